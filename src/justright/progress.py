@@ -1,0 +1,19 @@
+"""How long work tells of itself: the library reports, whoever calls decides what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Track(Protocol):
+    """Wraps an iterable of `total` steps and reports each step as `what`."""
+
+    def __call__(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]: ...
+
+
+def silent(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
+    """The default: say nothing."""
+    yield from steps
