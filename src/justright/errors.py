@@ -31,3 +31,7 @@ class MissingDataError(DataError):
 
 class BadImageError(DataError):
     """One image cannot be used: unreadable, truncated, too large or no image at all."""
+
+
+class DegenerateError(JustrightError):
+    """Input from which no answer can be computed: nothing in it, or everything in it alike."""

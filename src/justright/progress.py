@@ -11,7 +11,9 @@ T = TypeVar("T")
 class Track(Protocol):
     """Wraps an iterable of `total` steps and reports each step as `what`."""
 
-    def __call__(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]: ...
+    def __call__(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
+        """Pass every step on."""
+        ...
 
 
 def silent(steps: Iterable[T], total: int, what: str) -> Iterator[T]:

@@ -1,0 +1,54 @@
+"""The command line: one file a command, each a thin layer over the library."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from justright import __version__
+from justright.errors import JustrightError
+
+COMMANDS = ("audit", "data", "demo", "evaluate")
+"""Each is a module of this folder with a click command of the same name."""
+
+STOPPED_BY_USER = 130
+
+
+class Commands(click.Group):
+    """Loads a command when it is asked for, and turns our errors into one clear message."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names that `--help` shows."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command and hand over its click command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"justright.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what the user can mend is told without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except JustrightError as error:
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("\nStopped. What was finished is kept; the same command goes on from there.", err=True)
+            ctx.exit(STOPPED_BY_USER)
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="justright")
+def main() -> None:
+    """Find new categories in unlabeled images, with the labeled data that actually helps.
+
+    \b
+    Start here:
+      justright demo                      the whole thing on drawn images, offline
+      justright data --list               the data sets it knows
+      justright audit photos --target t   what is wrong with my images?
+    """

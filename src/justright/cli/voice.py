@@ -1,0 +1,97 @@
+"""One voice for all commands: results on standard output, progress and remarks on standard error."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+T = TypeVar("T")
+
+QUIET_FOR_SECONDS = 1.0
+"""Work shorter than this shows no bar: it would only flicker."""
+
+
+@dataclass(frozen=True)
+class Voice:
+    """How a command speaks: `quiet` says results only, `as_json` says them for a machine."""
+
+    quiet: bool = False
+    verbose: bool = False
+    as_json: bool = False
+
+    def say(self, text: str) -> None:
+        """A remark on the way; silent when quiet or when a machine listens."""
+        if not (self.quiet or self.as_json):
+            Console(stderr=True, highlight=False).print(text, markup=False)
+
+    def detail(self, text: str) -> None:
+        """A remark for those who asked for more."""
+        if self.verbose:
+            self.say(text)
+
+    def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """A result as a table; left out when a machine listens."""
+        if self.as_json:
+            return
+        table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+        rows = [tuple(row) for row in rows]
+        for position, name in enumerate(columns):
+            is_number = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
+            table.add_column(name, justify="right" if is_number else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(_plain(cell) for cell in row))
+        console = Console(highlight=False)
+        # a pipe has no width: give the table the room it wants instead of folding at 80 columns
+        console.print(table, width=None if console.is_terminal else max(200, console.width), crop=False, markup=False)
+
+    def result(self, value: object, text: str = "") -> None:
+        """The outcome: `value` as JSON for a machine, `text` for a person."""
+        if self.as_json:
+            click.echo(json.dumps(value, indent=2, default=str))
+        elif text:
+            click.echo(text)
+
+    def track(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
+        """Pass `steps` on and show a bar with rate and time left once it takes a while."""
+        if self.quiet or self.as_json:
+            yield from steps
+            return
+        console = Console(stderr=True)
+        rate = TextColumn("{task.fields[rate]}")
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate)
+        started = time.monotonic()
+        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+            task = bar.add_task(what, total=total, rate="", visible=False)
+            for done, step in enumerate(steps, start=1):
+                yield step
+                seconds = time.monotonic() - started
+                if seconds > QUIET_FOR_SECONDS:
+                    bar.update(task, completed=done, rate=f"{done / seconds:,.0f}/s", visible=True)
+
+
+def _plain(cell: object) -> str:
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return str(cell)
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:.4g}"
+
+
+def voiced(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of the voice; it receives a `voice` argument."""
+
+    @click.option("--quiet", "-q", is_flag=True, help="Say the result only.")
+    @click.option("--verbose", "-v", is_flag=True, help="Say more on the way.")
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    @wraps(command)
+    def with_voice(*args: Any, quiet: bool, verbose: bool, as_json: bool, **options: Any) -> Any:
+        return command(*args, voice=Voice(quiet, verbose, as_json), **options)
+
+    return with_voice

@@ -1,0 +1,59 @@
+"""A zip of images as an ImageSet, without unpacking it."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+from pathlib import Path
+
+import pyarrow as pa
+
+from justright.data.folder import columns_of, is_image_name
+from justright.data.image_set import ImageSet
+from justright.data.manifest import images_of_table, path_column, read_csv, read_table
+from justright.data.readers import ZipReader, open_zip
+from justright.errors import DataError
+
+
+def open_archive(archive: Path, labels: Path | None = None, dataset: str | None = None) -> ImageSet:
+    """The images of a zip. Their labels come from the CSV inside it, from `labels`, or from the folders inside.
+
+    Paths in the CSV may be relative to the zip, to the CSV, or to a folder `images` beside it.
+    """
+    with open_zip(archive) as opened:
+        members = [info.filename for info in opened.infolist() if not info.is_dir()]
+        tables = [name for name in members if name.lower().endswith(".csv")]
+        reader, dataset = ZipReader(archive.absolute()), dataset or archive.stem
+        if labels is not None:
+            return _labeled(read_table(labels), reader, dataset, members, str(labels), "")
+        if len(tables) == 1:
+            text = io.BytesIO(opened.read(tables[0]))
+            try:
+                table = read_csv(text)
+            except pa.ArrowInvalid as error:
+                raise DataError(f"{tables[0]} in {archive} cannot be read: {error}", expected="a CSV") from error
+            return _labeled(table, reader, dataset, members, f"{tables[0]} in {archive}", posixpath.dirname(tables[0]))
+    if len(tables) > 1:
+        raise DataError(
+            f"{archive} holds {len(tables)} CSV files", expected="one with the labels", advice="name it with `labels`"
+        )
+    images = [name for name in members if is_image_name(name)]
+    if not images:
+        raise DataError(f"no images in {archive}", expected="images in class folders, or images and a CSV of labels")
+    return ImageSet.of(reader, dataset=dataset, **columns_of(images))
+
+
+def _labeled(
+    table: pa.Table, reader: ZipReader, dataset: str, members: list[str], origin: str, folder: str
+) -> ImageSet:
+    names = table[path_column(table, origin)].to_pylist()
+    present = set(members)
+    if names:
+        for prefix in dict.fromkeys(("", posixpath.join(folder, ""), posixpath.join(folder, "images", ""))):
+            if f"{prefix}{names[0]}" in present:
+                return images_of_table(table, reader, dataset, origin, prefix.removeprefix("/"))
+    first = repr(names[0]) if names else "nothing"
+    raise DataError(
+        f"{origin} lists {first}, which is not in {reader.archive.name}",
+        expected="paths relative to the zip, to the CSV, or to a folder images beside it",
+    )

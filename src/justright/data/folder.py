@@ -1,0 +1,78 @@
+"""A class-per-folder tree as an ImageSet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from justright.data.image_set import ImageSet
+from justright.data.readers import FolderReader
+from justright.errors import DataError, MissingDataError
+from justright.types import UNLABELED
+
+IMAGE_SUFFIXES = frozenset(
+    {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".avif", ".jp2"}
+)
+
+
+def open_folder(root: Path, dataset: str | None = None) -> ImageSet:
+    """Every image below `root`; its class is the folder it lies in.
+
+    Folders above a class are its super-categories (`birds/gulls/herring_gull/1.jpg`), and its name is then the whole
+    way (`birds/gulls/herring_gull`), because two branches may use one word. Images directly in `root` have no class.
+    Classes and files are sorted by name, as torchvision's ImageFolder does.
+    """
+    if not root.is_dir():
+        raise MissingDataError(f"no such folder: {root}")
+    paths = [path for path in walk(root) if is_image_name(path)]
+    if not paths:
+        raise DataError(
+            f"no images in {root}",
+            expected=f"files that end in {', '.join(sorted(IMAGE_SUFFIXES))}, one folder a class",
+            advice="give the folder that holds the class folders",
+        )
+    return ImageSet.of(FolderReader(root.absolute()), dataset=dataset or root.resolve().name, **columns_of(paths))
+
+
+def columns_of(paths: list[str]) -> dict[str, Any]:
+    """Path, label, class name and super-categories of files in class folders, sorted as ImageFolder sorts."""
+    folders = sorted({os.path.dirname(path) for path in paths} - {""})
+    label_of = {folder: label for label, folder in enumerate(folders)} | {"": UNLABELED}
+    parts = {folder: folder.split("/")[:-1] for folder in folders} | {"": []}
+    n_levels = max(map(len, parts.values()))
+    order = sorted(paths, key=lambda path: (label_of[os.path.dirname(path)], path))
+    where = [os.path.dirname(path) for path in order]
+    return {
+        "path": order,
+        "label": [label_of[folder] for folder in where],
+        "class_name": [folder or None for folder in where],
+        # a class that lies less deep than others has no name at the finest levels
+        "superclasses": [
+            [parts[folder][depth] if depth < len(parts[folder]) else None for folder in where]
+            for depth in reversed(range(n_levels))
+        ],
+    }
+
+
+def is_image_name(path: str) -> bool:
+    """Whether the file's ending says that it is an image."""
+    return os.path.splitext(path)[1].lower() in IMAGE_SUFFIXES
+
+
+def walk(root: Path) -> Iterator[str]:
+    """Every file below `root`, as a path relative to it, hidden ones left out. Links are followed, circles are not."""
+    pending: list[tuple[str, tuple[str, ...]]] = [("", (os.path.realpath(root),))]
+    while pending:
+        folder, chain = pending.pop()
+        for entry in os.scandir(os.path.join(root, folder)):
+            inside = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                real = os.path.realpath(entry.path)
+                if real not in chain:
+                    pending.append((inside, (*chain, real)))
+            else:
+                yield inside

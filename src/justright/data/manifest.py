@@ -1,0 +1,166 @@
+"""A table of paths and labels, CSV or Parquet, as an ImageSet; also what `ImageSet.save` wrote."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from justright.data.image_set import NAME, SAVED_BYTES, ImageSet, superclass_column
+from justright.data.readers import BytesReader, FolderReader, Reader, ZipReader
+from justright.errors import DataError, MissingDataError
+from justright.types import UNLABELED, Array
+
+PATH_NAMES = ("path", "file", "filename", "file_name", "image")
+LAYOUT = (
+    "a column path (relative to the manifest), and where known label, class_name, dataset, split, id, "
+    "and superclass, superclass2, ... from fine to coarse"
+)
+
+
+def open_manifest(file: Path, root: Path | None = None, dataset: str | None = None) -> ImageSet:
+    """The images a CSV or Parquet file lists. Paths are relative to `root`, by default the manifest's folder."""
+    table = read_table(file)
+    if "source" in table.column_names:
+        return _saved_set(table, file)
+    reader = FolderReader((root or file.parent).absolute())
+    return images_of_table(table, reader, dataset or file.stem, str(file))
+
+
+def read_table(file: Path) -> pa.Table:
+    """A CSV, every cell as text, or a Parquet file, memory-mapped."""
+    if not file.is_file():
+        raise MissingDataError(f"no such file: {file}")
+    try:
+        if file.suffix.lower() == ".parquet":
+            return pq.read_table(file, memory_map=True)
+        return read_csv(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{file} cannot be read: {error}", expected=f"CSV or Parquet with {LAYOUT}") from error
+
+
+def read_csv(file: Any) -> pa.Table:
+    """A CSV with a header, every cell as text, empty cells as nulls."""
+    header = pa_csv.open_csv(file).schema.names
+    if hasattr(file, "seek"):
+        file.seek(0)
+    as_text = pa_csv.ConvertOptions(
+        column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=[""]
+    )
+    return pa_csv.read_csv(file, convert_options=as_text)
+
+
+def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, prefix: str = "") -> ImageSet:
+    """An ImageSet from the columns of LAYOUT; `prefix` goes before every path, `origin` is named in errors."""
+    path_name = path_column(table, origin)
+    paths = table[path_name].cast(pa.string())
+    if paths.null_count:
+        row = int(np.flatnonzero(pc.is_null(paths).to_numpy())[0])
+        raise DataError(f"{origin}: row {row + 2} has no {path_name}", expected="a path in every row")
+    depth, superclasses = 1, []
+    while (name := superclass_column(depth)) in table.column_names:
+        superclasses.append(table[name].cast(pa.string()))
+        depth += 1
+    label, class_name = _labels(table, origin)
+    images = ImageSet.of(
+        reader,
+        dataset=dataset,
+        path=pc.binary_join_element_wise(prefix, paths, "") if prefix else paths,
+        label=label,
+        class_name=class_name,
+        superclasses=superclasses,
+        **{name: table[name].cast(pa.string()) for name in ("id", "split") if name in table.column_names},
+    )
+    if "dataset" not in table.column_names:
+        return images
+    named = pc.fill_null(table["dataset"].cast(pa.string()), dataset).cast(NAME)
+    position = images.table.schema.get_field_index("dataset")
+    return ImageSet(images.table.set_column(position, "dataset", named), images.readers)
+
+
+def path_column(table: pa.Table, origin: str) -> str:
+    """The name of the column that says where an image lies."""
+    for name in PATH_NAMES:
+        if name in table.column_names:
+            return name
+    raise DataError(f"{origin} has the columns {', '.join(table.column_names)}", expected=LAYOUT)
+
+
+def _labels(table: pa.Table, origin: str) -> tuple[Array | None, pa.Array | None]:
+    """Labels as integers and class names; text labels are numbered in the order of the alphabet."""
+    label = _text(table, "label")
+    name = _text(table, "class_name")
+    if label is None and name is None:
+        return None, None
+    if label is not None:
+        try:
+            # the cast of an already integer column through text costs little and keeps one way for CSV and Parquet
+            numbers = pc.fill_null(label.cast(pa.int64()), UNLABELED).to_numpy()
+        except pa.ArrowInvalid:
+            if name is not None:
+                raise DataError(
+                    f"{origin}: column label holds text although there is a column class_name",
+                    expected="whole numbers in label, or only one of the two columns",
+                ) from None
+            name = label
+        else:
+            if (numbers < UNLABELED).any():
+                raise DataError(f"{origin}: label {numbers.min()}", expected="0 or more; empty or -1 where unknown")
+            if name is None:
+                name = pc.if_else(pa.array(numbers >= 0), label, pa.scalar(None, pa.string()))
+            _check_one_name_each(numbers, name, origin)
+            return numbers, name
+    assert name is not None
+    names = sorted(x for x in name.unique().to_pylist() if x is not None)
+    numbers = pc.fill_null(pc.index_in(name, pa.array(names, pa.string())), UNLABELED).to_numpy()
+    return numbers, name
+
+
+def _text(table: pa.Table, column: str) -> pa.Array | None:
+    return table[column].cast(pa.string()).combine_chunks() if column in table.column_names else None
+
+
+def _check_one_name_each(labels: Array, names: pa.Array, origin: str) -> None:
+    codes = names.dictionary_encode()
+    pairs = np.unique(np.stack([labels, pc.fill_null(codes.indices, -1).to_numpy()]), axis=1)
+    repeated = pairs[0, 1:][(pairs[0, 1:] == pairs[0, :-1]) & (pairs[0, 1:] != UNLABELED)]
+    if len(repeated):
+        both = [codes.dictionary[int(code)].as_py() if code >= 0 else "" for code in pairs[1, pairs[0] == repeated[0]]]
+        raise DataError(
+            f"{origin}: label {repeated[0]} has the class names {', '.join(map(repr, both))}",
+            expected="one class name a label",
+        )
+
+
+def _saved_set(table: pa.Table, file: Path) -> ImageSet:
+    """What `ImageSet.save` wrote; sources are relative to the file."""
+    readers: dict[str, Reader] = {}
+    renamed: dict[str, str] = {}
+    for saved in table["source"].unique().to_pylist():
+        reader = _open_source(saved, table, file)
+        readers[reader.source], renamed[saved] = reader, reader.source
+    sources = pa.array([renamed[saved] for saved in table["source"].to_pylist()], pa.string()).cast(NAME)
+    table = table.set_column(table.schema.get_field_index("source"), "source", sources)
+    return ImageSet(table.drop_columns([SAVED_BYTES]) if SAVED_BYTES in table.column_names else table, readers)
+
+
+def _open_source(saved: str, table: pa.Table, file: Path) -> Reader:
+    kind, _, where = saved.partition(":")
+    if kind == SAVED_BYTES and SAVED_BYTES in table.column_names:
+        return BytesReader(str(file.absolute()), table[SAVED_BYTES])
+    place = Path(os.path.normpath(file.absolute().parent / where))
+    if kind == "folder":
+        return FolderReader(place)
+    if kind == "zip":
+        return ZipReader(place)
+    raise DataError(
+        f"{file} names the source {saved!r}",
+        expected="folder:, zip: or glyphs:",
+        advice="save the set with this version",
+    )

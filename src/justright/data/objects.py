@@ -1,0 +1,97 @@
+"""A Hugging Face or torchvision data set as an ImageSet. Neither library is needed: only their shape is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from justright.data.image_set import ImageSet
+from justright.data.readers import FolderReader, ObjectReader
+from justright.errors import DataError
+
+EXPECTED = (
+    "a Hugging Face data set (with features and an image column), or a torchvision one (with samples, or with "
+    "targets and items of image and label)"
+)
+
+
+def from_dataset(data: Any, name: str) -> ImageSet:
+    """The images of a data set object. Labels are read at once, images when asked for, files straight from disk."""
+    if hasattr(data, "features") and hasattr(data, "column_names"):
+        return _from_hugging_face(data, name)
+    if hasattr(data, "samples") or hasattr(data, "imgs"):
+        return _from_image_folder(data, name)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
+        return _from_items(data, name)
+    raise DataError(f"{name} is a {type(data).__name__}", expected=EXPECTED)
+
+
+def _from_hugging_face(data: Any, name: str) -> ImageSet:
+    kinds = {column: type(feature).__name__ for column, feature in data.features.items()}
+    image = _first([c for c, kind in kinds.items() if kind == "Image"] + [c for c in ("image", "img") if c in kinds])
+    if image is None:
+        raise DataError(f"{name} has the columns {', '.join(kinds)}", expected="one that holds images")
+    label = _first(
+        [c for c, kind in kinds.items() if kind == "ClassLabel"] + [c for c in ("label", "labels") if c in kinds]
+    )
+    pictures = ObjectReader(name, partial(_cell, data, image))
+    labels = None if label is None else list(data[label])
+    return _with_labels(pictures, name, len(data), labels, getattr(data.features.get(label), "names", None))
+
+
+def _from_image_folder(data: Any, name: str) -> ImageSet:
+    samples: Sequence[tuple[str, int]] = data.samples if hasattr(data, "samples") else data.imgs
+    root = os.path.abspath(getattr(data, "root", os.path.commonpath([path for path, _ in samples])))
+    labels = [label for _, label in samples]
+    return ImageSet.of(
+        FolderReader(Path(root)),
+        dataset=name,
+        path=[os.path.relpath(path, root) for path, _ in samples],
+        label=labels,
+        class_name=_names(labels, getattr(data, "classes", None)),
+    )
+
+
+def _from_items(data: Any, name: str) -> ImageSet:
+    labels = _first([getattr(data, attribute, None) for attribute in ("targets", "labels", "_labels")])
+    if labels is None:
+        first = data[0] if len(data) else None
+        if not (isinstance(first, tuple) and len(first) == 2):
+            raise DataError(f"{name} gives {type(first).__name__} items and has no targets", expected=EXPECTED)
+        labels = [label for _, label in (data[i] for i in range(len(data)))]
+    return _with_labels(
+        ObjectReader(name, partial(_item, data)), name, len(data), labels, getattr(data, "classes", None)
+    )
+
+
+def _with_labels(
+    reader: ObjectReader, name: str, n: int, labels: Sequence[Any] | None, names: Sequence[str] | None
+) -> ImageSet:
+    numbers = None if labels is None else [int(label) for label in labels]
+    class_name = None if numbers is None else _names(numbers, names)
+    return ImageSet.of(reader, dataset=name, path=[str(i) for i in range(n)], label=numbers, class_name=class_name)
+
+
+def _names(labels: Sequence[int], names: Sequence[str] | None) -> list[str | None]:
+    return [None if label < 0 else str(names[label]) if names else str(label) for label in labels]
+
+
+def _first(choices: Sequence[Any]) -> Any:
+    return next((choice for choice in choices if choice is not None), None)
+
+
+def _cell(data: Any, column: str, row: int) -> Any:
+    """A picture of a Hugging Face data set."""
+    picture = data[row][column]
+    # with decoding off the library gives the file's bytes, or where they are
+    if isinstance(picture, dict):
+        return picture["bytes"] if picture.get("bytes") is not None else Path(picture["path"]).read_bytes()
+    return picture
+
+
+def _item(data: Any, row: int) -> Any:
+    """A picture of a data set whose items are (picture, label)."""
+    return data[row][0]

@@ -1,0 +1,30 @@
+"""The front door for images: whatever a person names, as an ImageSet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from justright.data.archive import open_archive
+from justright.data.catalog import CATALOG
+from justright.data.folder import open_folder
+from justright.data.image_set import ImageSet
+from justright.data.manifest import open_manifest
+from justright.errors import MissingDataError
+
+ACCEPTED = (
+    "a folder with one folder a class, a manifest (.csv or .parquet), a zip of images, NAME:ROOT for a data set that "
+    "`justright data --list` names, or glyphs"
+)
+
+
+def open_images(source: str | Path) -> ImageSet:
+    """Open a folder, a manifest, a saved ImageSet, a zip, or a data set of the catalog (`cub:/data/cub`, `glyphs`)."""
+    name, _, root = str(source).partition(":")
+    if name in CATALOG and not Path(source).exists():
+        return CATALOG[name].load(root)
+    path = Path(source)
+    if path.is_dir():
+        return open_folder(path)
+    if not path.is_file():
+        raise MissingDataError(f"no such file or folder: {source}", expected=ACCEPTED)
+    return open_archive(path) if path.suffix.lower() == ".zip" else open_manifest(path)

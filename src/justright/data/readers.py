@@ -1,0 +1,180 @@
+"""Where the pixels of an ImageSet come from: a folder, a zip, a column of bytes, an object in memory, a drawing.
+
+A reader turns the `path` of a row into an image. Its `source` ("folder:/photos") stands in the row, so that
+one table can hold images from many places and a saved table finds them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import threading
+import zipfile
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from PIL import Image
+
+from justright.data.decoding import decode, to_rgb
+from justright.errors import BadImageError, DataError, MissingDataError
+
+MAX_FILE_BYTES = 1 << 30
+"""A single image file above this is refused unread."""
+
+
+class Reader(ABC):
+    """Finds images by path."""
+
+    source: str
+    """What stands in the table: a kind, a colon, and where."""
+
+    @abstractmethod
+    def encoded(self, path: str) -> bytes:
+        """The image as a file would hold it; BadImageError with a reason where there is none."""
+
+    @abstractmethod
+    def saved_as(self, folder: Path) -> str | None:
+        """The source as a table saved in `folder` names it; None if the pixels must go into that table."""
+
+    def image(self, path: str) -> Image.Image:
+        """The decoded image, RGB; BadImageError with a reason otherwise."""
+        return decode(self.encoded(path), path)
+
+    def content_id(self, path: str) -> str:
+        """A name made of the content: equal content, equal id."""
+        return content_hash(self.encoded(path))
+
+
+def content_hash(data: bytes) -> str:
+    """32 hexadecimal digits; equal bytes, equal name."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+class FolderReader(Reader):
+    """Files below a folder."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.source = f"folder:{root}"
+
+    def encoded(self, path: str) -> bytes:
+        """The bytes of the file."""
+        file = self.root / path
+        try:
+            if (size := file.stat().st_size) > MAX_FILE_BYTES:
+                raise BadImageError(f"{path}: {size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
+            return file.read_bytes()
+        except OSError as error:
+            raise BadImageError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+    def saved_as(self, folder: Path) -> str:
+        """The root, relative to the saved table: both can move together."""
+        return f"folder:{os.path.relpath(self.root, folder)}"
+
+
+class ZipReader(Reader):
+    """Members of a zip, read without unpacking; threads and processes may share it."""
+
+    def __init__(self, archive: Path):
+        self.archive = archive
+        self.source = f"zip:{archive}"
+        self._local = threading.local()  # a handle each: zipfile moves a file position
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"archive": self.archive}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["archive"])  # type: ignore[misc]
+
+    def encoded(self, path: str) -> bytes:
+        """The bytes of the member."""
+        try:
+            if (size := self._handle().getinfo(path).file_size) > MAX_FILE_BYTES:
+                raise BadImageError(f"{path}: unpacks to {size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
+            return self._handle().read(path)
+        except KeyError as error:
+            raise BadImageError(f"{path}: not in {self.archive.name}") from error
+        except (OSError, zipfile.BadZipFile, zipfile.LargeZipFile, RuntimeError, ValueError) as error:
+            raise BadImageError(f"{path}: damaged inside {self.archive.name} ({error})") from error
+
+    def _handle(self) -> zipfile.ZipFile:
+        if getattr(self._local, "pid", None) != os.getpid():  # a fork inherits the parent's handle
+            self._local.pid, self._local.handle = os.getpid(), open_zip(self.archive)
+        handle: zipfile.ZipFile = self._local.handle
+        return handle
+
+    def saved_as(self, folder: Path) -> str:
+        """The archive, relative to the saved table."""
+        return f"zip:{os.path.relpath(self.archive, folder)}"
+
+
+class BytesReader(Reader):
+    """Encoded images that a saved table holds itself."""
+
+    def __init__(self, name: str, images: pa.ChunkedArray):
+        self.images = images
+        self.source = f"bytes:{name}"
+
+    def encoded(self, path: str) -> bytes:
+        """The bytes at a position."""
+        return self.images[int(path)].as_py() or b""
+
+    def saved_as(self, folder: Path) -> None:
+        """The bytes go along."""
+
+
+class ObjectReader(Reader):
+    """A data set in memory: a function gives the picture at a position, asked only when needed."""
+
+    def __init__(self, name: str, picture: Callable[[int], Any]):
+        self.picture = picture
+        self.source = f"object:{name}-{id(picture):x}"
+
+    def image(self, path: str) -> Image.Image:
+        """The picture at a position, whatever form the object keeps it in."""
+        picture = self.picture(int(path))
+        if isinstance(picture, Image.Image):
+            return to_rgb(picture)
+        if isinstance(picture, bytes):
+            return decode(picture, path)
+        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8:
+            return to_rgb(Image.fromarray(picture))
+        raise DataError(
+            f"image {path} is a {type(picture).__name__}",
+            expected="a PIL image, encoded bytes or a uint8 array",
+            advice="give the data set without a transform",
+        )
+
+    def encoded(self, path: str) -> bytes:
+        """The picture as a PNG."""
+        return png(self.image(path))
+
+    def content_id(self, path: str) -> str:
+        """Hash of the pixels: a PNG of them may differ between versions of a library."""
+        image = self.image(path)
+        return content_hash(repr(image.size).encode() + image.tobytes())
+
+    def saved_as(self, folder: Path) -> None:
+        """An object cannot be named in a file."""
+
+
+def open_zip(archive: Path) -> zipfile.ZipFile:
+    """Open a zip, or say what is wrong with it."""
+    try:
+        return zipfile.ZipFile(archive)
+    except FileNotFoundError as error:
+        raise MissingDataError(f"no such file: {archive}") from error
+    except (OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{archive} cannot be opened: {error}", expected="a zip file") from error
+
+
+def png(image: Image.Image) -> bytes:
+    """The image as a lossless file."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
