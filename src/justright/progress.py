@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
 
+@runtime_checkable  # the shape checker of the test run asks
 class Track(Protocol):
     """Wraps an iterable of `total` steps and reports each step as `what`."""
 

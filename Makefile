@@ -1,0 +1,39 @@
+# Everything a fresh machine needs is set up here. It takes Python 3.11 or newer, git and make.
+#
+#   make demo            install, and run the main job on the embedded data
+#   make test            install, and run lint, type check and tests
+#   make demo TORCH=gpu  the same with the GPU build of torch
+
+PYTHON ?= python3
+TORCH ?= cpu
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check format bench clean
+
+demo: $(VENV)/.demo
+	@$(BIN)/justright demo
+
+test: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.test
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+$(VENV)/.demo: pyproject.toml constraints.txt scripts/install
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" scripts/install "$(VENV)" .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt scripts/install
+	@PYTHON="$(PYTHON)" TORCH="$(TORCH)" scripts/install "$(VENV)" ".[dev]"
+	@touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

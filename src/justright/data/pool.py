@@ -1,0 +1,105 @@
+"""Several labeled sets as one pool with one label space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from justright.data.image_set import NAME, ImageSet
+from justright.errors import DataError
+from justright.seeding import generator
+from justright.types import UNLABELED, Array
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a class of the pool came from: data set, its label there, its name there."""
+
+    dataset: str
+    label: int
+    class_name: str
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The merged images, labeled 0, 1, ... and named `dataset/class`, and the origin of each label."""
+
+    images: ImageSet
+    origins: tuple[Origin, ...]
+
+
+def merge_pool(
+    sets: Sequence[ImageSet], max_per_class: int | None = None, max_per_source: int | None = None, seed: int = 0
+) -> Pool:
+    """Merge labeled sets; labels follow the order of the sets, then of their own labels.
+
+    `max_per_class` and `max_per_source` keep that many images of each class and of each data set, drawn at random:
+    which ones depends on seed and name only, not on what else is in the pool.
+    """
+    _check(sets)
+    parts: list[ImageSet] = []
+    origins: list[Origin] = []
+    for images in sets:
+        for dataset in images.datasets:
+            part = images.take(np.flatnonzero(np.array(images.table["dataset"].to_pylist()) == dataset))
+            part = _capped(part, dataset, max_per_class, max_per_source, seed)
+            own = [Origin(dataset, label, name) for label, name in part.classes.items()]
+            parts.append(_relabeled(part, own, first=len(origins)))
+            origins += own
+    return Pool(ImageSet.concat(parts), tuple(origins))
+
+
+def _check(sets: Sequence[ImageSet]) -> None:
+    if not sets or not any(len(images) for images in sets):
+        raise DataError("the pool is empty", expected="at least one labeled set")
+    names = [name for images in sets for name in images.datasets]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f"two sets of the pool are called {twice!r}",
+            expected="a name each, because classes are named dataset/class",
+            advice="open one of them under another name",
+        )
+    for images in sets:
+        if n := int((images.labels == UNLABELED).sum()):
+            raise DataError(
+                f"{n:,} of {images!r} have no label",
+                expected="labeled images in the pool",
+                advice="put each image into the folder of its class, or leave those images out",
+            )
+
+
+def _capped(part: ImageSet, dataset: str, per_class: int | None, per_source: int | None, seed: int) -> ImageSet:
+    if per_class is not None:
+        rows = [
+            _draw(np.flatnonzero(part.labels == label), per_class, seed, dataset, name)
+            for label, name in part.classes.items()
+        ]
+        part = part.take(np.sort(np.concatenate(rows)))
+    if per_source is not None:
+        part = part.take(_draw(np.arange(len(part)), per_source, seed, dataset))
+    return part
+
+
+def _draw(rows: Array, n: int, seed: int, *name: str) -> Array:
+    if n < 1:
+        raise DataError(f"a cap of {n} images", expected="at least 1")
+    if len(rows) <= n:
+        return rows
+    return np.sort(generator(seed, "pool", *name).choice(rows, n, replace=False))
+
+
+def _relabeled(part: ImageSet, own: list[Origin], first: int) -> ImageSet:
+    position = np.searchsorted([origin.label for origin in own], part.labels)
+    names = pa.array([f"{origin.dataset}/{origin.class_name}" for origin in own], pa.string())
+    columns = {
+        "label": pa.array((first + position).astype(np.int32)),
+        "class_name": pa.DictionaryArray.from_arrays(pa.array(position.astype(np.int32)), names).cast(NAME),
+    }
+    table = part.table
+    for column, values in columns.items():
+        table = table.set_column(table.schema.get_field_index(column), column, values)
+    return ImageSet(table, part.readers)

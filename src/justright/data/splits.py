@@ -1,0 +1,69 @@
+"""The GCD protocol: one data set as a labeled part, an unlabeled part, and a sealed truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from justright.data.class_split import ClassSplit
+from justright.data.image_set import ImageSet
+from justright.data.truth import Truth
+from justright.errors import DataError
+
+
+@dataclass(frozen=True)
+class Split:
+    """What selection and training may know: labeled images, unlabeled images, and the roles of the classes.
+
+    `unlabeled` has no labels, no class names and no super-categories; they are in a Truth that is not part of this.
+    """
+
+    labeled: ImageSet
+    unlabeled: ImageSet
+    classes: ClassSplit
+
+    @property
+    def old_classes(self) -> tuple[int, ...]:
+        """Classes that the target's own labeled part has."""
+        return self.classes.old
+
+    @property
+    def new_classes(self) -> tuple[int, ...]:
+        """Classes of the target that its own labeled part lacks."""
+        return self.classes.new
+
+    @property
+    def groups(self) -> Mapping[str, tuple[int, ...]]:
+        """New classes by similarity to the old ones: Similar, Medium, Dissimilar."""
+        return self.classes.groups
+
+    def with_labeled(self, pool: ImageSet) -> Split:
+        """The same target learned with other labeled images; which of its classes are old does not change."""
+        return replace(self, labeled=pool)
+
+
+def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5, seed: int = 0) -> tuple[Split, Truth]:
+    """Split a data set by the GCD protocol.
+
+    Labeled are int(share * n) of the n images of old classes, drawn over all of them together (not class by class) by
+    numpy's legacy generator; unlabeled is everything else. With the official train images in their official order
+    and seed 0 this is the split of the published results. Both parts keep the order of `images`.
+    """
+    absent = sorted(set(classes.old + classes.new) - set(images.classes))
+    if absent:
+        raise DataError(
+            f"the split names {len(absent)} classes that {images!r} lacks, such as {absent[:3]}",
+            advice="check that the split belongs to this data set",
+        )
+    if not 0 < labeled_share < 1:
+        raise DataError(f"labeled_share is {labeled_share}", expected="a share between 0 and 1")
+    images = images.of_classes(classes.old + classes.new)
+    of_old = np.flatnonzero(np.isin(images.labels, classes.old))
+    drawn = np.random.RandomState(seed).choice(len(of_old), int(labeled_share * len(of_old)), replace=False)
+    is_labeled = np.zeros(len(images), dtype=bool)
+    is_labeled[of_old[drawn]] = True
+    rest = images.take(np.flatnonzero(~is_labeled))
+    labeled = images.take(np.flatnonzero(is_labeled))
+    return Split(labeled, rest.without_labels(), classes), Truth(rest, classes.old)

@@ -1,0 +1,43 @@
+"""What several tests need: drawn images, small trees, and the real data where it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """Small copies of public data sets; on most machines they are absent."""
+    folder = SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip("the real data sets are not on this machine")
+    return folder
+
+
+def picture(seed: int, size: tuple[int, int] = (16, 12)) -> Image.Image:
+    """An image of noise; another seed gives another image."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+    return Image.fromarray(pixels)
+
+
+@pytest.fixture
+def make_tree(tmp_path: Path) -> Callable[..., Path]:
+    """Write a class-per-folder tree: `make_tree({"cats": 3, "dogs": 2})` gives its root."""
+
+    def make(counts: dict[str, int], name: str = "photos", first_seed: int = 0) -> Path:
+        root, seed = tmp_path / name, first_seed
+        for folder, count in counts.items():
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            for number in range(count):
+                picture(seed).save(root / folder / f"{number}.png")
+                seed += 1
+        return root
+
+    return make

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from justright.data import ImageSet, open_archive, open_folder, open_images
+from justright.errors import BadImageError, DataError, MissingDataError
+from justright.types import UNLABELED
+
+
+def test_a_tree_of_folders_is_sorted_by_class_then_file(make_tree):
+    images = open_folder(make_tree({"dogs": 2, "cats": 3}))
+    assert images.paths == ["cats/0.png", "cats/1.png", "cats/2.png", "dogs/0.png", "dogs/1.png"]
+    assert images.labels.tolist() == [0, 0, 0, 1, 1]
+    assert images.classes == {0: "cats", 1: "dogs"}
+    assert images.datasets == ["photos"]
+
+
+def test_folders_above_a_class_are_its_super_categories_from_coarse_to_fine(make_tree):
+    images = open_folder(make_tree({"birds/gulls/herring": 1, "birds/owl": 1, "fish": 1}))
+    assert images.classes == {0: "birds/gulls/herring", 1: "birds/owl", 2: "fish"}
+    assert images.hierarchy == {0: ("birds", "gulls"), 1: ("birds",), 2: ()}
+
+
+def test_images_beside_the_class_folders_have_no_label(make_tree):
+    images = open_folder(make_tree({"cats": 1, ".": 2}))
+    assert sorted(images.labels.tolist()) == [UNLABELED, UNLABELED, 0]
+    assert images.classes == {0: "cats"}
+
+
+def test_links_are_followed_but_circles_are_not(make_tree):
+    root = make_tree({"cats": 1})
+    (root / "cats" / "again").symlink_to(root, target_is_directory=True)
+    (root / "linked").symlink_to(make_tree({"x": 2}, name="elsewhere") / "x", target_is_directory=True)
+    assert open_folder(root).classes == {0: "cats", 1: "linked"}
+
+
+def test_equal_content_has_an_equal_id_wherever_it_lies(make_tree, tmp_path):
+    root = make_tree({"cats": 2})
+    archive = tmp_path / "photos.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        opened.write(root / "cats" / "0.png", "c/0.png")
+    in_folder, in_zip = open_folder(root).with_ids(), open_archive(archive).with_ids()
+    assert in_zip.ids[0] == in_folder.ids[0] != in_folder.ids[1]
+
+
+def test_ids_do_not_depend_on_the_number_of_threads(make_tree):
+    images = open_folder(make_tree({"cats": 9}))
+    assert images.with_ids(n_threads=1).ids == images.with_ids(n_threads=5).ids
+
+
+def test_asking_for_unknown_ids_says_how_to_get_them(make_tree):
+    with pytest.raises(DataError, match="with_ids"):
+        _ = open_folder(make_tree({"cats": 1})).ids
+
+
+@pytest.mark.parametrize("ids_first", [False, True])
+def test_a_saved_set_is_the_same_after_loading_even_when_it_moved(make_tree, tmp_path, ids_first):
+    root = make_tree({"a/b": 2, "c": 1})
+    images = open_folder(root).with_ids() if ids_first else open_folder(root)
+    images.save(root / "sub" / "set.parquet")
+    moved = tmp_path / "moved"
+    root.rename(moved)
+    again = open_images(moved / "sub" / "set.parquet")
+    assert again.paths == images.paths
+    assert again.labels.tolist() == images.labels.tolist()
+    assert again.hierarchy == images.hierarchy
+    assert [again.image(i).tobytes() for i in range(3)] == [open_folder(moved).image(i).tobytes() for i in range(3)]
+    assert (again.ids == images.ids) if ids_first else again.table["id"].null_count == 3
+
+
+def test_a_killed_save_leaves_the_old_file(make_tree, tmp_path, monkeypatch):
+    images, out = open_folder(make_tree({"a": 1})), tmp_path / "set.parquet"
+    images.save(out)
+    before = out.read_bytes()
+
+    def fail(table, where):
+        Path(where).write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(pq, "write_table", fail)
+    with pytest.raises(OSError, match="disk full"):
+        images.save(out)
+    assert out.read_bytes() == before
+    assert list(tmp_path.glob(".*tmp")) == []
+
+
+def test_take_keeps_the_order_asked_for(make_tree):
+    images = open_folder(make_tree({"a": 2, "b": 2}))
+    assert images.take([3, 0]).paths == ["b/1.png", "a/0.png"]
+    assert images.of_classes([1]).paths == ["b/0.png", "b/1.png"]
+
+
+def test_without_labels_nothing_in_the_table_tells_the_class(make_tree):
+    bare = open_folder(make_tree({"super/a": 2, "super/b": 2})).without_labels()
+    assert set(bare.labels.tolist()) == {UNLABELED}
+    assert bare.classes == {}
+    assert bare.table["class_name"].null_count == 4
+    assert not any(name.startswith("superclass") for name in bare.table.column_names)
+
+
+def test_a_set_travels_to_another_process(make_tree, tmp_path):
+    root = make_tree({"a": 1})
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as opened:
+        opened.write(root / "a" / "0.png", "a/0.png")
+    for images in (open_folder(root), open_archive(tmp_path / "z.zip")):
+        images.image(0)  # so that handles are open when it is pickled
+        again = pickle.loads(pickle.dumps(images))
+        assert again.image(0).tobytes() == images.image(0).tobytes()
+
+
+def test_concat_of_sets_with_other_columns_fills_the_gaps(make_tree):
+    flat, deep = open_folder(make_tree({"a": 1})), open_folder(make_tree({"x/y": 1}, name="deep"))
+    both = ImageSet.concat([flat, deep])
+    assert both.paths == ["a/0.png", "x/y/0.png"]
+    assert both.table["superclass"].to_pylist() == [None, "x"]
+    assert [both.image(i).size for i in (0, 1)] == [(16, 12), (16, 12)]
+
+
+def test_a_missing_image_says_so_when_it_is_read(make_tree):
+    root = make_tree({"a": 1})
+    images = open_folder(root)
+    (root / "a" / "0.png").unlink()
+    with pytest.raises(BadImageError, match=r"a/0.png: cannot be read"):
+        images.image(0)
+
+
+def test_wrong_places_are_named(tmp_path):
+    with pytest.raises(MissingDataError, match="no such file or folder"):
+        open_images(tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no images in"):
+        open_images(tmp_path / "empty")
+
+
+def test_the_table_cannot_be_changed_through_its_labels(make_tree):
+    with pytest.raises(ValueError, match="read-only"):
+        open_folder(make_tree({"a": 1})).labels[0] = 7
+
+
+def test_real_birds_open_from_their_zip(real_data):
+    birds = open_images(real_data / "cub200.zip")
+    assert len(birds.classes) == 200
+    assert birds.hierarchy[0] == ("Procellariiformes", "Diomedeidae", "Albatross")
+    assert np.asarray(birds.image(0)).shape[2] == 3

@@ -1,0 +1,116 @@
+"""Objects shaped like those of torchvision and of Hugging Face; neither library is needed."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from tests.conftest import picture
+
+from justright.data import from_dataset, open_images
+from justright.errors import DataError
+
+
+class InMemory:
+    """As torchvision's CIFAR10: targets, classes, items of picture and label."""
+
+    def __init__(self, as_item=lambda image: image):
+        self.targets, self.classes, self.as_item, self.n_decoded = [1, 0, 1], ["crow", "wren"], as_item, 0
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, i):
+        self.n_decoded += 1
+        return self.as_item(picture(i)), self.targets[i]
+
+
+class Image:
+    """The name of the class is what tells a feature."""
+
+
+class ClassLabel:
+    names = ("crow", "wren")
+
+
+class HuggingFace:
+    """As `datasets.Dataset`: features, column access by name, row access by number."""
+
+    column_names = ("photo", "species")
+
+    def __init__(self, encode=False):
+        self.features, self.encode = {"photo": Image(), "species": ClassLabel()}, encode
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, key):
+        if isinstance(key, str):
+            assert key == "species", "reading the labels must not decode the images"
+            return [1, 0]
+        buffer = io.BytesIO()
+        picture(key).save(buffer, "PNG")
+        return {
+            "photo": {"bytes": buffer.getvalue(), "path": None} if self.encode else picture(key),
+            "species": 1 - key,
+        }
+
+
+class ImageFolderLike:
+    def __init__(self, root):
+        self.root, self.classes = str(root), ["a", "b"]
+        self.samples = [(str(root / "a" / "0.png"), 0), (str(root / "b" / "0.png"), 1)]
+
+
+def test_labels_are_read_at_once_and_pictures_when_asked_for():
+    data = InMemory()
+    images = from_dataset(data, "cifar")
+    assert images.labels.tolist() == [1, 0, 1]
+    assert images.classes == {0: "crow", 1: "wren"}
+    assert data.n_decoded == 0
+    assert images.image(2).tobytes() == picture(2).tobytes()
+    assert data.n_decoded == 1
+
+
+def test_arrays_serve_as_pictures_but_tensors_do_not():
+    assert from_dataset(InMemory(np.asarray), "x").image(0).tobytes() == picture(0).tobytes()
+    with pytest.raises(DataError, match="without a transform"):
+        from_dataset(InMemory(lambda image: np.asarray(image) / 255.0), "x").image(0)
+
+
+def test_items_without_targets_are_asked_one_by_one():
+    images = from_dataset([(picture(0), 4), (picture(1), 2)], "pairs")
+    assert images.classes == {2: "2", 4: "4"}
+
+
+@pytest.mark.parametrize("encode", [False, True])
+def test_a_hugging_face_data_set(encode):
+    images = from_dataset(HuggingFace(encode), "birds")
+    assert images.labels.tolist() == [1, 0]
+    assert images.classes == {0: "crow", 1: "wren"}
+    assert images.image(1).tobytes() == picture(1).tobytes()
+
+
+def test_files_of_an_image_folder_are_read_straight_from_disk(make_tree):
+    root = make_tree({"a": 1, "b": 1})
+    images = from_dataset(ImageFolderLike(root), "folder")
+    assert images.paths == ["a/0.png", "b/0.png"]
+    assert images.image(1).size == (16, 12)
+
+
+def test_pictures_in_memory_are_saved_with_the_table(tmp_path):
+    images = from_dataset(InMemory(), "cifar").take([2, 0]).with_ids()
+    images.save(tmp_path / "cifar.parquet")
+    again = open_images(tmp_path / "cifar.parquet")
+    assert again.ids == images.ids
+    assert again.take([1]).image(0).tobytes() == picture(0).tobytes()
+    again.take([1]).save(tmp_path / "again.parquet")
+    assert open_images(tmp_path / "again.parquet").image(0).tobytes() == picture(0).tobytes()
+
+
+def test_what_is_no_data_set_is_refused():
+    with pytest.raises(DataError, match="x is a int"):
+        from_dataset(3, "x")
+    with pytest.raises(DataError, match="has no targets"):
+        from_dataset([picture(0)], "x")
