@@ -1,3 +1,40 @@
 """Find new categories in unlabeled images, with the labeled data that actually helps."""
 
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "justright.data": (
+        "ClassSplit",
+        "ImageSet",
+        "Pool",
+        "Split",
+        "Truth",
+        "from_dataset",
+        "gcd_split",
+        "glyph_set",
+        "merge_pool",
+        "open_images",
+        "read_class_split",
+    ),
+    "justright.errors": ("JustrightError",),
+}
+"""Public names and where they live. They load when they are asked for, so that the command line answers at once."""
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME_OF)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'justright' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -16,6 +16,7 @@ from rich.table import Table
 
 T = TypeVar("T")
 
+PIPE_WIDTH = 200
 QUIET_FOR_SECONDS = 1.0
 """Work shorter than this shows no bar: it would only flicker."""
 
@@ -50,8 +51,9 @@ class Voice:
         for row in rows:
             table.add_row(*(_plain(cell) for cell in row))
         console = Console(highlight=False)
-        # a pipe has no width: give the table the room it wants instead of folding at 80 columns
-        console.print(table, width=None if console.is_terminal else max(200, console.width), crop=False, markup=False)
+        if not console.is_terminal:  # a pipe has no width: give the table the room it wants
+            console = Console(highlight=False, width=PIPE_WIDTH)
+        console.print(table)
 
     def result(self, value: object, text: str = "") -> None:
         """The outcome: `value` as JSON for a machine, `text` for a person."""

@@ -1,6 +1,7 @@
 """Images and their labels: opening, splitting, pooling."""
 
 from justright.data.archive import open_archive
+from justright.data.catalog.glyph_set import glyph_set
 from justright.data.class_split import ClassSplit, first_half, grade, graded, random_half, read_class_split
 from justright.data.folder import open_folder
 from justright.data.image_set import ImageSet
@@ -21,6 +22,7 @@ __all__ = [
     "first_half",
     "from_dataset",
     "gcd_split",
+    "glyph_set",
     "grade",
     "graded",
     "merge_pool",

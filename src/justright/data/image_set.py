@@ -186,10 +186,9 @@ class ImageSet:
         """
         used = self.table["source"].unique().to_pylist()
         saved_as = {source: self.readers[source].saved_as(path.parent) for source in used}
-        sources = self.table["source"].to_pylist()
-        table = _set(self.table, "source", pa.array([saved_as[s] or SAVED_BYTES for s in sources]).cast(NAME))
-        inside = np.array([saved_as[source] is None for source in sources], dtype=bool)
-        if inside.any():
+        table = rename_sources(self.table, {source: name or SAVED_BYTES for source, name in saved_as.items()})
+        if None in saved_as.values():
+            inside = pc.equal(table["source"].cast(pa.string()), SAVED_BYTES).to_numpy()
             images = [self.encoded(row) if inside[row] else None for row in range(len(self))]
             rows = [str(row) if inside[row] else old for row, old in enumerate(self.paths)]
             table = _set(table, "path", pa.array(rows)).append_column(SAVED_BYTES, pa.array(images, pa.binary()))
@@ -200,6 +199,13 @@ class ImageSet:
 def superclass_column(depth: int) -> str:
     """The column of the super-category `depth` levels above the class."""
     return SUPERCLASS if depth == 1 else f"{SUPERCLASS}{depth}"
+
+
+def rename_sources(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    """The table with other names for its sources."""
+    column = table["source"].unify_dictionaries().combine_chunks()
+    renamed = pa.array([names.get(source) for source in column.dictionary.to_pylist()], pa.string())
+    return _set(table, "source", pa.DictionaryArray.from_arrays(column.indices, renamed))
 
 
 def _same(value: str, n: int) -> pa.DictionaryArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from justright.data.image_set import NAME, SAVED_BYTES, ImageSet, superclass_column
+from justright.data.catalog.glyph_set import GlyphReader
+from justright.data.image_set import COLUMNS, NAME, SAVED_BYTES, SUPERCLASS, ImageSet, rename_sources, superclass_column
 from justright.data.readers import BytesReader, FolderReader, Reader, ZipReader
 from justright.errors import DataError, MissingDataError
 from justright.types import UNLABELED, Array
@@ -50,9 +52,8 @@ def read_csv(file: Any) -> pa.Table:
     header = pa_csv.open_csv(file).schema.names
     if hasattr(file, "seek"):
         file.seek(0)
-    as_text = pa_csv.ConvertOptions(
-        column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True, null_values=[""]
-    )
+    kinds = {name: NAME if name.startswith(SUPERCLASS) or COLUMNS.get(name) == NAME else pa.string() for name in header}
+    as_text = pa_csv.ConvertOptions(column_types=kinds, strings_can_be_null=True, null_values=[""])
     return pa_csv.read_csv(file, convert_options=as_text)
 
 
@@ -65,7 +66,7 @@ def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, 
         raise DataError(f"{origin}: row {row + 2} has no {path_name}", expected="a path in every row")
     depth, superclasses = 1, []
     while (name := superclass_column(depth)) in table.column_names:
-        superclasses.append(table[name].cast(pa.string()))
+        superclasses.append(table[name])
         depth += 1
     label, class_name = _labels(table, origin)
     images = ImageSet.of(
@@ -127,15 +128,15 @@ def _text(table: pa.Table, column: str) -> pa.Array | None:
 
 
 def _check_one_name_each(labels: Array, names: pa.Array, origin: str) -> None:
-    codes = names.dictionary_encode()
-    pairs = np.unique(np.stack([labels, pc.fill_null(codes.indices, -1).to_numpy()]), axis=1)
-    repeated = pairs[0, 1:][(pairs[0, 1:] == pairs[0, :-1]) & (pairs[0, 1:] != UNLABELED)]
-    if len(repeated):
-        both = [codes.dictionary[int(code)].as_py() if code >= 0 else "" for code in pairs[1, pairs[0] == repeated[0]]]
-        raise DataError(
-            f"{origin}: label {repeated[0]} has the class names {', '.join(map(repr, both))}",
-            expected="one class name a label",
-        )
+    pairs = pa.table({"label": labels, "name": names}).group_by(["label", "name"]).aggregate([]).to_pylist()
+    seen: dict[int, str | None] = {}
+    for pair in pairs:
+        label, name = pair["label"], pair["name"]
+        if label != UNLABELED and seen.setdefault(label, name) != name:
+            raise DataError(
+                f"{origin}: label {label} has the class names {seen[label]!r} and {name!r}",
+                expected="one class name a label",
+            )
 
 
 def _saved_set(table: pa.Table, file: Path) -> ImageSet:
@@ -145,8 +146,7 @@ def _saved_set(table: pa.Table, file: Path) -> ImageSet:
     for saved in table["source"].unique().to_pylist():
         reader = _open_source(saved, table, file)
         readers[reader.source], renamed[saved] = reader, reader.source
-    sources = pa.array([renamed[saved] for saved in table["source"].to_pylist()], pa.string()).cast(NAME)
-    table = table.set_column(table.schema.get_field_index("source"), "source", sources)
+    table = rename_sources(table, renamed)
     return ImageSet(table.drop_columns([SAVED_BYTES]) if SAVED_BYTES in table.column_names else table, readers)
 
 
@@ -159,6 +159,8 @@ def _open_source(saved: str, table: pa.Table, file: Path) -> Reader:
         return FolderReader(place)
     if kind == "zip":
         return ZipReader(place)
+    if kind == "glyphs" and (recipe := re.fullmatch(r"seed=(\d+),size=(\d+)", where)):
+        return GlyphReader(seed=int(recipe[1]), size=int(recipe[2]))
     raise DataError(
         f"{file} names the source {saved!r}",
         expected="folder:, zip: or glyphs:",

@@ -1,18 +1,31 @@
-"""What every data set of the catalog says of itself."""
+"""What every data set of the catalog says of itself, and the few ways in which official layouts are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import errno
+import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Int
+
+from justright.data.folder import is_image_name, walk
 from justright.data.image_set import ImageSet
-from justright.errors import MissingDataError
+from justright.data.readers import FolderReader
+from justright.errors import DataError, MissingDataError
+from justright.types import Array, Labels, Mask
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One data set: how to load it, what its layout is, on which terms and where it can be had."""
+    """One data set: how to load it, what its layout is, on which terms and where it can be had.
+
+    A loader raises FileNotFoundError for whatever is missing and DataError for whatever is damaged.
+    """
 
     name: str
     title: str
@@ -26,8 +39,202 @@ class Benchmark:
         try:
             return self.loader(Path(root))
         except FileNotFoundError as error:
+            below = str(root) or f"the current folder (another one is given as {self.name}:FOLDER)"
             raise MissingDataError(
-                f"{self.title}: {error.filename} is not there",
-                expected=f"this layout below {root}:\n{self.layout}",
+                f"{self.title}: {str(error.filename).rstrip(os.sep)} is not there",
+                expected=f"this layout below {below}\n{self.layout}",
                 advice=f"request or download it from {self.where}",
             ) from error
+        except OSError as error:
+            raise DataError(f"{self.title}: {error.filename} cannot be read ({error.strerror})") from error
+
+
+def missing(path: Path) -> FileNotFoundError:
+    """The error a loader raises for a file or folder that is not there, or a folder with nothing in it."""
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+
+
+def inside(root: Path, name: str) -> Path:
+    """The folder that the official archive unpacks to, whether `root` is that folder or holds it."""
+    return root / name if (root / name).is_dir() else root
+
+
+def first_folder(root: Path, *candidates: str) -> str:
+    """The first of several usual names that is a folder below `root`."""
+    for name in candidates:
+        if (root / name).is_dir():
+            return name
+    raise missing(root / candidates[0])
+
+
+def assemble(
+    root: Path,
+    dataset: str,
+    *,
+    path: Sequence[str],
+    label: Labels,
+    is_train: Mask,
+    class_names: Sequence[str],
+    superclasses: Sequence[Sequence[str | None]] = (),
+) -> ImageSet:
+    """An ImageSet from columns with one entry an image, and names with one entry a class.
+
+    `superclasses` holds one sequence a level, fine to coarse.
+    """
+
+    def spread(names: Sequence[str | None], codes: Any) -> Any:
+        # names stay a small dictionary: a million images cost four bytes each
+        return pa.array(names, pa.string()).dictionary_encode().take(pa.array(codes))
+
+    return ImageSet.of(
+        FolderReader(root.absolute()),
+        dataset=dataset,
+        path=path,
+        label=label,
+        split=spread(["test", "train"], is_train.astype(np.int32)),
+        class_name=spread(class_names, label),
+        superclasses=[spread(level, label) for level in superclasses],
+    )
+
+
+Part: TypeAlias = tuple[list[str], Int[Array, " _"]]  # no name for the axis: two parts differ in length
+"""Paths of images and one label each."""
+
+
+def train_then_test(
+    root: Path,
+    dataset: str,
+    train: Sequence[Part],
+    test: Sequence[Part],
+    class_names: Sequence[str],
+    superclasses: Sequence[Sequence[str | None]] = (),
+) -> ImageSet:
+    """An ImageSet from whole parts, one after the other, as most data sets come."""
+    parts = [*train, *test]
+    n_train = sum(len(paths) for paths, _ in train)
+    paths = [path for paths, _ in parts for path in paths]
+    return assemble(
+        root,
+        dataset,
+        path=paths,
+        label=np.concatenate([labels for _, labels in parts]),
+        is_train=np.arange(len(paths)) < n_train,
+        class_names=class_names,
+        superclasses=superclasses,
+    )
+
+
+def read_lines(file: Path) -> list[str]:
+    """The lines of a text file; empty ones at its end do not count."""
+    try:
+        return file.read_text(encoding="utf-8-sig").rstrip().split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not text: {error}", expected="UTF-8") from error
+
+
+@dataclass(frozen=True)
+class Listing:
+    """An official list file: a key and a value a line, in the order of the file."""
+
+    file: Path
+    keys: list[str]
+    values: list[str]
+
+    @classmethod
+    def read(cls, file: Path) -> Listing:
+        """Cut each line at its first space; the value keeps the spaces it has."""
+        lines = read_lines(file)
+        pairs = [line.split(maxsplit=1) for line in lines]
+        seen: set[str] = set()
+        for row, pair in enumerate(pairs):
+            if len(pair) != 2:
+                raise DataError(f"{file}, line {row + 1}: {lines[row]!r}", expected="a key, a space and a value")
+            if pair[0] in seen:
+                raise DataError(f"{file}, line {row + 1}: {pair[0]} stands there twice", expected="each key once")
+            seen.add(pair[0])
+        return cls(file, [key for key, _ in pairs], [value.rstrip() for _, value in pairs])
+
+    def at(self, row: int) -> str:
+        """Where a row stands, for a message."""
+        return f"{self.file}, line {row + 1}"
+
+    def numbers(self, low: int, high: int) -> Labels:
+        """The values as whole numbers between two bounds."""
+        return whole_numbers(self.values, low, high, self.at)
+
+    def rows_of(self, other: Listing) -> Labels:
+        """For each key of `other` the row here; both lists must name the same keys, in any order."""
+        row_of = {key: row for row, key in enumerate(self.keys)}
+        known = set(other.keys)
+        for row, key in enumerate(self.keys):
+            if key not in known:
+                raise DataError(f"{self.at(row)}: {key} is not in {other.file.name}", expected=f"a key of {other.file}")
+        for row, key in enumerate(other.keys):
+            if key not in row_of:
+                raise DataError(f"{other.at(row)}: {key} is not in {self.file}", expected="each key in both lists")
+        return np.array([row_of[key] for key in other.keys], dtype=np.int64)
+
+
+def whole_numbers(values: Iterable[Any], low: int, high: int, at: Callable[[int], str]) -> Labels:
+    """Values as integers; DataError for the first that is none or lies outside the bounds, `at` says where it is."""
+    numbers = []
+    for row, value in enumerate(values):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if not (low <= number <= high and number.is_integer()):
+            raise DataError(f"{at(row)}: {value}", expected=f"a whole number from {low} to {high}")
+        numbers.append(int(number))
+    return np.array(numbers, dtype=np.int64)
+
+
+def read_mat(file: Path, *names: str) -> list[Any]:
+    """Variables of a MATLAB file, each as an array with one axis."""
+    from scipy.io import loadmat  # slow to import, and most commands read no MATLAB file
+
+    if not file.is_file():
+        raise missing(file)
+    try:
+        content = loadmat(file, squeeze_me=True, variable_names=names)
+    except Exception as error:  # scipy lets out whatever a damaged byte happens to cause
+        raise DataError(f"{file} cannot be read: {error}", expected="a MATLAB file, version 5 to 7") from error
+    for name in names:
+        if name not in content:
+            raise DataError(f"{file} has no variable {name}", expected=f"the variables {', '.join(names)}")
+        if not np.size(content[name]):
+            raise DataError(f"{file}: {name} is empty", expected="at least one entry")
+    return [np.atleast_1d(content[name]) for name in names]
+
+
+def check_present(folder: Path, paths: Iterable[str]) -> None:
+    """FileNotFoundError for the first path that is not below `folder`; one walk instead of a look at each file."""
+    there = set(walk(folder))
+    for path in paths:
+        if path not in there:
+            raise missing(folder / path)
+
+
+def class_folders(folder: Path) -> list[str]:
+    """The folders in a folder, sorted as strings, hidden ones left out."""
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+    if not names:
+        raise missing(folder / "*")
+    return names
+
+
+def images_in(root: Path, part: str, folders: Sequence[str], first_label: int = 0) -> Part:
+    """The images in folders of `root/part`, as paths below `root`; folders are labeled in the order given.
+
+    Files are sorted by name inside each folder, which is ImageFolder's order where the folders are sorted.
+    """
+    paths: list[str] = []
+    sizes: list[int] = []
+    for name in folders:
+        files = sorted(filter(is_image_name, walk(root / part / name)))
+        if not files:
+            raise missing(root / part / name / "*.jpg")
+        paths.extend(f"{part}/{name}/{file}" for file in files)
+        sizes.append(len(files))
+    return paths, np.repeat(np.arange(first_label, first_label + len(folders)), sizes)

@@ -8,11 +8,11 @@ pure function of (seed, class, index): any number of them, in any order, in any 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Int, UInt8
 
 from justright.data.catalog.glyph_alphabet import BLOCKS, Block, faces_of
 from justright.data.catalog.glyph_drawing import draw_look, render
@@ -79,7 +79,10 @@ def draw_glyph(seed: int, label: int, index: int, size: int = DEFAULT_SIZE) -> U
 
 
 def draw_glyphs(
-    seed: int, labels: Iterable[int], indices: Iterable[int], size: int = DEFAULT_SIZE
+    seed: int,
+    labels: Int[Array, " images"] | Sequence[int],
+    indices: Int[Array, " images"] | Sequence[int],
+    size: int = DEFAULT_SIZE,
 ) -> UInt8[Array, "images size size 3"]:
     """One image for each pair of label and index."""
     images = [draw_glyph(seed, int(label), int(index), size) for label, index in zip(labels, indices, strict=True)]

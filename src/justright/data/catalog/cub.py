@@ -1,0 +1,51 @@
+"""CUB-200-2011: 200 species of birds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from justright.data.catalog.base import Benchmark, Listing, assemble, check_present, inside
+from justright.data.image_set import ImageSet
+from justright.errors import DataError
+
+
+def load(root: Path) -> ImageSet:
+    """Labels are the official class numbers minus 1, as in SSB; rows stand in the order of `images.txt`.
+
+    The super-category is the last word of the English name (`Albatross`), the group by which CUB's names are built.
+    It is not taxonomy, which the official files do not hold.
+    """
+    root = inside(root, "CUB_200_2011")
+    classes = Listing.read(root / "classes.txt")
+    n_classes = len(classes.keys)
+    if classes.keys != [str(number) for number in range(1, n_classes + 1)]:
+        raise DataError(f"{classes.file}: classes are not numbered in order", expected=f"1 to {n_classes}")
+    images = Listing.read(root / "images.txt")
+    labels = Listing.read(root / "image_class_labels.txt")
+    parts = Listing.read(root / "train_test_split.txt")
+    check_present(root / "images", images.values)
+    return assemble(
+        root / "images",
+        "cub",
+        path=images.values,
+        label=labels.numbers(1, n_classes)[labels.rows_of(images)] - 1,
+        is_train=parts.numbers(0, 1)[parts.rows_of(images)] == 1,
+        class_names=classes.values,
+        superclasses=[[name.split(".")[-1].split("_")[-1] for name in classes.values]],
+    )
+
+
+BENCHMARK = Benchmark(
+    name="cub",
+    title="CUB-200-2011",
+    loader=load,
+    licence="non-commercial research and educational use",
+    where="https://www.vision.caltech.edu/datasets/cub_200_2011/",
+    layout="""\
+    CUB_200_2011/
+      classes.txt
+      images.txt
+      image_class_labels.txt
+      train_test_split.txt
+      images/001.Black_footed_Albatross/*.jpg""",
+)

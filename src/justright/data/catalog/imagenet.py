@@ -1,0 +1,91 @@
+"""ImageNet-100, and ImageNet-1k with the classes that SSB adds from ImageNet-21k-P."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from justright.data.catalog.base import Benchmark, class_folders, first_folder, images_in, missing, train_then_test
+from justright.data.image_set import ImageSet
+from justright.errors import DataError
+
+N_CLASSES = 1000
+
+LICENCE = "non-commercial research and educational use, after registration"
+WHERE = "https://image-net.org/download.php"
+
+TREES_1K = ("imagenet1k", "ImageNet-1K")
+TREES_21K = ("imagenet21k", "ImageNet-21K")
+PARTS_21K = (("imagenet21k_train", "imagenet21k_val"), ("train", "val"))
+"""SSB's names and the plain ones; the synset folders may also lie directly in the tree."""
+
+
+def chosen_classes() -> list[int]:
+    """The 100 of 1000 classes that the GCD protocol takes, by numpy's legacy generator with seed 0."""
+    # The legacy generator is the point: the modern one draws other classes.
+    chosen = np.random.RandomState(0).choice(N_CLASSES, 100, replace=False)
+    return sorted(chosen.tolist())
+
+
+def load_100(root: Path) -> ImageSet:
+    """A hundred classes out of a whole ImageNet-1k, labels 0 to 99 in the order of the synset ids."""
+    folders = class_folders(root / "train")
+    if len(folders) != N_CLASSES:
+        raise DataError(
+            f"{root / 'train'} holds {len(folders):,} class folders",
+            expected=f"all {N_CLASSES:,} of ImageNet-1k: the hundred are chosen by their position among them",
+        )
+    synsets = [folders[position] for position in chosen_classes()]
+    train, test = images_in(root, "train", synsets), images_in(root, "val", synsets)
+    return train_then_test(root, "imagenet100", [train], [test], synsets)
+
+
+def load_1k_ssb(root: Path) -> ImageSet:
+    """ImageNet-1k and synsets of ImageNet-21k-P. A class is called by its synset id, which SSB's split names.
+
+    Labels: the sorted synsets of ImageNet-1k, then the sorted others. Validation images, where they are there, are
+    called "test". A synset of ImageNet-1k that lies in the 21k tree too is read from the 1k tree only.
+    """
+    tree_1k, tree_21k = first_folder(root, *TREES_1K), first_folder(root, *TREES_21K)
+    old = class_folders(root / tree_1k / "train")
+    pairs = [(f"{tree_21k}/{train}", f"{tree_21k}/{test}") for train, test in PARTS_21K]
+    train_21k, test_21k = next((pair for pair in pairs if (root / pair[0]).is_dir()), (tree_21k, ""))
+    new = sorted(set(class_folders(root / train_21k)) - set(old))
+    if not new:
+        raise missing(root / train_21k / "n*")
+    train = [(f"{tree_1k}/train", old, 0), (train_21k, new, len(old))]
+    test = [(f"{tree_1k}/val", old, 0), (test_21k, new, len(old))]
+    return train_then_test(
+        root,
+        "imagenet1k-ssb",
+        train=[images_in(root, *part) for part in train],
+        test=[images_in(root, *part) for part in test if part[0] and (root / part[0]).is_dir()],
+        class_names=old + new,
+    )
+
+
+IMAGENET100 = Benchmark(
+    name="imagenet100",
+    title="ImageNet-100",
+    loader=load_100,
+    licence=LICENCE,
+    where=WHERE,
+    layout="""\
+    train/n01440764/*.JPEG (all 1,000 synsets)
+    val/n01440764/*.JPEG""",
+)
+
+IMAGENET1K_SSB = Benchmark(
+    name="imagenet1k-ssb",
+    title="ImageNet-1k-SSB",
+    loader=load_1k_ssb,
+    licence=LICENCE,
+    where=WHERE,
+    layout="""\
+    imagenet1k/ (or ImageNet-1K/)
+      train/n01440764/*.JPEG
+      val/n01440764/*.JPEG (if there)
+    imagenet21k/ (or ImageNet-21K/)
+      n00005787/*.JPEG (or imagenet21k_train/n00005787/*.JPEG and imagenet21k_val/n00005787/*.JPEG)""",
+)

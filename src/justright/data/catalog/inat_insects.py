@@ -1,0 +1,54 @@
+"""The insects of iNaturalist-2021, mini train set: 2,526 species with 50 images each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from justright.data.catalog.base import Benchmark, class_folders, first_folder, images_in, missing, train_then_test
+from justright.data.image_set import ImageSet
+from justright.errors import DataError
+
+TRAIN = ("train_mini", "2021_train_mini")
+TEST = ("val", "2021_valid")
+"""The name in the archive, and the one torchvision gives."""
+
+RANKS = ("number", "kingdom", "phylum", "class", "order", "family", "genus", "species")
+
+
+def load(root: Path) -> ImageSet:
+    """Labels count the folders of class Insecta in sorted order; genus, family and order are the super-categories.
+
+    Validation images, where they are there, are called "test".
+    """
+    part = first_folder(root, *TRAIN)
+    taxa = {folder: _ranks(root / part / folder) for folder in class_folders(root / part)}
+    insects = [folder for folder, ranks in taxa.items() if ranks["class"] == "Insecta"]
+    if not insects:
+        raise missing(root / part / "*_Insecta_*")
+    return train_then_test(
+        root,
+        "inat-insects",
+        train=[images_in(root, part, insects)],
+        test=[images_in(root, name, insects) for name in TEST if (root / name).is_dir()][:1],
+        class_names=[f"{taxa[folder]['genus']} {taxa[folder]['species']}" for folder in insects],
+        superclasses=[[taxa[folder][rank] for folder in insects] for rank in ("genus", "family", "order")],
+    )
+
+
+def _ranks(folder: Path) -> dict[str, str]:
+    parts = folder.name.split("_")
+    if len(parts) != len(RANKS):
+        raise DataError(f"{folder} is no class folder", expected=f"a name made of {'_'.join(RANKS)}")
+    return dict(zip(RANKS, parts, strict=True))
+
+
+BENCHMARK = Benchmark(
+    name="inat-insects",
+    title="iNaturalist-2021-mini insects",
+    loader=load,
+    licence="non-commercial research and educational use, no redistribution",
+    where="https://github.com/visipedia/inat_comp/tree/master/2021",
+    layout="""\
+    train_mini/00000_Animalia_Arthropoda_Insecta_.../*.jpg
+    val/00000_Animalia_Arthropoda_Insecta_.../*.jpg (if there)""",
+)

@@ -1,0 +1,120 @@
+"""Stanford Cars: 196 makes, models and years, from the devkit or from class folders."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from justright.data.catalog.base import (
+    Benchmark,
+    Part,
+    check_present,
+    class_folders,
+    images_in,
+    missing,
+    read_lines,
+    read_mat,
+    train_then_test,
+    whole_numbers,
+)
+from justright.data.image_set import ImageSet
+from justright.errors import DataError
+
+TREES = ("", "car_data", "car_data/car_data")
+"""Where `train` and `test` lie in the class-folder layout; the usual archive nests them twice."""
+
+NAME_FILES = ("devkit/cars_meta.mat", "cars_meta.mat", "names.csv")
+"""Any of these gives the order of the classes."""
+
+DEVKIT_TEST = ("devkit/cars_test_annos_withlabels.mat", "cars_test_annos_withlabels.mat")
+"""The labels of the test images are a file of their own, usually put into the devkit or beside it."""
+
+
+def load(root: Path) -> ImageSet:
+    """Labels are positions in `cars_meta.mat`, as in SSB. That order is not alphabetical.
+
+    Devkit: rows in the order of the annotations, train before test. Class folders: rows sorted by folder, then file.
+    """
+    for tree in TREES:
+        if (root / tree / "train").is_dir():
+            return _from_class_folders(root, tree)
+    return _from_devkit(root)
+
+
+def _from_devkit(root: Path) -> ImageSet:
+    names = _class_names(root)
+    test_file = next((root / name for name in DEVKIT_TEST if (root / name).is_file()), root / DEVKIT_TEST[0])
+    train = _annotated(root, "cars_train", root / "devkit/cars_train_annos.mat", len(names))
+    test = _annotated(root, "cars_test", test_file, len(names))
+    return train_then_test(root, "cars", [train], [test], names)
+
+
+def _annotated(root: Path, part: str, file: Path, n_classes: int) -> Part:
+    (rows,) = read_mat(file, "annotations")
+    if not {"class", "fname"} <= set(rows.dtype.names or ()):
+        raise DataError(
+            f"{file}: the annotations have the fields {rows.dtype.names}",
+            expected="class and fname among them; the test annotations with labels are a file of their own",
+        )
+    numbers = whole_numbers(rows["class"], 1, n_classes, lambda row: f"{file}, annotation {row + 1}")
+    files = [str(name) for name in rows["fname"]]
+    check_present(root / part, files)
+    return [f"{part}/{name}" for name in files], numbers - 1
+
+
+def _from_class_folders(root: Path, tree: str) -> ImageSet:
+    names = _class_names(root)
+    label_of = {_key(name): label for label, name in enumerate(names)}
+    train, test = (_foldered(root / tree, part, label_of) for part in ("train", "test"))
+    return train_then_test(root / tree, "cars", [train], [test], names)
+
+
+def _foldered(base: Path, part: str, label_of: dict[str, int]) -> Part:
+    folders = class_folders(base / part)
+    for folder in folders:
+        if _key(folder) not in label_of:
+            raise DataError(f"{base / part / folder} is no class", expected=f"one of the {len(label_of)} class names")
+    paths, positions = images_in(base, part, folders)
+    return paths, np.array([label_of[_key(folder)] for folder in folders])[positions]
+
+
+def _class_names(root: Path) -> list[str]:
+    file = next((root / name for name in NAME_FILES if (root / name).is_file()), None)
+    if file is None:
+        # sorting the folders would give wrong labels, so there is no way around this file
+        raise missing(root / NAME_FILES[0])
+    if file.suffix == ".mat":
+        names = [str(name) for name in read_mat(file, "class_names")[0]]
+    else:
+        names = [line.strip().strip('"') for line in read_lines(file)]
+    if len({_key(name) for name in names}) != len(names):
+        raise DataError(f"{file} names a class twice", expected="each class once")
+    return names
+
+
+def _key(name: str) -> str:
+    """A name as folders and lists agree on it: `Ram C/V` cannot be a folder and became `Ram C-V` or `Ram C_V`."""
+    return re.sub(r"[^a-z0-9.]", "", name.casefold())
+
+
+BENCHMARK = Benchmark(
+    name="cars",
+    title="Stanford Cars",
+    loader=load,
+    licence="research use; images under terms like ImageNet's, see the site",
+    where="https://ai.stanford.edu/~jkrause/cars/car_dataset.html "
+    "(class folders: https://www.kaggle.com/datasets/jutrera/stanford-car-dataset-by-classes-folder)",
+    layout="""\
+    devkit/cars_meta.mat
+    devkit/cars_train_annos.mat
+    devkit/cars_test_annos_withlabels.mat (or beside devkit)
+    cars_train/*.jpg
+    cars_test/*.jpg
+  or
+    names.csv (or cars_meta.mat: it gives the order of the classes)
+    car_data/car_data/ (or car_data/, or nothing in between)
+      train/AM General Hummer SUV 2000/*.jpg
+      test/AM General Hummer SUV 2000/*.jpg""",
+)

@@ -1,0 +1,53 @@
+"""An ImageSet written out as files, one folder a class."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from justright.data.folder import is_image_name
+from justright.data.image_set import ImageSet
+from justright.progress import Track, silent
+
+CHUNK = 200
+"""Images a worker writes before it reports back."""
+
+
+def write_tree(images: ImageSet, root: Path, n_processes: int | None = None, track: Track = silent) -> int:
+    """Write every image below `root` at its own path and say how many were written now.
+
+    Files that are there already stay, so a stopped run goes on where it was.
+    """
+    chunks = [range(first, min(first + CHUNK, len(images))) for first in range(0, len(images), CHUNK)]
+    work = partial(_write_chunk, images, root)
+    n_processes = n_processes or os.cpu_count() or 1
+    return sum(track(_spread(work, chunks, n_processes), len(chunks), f"writing, {CHUNK} images a step"))
+
+
+def _spread(work: partial[int], chunks: list[range], n_processes: int) -> Iterator[int]:
+    if n_processes == 1 or len(chunks) == 1:
+        yield from map(work, chunks)
+        return
+    # spawned, because a fork of a process with threads can hang
+    with ProcessPoolExecutor(n_processes, multiprocessing.get_context("spawn")) as processes:
+        yield from processes.map(work, chunks)
+
+
+def _write_chunk(images: ImageSet, root: Path, rows: range) -> int:
+    n_written = 0
+    for row in rows:
+        path = images.table["path"][row].as_py()
+        file = root / (path if is_image_name(path) else f"{path}.png")
+        if file.exists():
+            continue
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # a rename makes it whole or absent; a flush to disk for each of thousands would take minutes
+        temporary = file.with_name(f".{file.name}.{os.getpid()}")
+        temporary.write_bytes(images.encoded(row))
+        temporary.replace(file)
+        n_written += 1
+    return n_written

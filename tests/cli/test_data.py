@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from justright.cli import main
+from justright.data.catalog import CATALOG
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["data", *arguments])
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for name in ("birds/gull/1.jpg", "birds/gull/2.jpg", "birds/tern/1.jpg", "cats/lynx/1.jpg", "loose.jpg"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def test_the_list_names_every_loader() -> None:
+    result = run("--list")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in CATALOG)
+
+
+def test_the_list_as_json_has_licence_place_and_layout_of_every_loader() -> None:
+    records = json.loads(run("--list", "--json").stdout)
+    assert [record["name"] for record in records] == list(CATALOG)
+    for record in records:
+        assert set(record) == {"name", "title", "licence", "where", "layout"}
+        assert all(record.values())
+
+
+def test_every_data_set_is_filed_under_its_own_name() -> None:
+    assert all(name == entry.name for name, entry in CATALOG.items())
+
+
+def test_without_anything_to_do_the_help_is_shown() -> None:
+    result = run()
+    assert result.exit_code == 0
+    assert "justright data --list" in result.stdout
+
+
+def test_show_counts_images_classes_and_levels(photos: Path) -> None:
+    record = json.loads(run("show", str(photos), "--json").stdout)
+    assert record == {
+        "source": str(photos),
+        "images": 5,
+        "classes": 3,
+        "unlabeled": 1,
+        "datasets": {photos.name: 5},
+        "splits": {},
+        "hierarchy": {"superclass": 2},
+    }
+
+
+def test_show_speaks_to_a_person_too(photos: Path) -> None:
+    result = run("show", str(photos))
+    assert result.exit_code == 0
+    for word in ("images", "classes", "unlabeled", "groups in superclass"):
+        assert word in result.stdout
+
+
+def test_show_counts_the_splits_of_a_benchmark(tmp_path: Path) -> None:
+    for name in ("small-train/0/a.jpg", "small-train/0/b.jpg", "small-validation/0/c.jpg"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    record = json.loads(run("show", f"herbarium19:{tmp_path}", "--json").stdout)
+    assert record["splits"] == {"train": 2, "test": 1}
+    assert record["datasets"] == {"herbarium19": 3}
+
+
+def test_a_missing_file_is_told_without_a_traceback(tmp_path: Path) -> None:
+    result = run("show", f"cub:{tmp_path}")
+    assert result.exit_code == 1
+    assert "classes.txt is not there" in result.stderr
+    assert "https://www.vision.caltech.edu" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_source_that_is_nothing_is_told(tmp_path: Path) -> None:
+    result = run("show", str(tmp_path / "nothing"))
+    assert result.exit_code == 1
+    assert "no such file or folder" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--list", "--json"])
+def test_an_option_before_the_command_is_not_silently_lost(photos: Path, option: str) -> None:
+    result = run(option, "show", str(photos))
+    assert result.exit_code == 2
+    assert "justright data show" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("show", "--help")])
+def test_help_has_examples(arguments: tuple[str, ...]) -> None:
+    assert "Examples:" in run(*arguments).stdout
+
+
+def test_glyphs_are_written_as_class_folders(tmp_path):
+    out = tmp_path / "letters"
+    words = ["data", "glyphs", "--out", str(out), "--per-class", "2", "--scripts", "digits", "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"images": 20, "classes": 10, "written": 20, "folder": str(out)}
+    assert len(list(out.rglob("*.png"))) == 20
+
+
+def test_an_unknown_script_is_refused_without_a_traceback(tmp_path):
+    done = CliRunner().invoke(main, ["data", "glyphs", "--out", str(tmp_path), "--scripts", "klingon"])
+    assert done.exit_code == 1
+    assert "klingon" in done.output
+    assert "Traceback" not in done.output

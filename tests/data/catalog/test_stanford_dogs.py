@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from justright.data.catalog import CATALOG
+from justright.errors import DataError, MissingDataError
+
+TRAIN = [
+    ("n02085782-Japanese_spaniel/n02085782_2.jpg", 2),
+    ("n02085620-Chihuahua/n02085620_9.jpg", 1),
+    ("n02116738-African_hunting_dog/n02116738_1.jpg", 120),
+]
+TEST = [("n02085620-Chihuahua/n02085620_5.jpg", 1)]
+
+
+def write_list(file: Path, rows: list[tuple[str, int]]) -> None:
+    """Two n x 1 cell arrays of strings and an n x 1 array of doubles, as in lists.tar."""
+    files, annotations = np.empty((len(rows), 1), dtype=object), np.empty((len(rows), 1), dtype=object)
+    files[:, 0] = [np.array([path]) for path, _ in rows]
+    annotations[:, 0] = [np.array([path.removesuffix(".jpg")]) for path, _ in rows]
+    labels = np.array([[number] for _, number in rows], dtype=np.float64)
+    savemat(file, {"file_list": files, "annotation_list": annotations, "labels": labels}, do_compression=True)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write_list(tmp_path / "train_list.mat", TRAIN)
+    write_list(tmp_path / "test_list.mat", TEST)
+    for path, _ in TRAIN + TEST:
+        image = tmp_path / "Images" / path
+        image.parent.mkdir(parents=True, exist_ok=True)
+        image.touch()
+    return tmp_path
+
+
+def test_labels_are_official_numbers_minus_one_in_the_order_of_the_lists(root: Path) -> None:
+    images = CATALOG["dogs"].load(root)
+    assert images.labels.tolist() == [1, 0, 119, 0]
+    assert images.paths == [path for path, _ in TRAIN + TEST]
+    assert images.table["split"].to_pylist() == ["train", "train", "train", "test"]
+
+
+def test_a_class_is_called_as_its_folder_and_has_no_super_category(root: Path) -> None:
+    images = CATALOG["dogs"].load(root)
+    assert images.classes == {
+        0: "n02085620-Chihuahua",
+        1: "n02085782-Japanese_spaniel",
+        119: "n02116738-African_hunting_dog",
+    }
+    assert images.hierarchy[0] == ()
+
+
+def test_the_lists_may_lie_in_their_own_folder(root: Path) -> None:
+    (root / "lists").mkdir()
+    for name in ("train_list.mat", "test_list.mat"):
+        (root / name).rename(root / "lists" / name)
+    assert len(CATALOG["dogs"].load(root)) == 4
+
+
+@pytest.mark.parametrize("name", ["train_list.mat", "test_list.mat", f"Images/{TRAIN[0][0]}"])
+def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
+    (root / name).unlink()
+    with pytest.raises(MissingDataError) as error:
+        CATALOG["dogs"].load(root)
+    assert f"{root / name} is not there" in str(error.value)
+    assert "Images/n02085620-Chihuahua" in str(error.value)
+    assert "ImageNetDogs" in str(error.value)
+
+
+def test_a_missing_image_folder_is_named(root: Path) -> None:
+    (root / "Images").rename(root / "elsewhere")
+    with pytest.raises(MissingDataError, match="Images is not there"):
+        CATALOG["dogs"].load(root)
+
+
+def test_a_class_out_of_range_is_named_with_its_row(root: Path) -> None:
+    write_list(root / "test_list.mat", [*TEST, (TEST[0][0], 121)])
+    with pytest.raises(DataError, match=r"test_list\.mat, row 2: 121"):
+        CATALOG["dogs"].load(root)
+
+
+def test_a_class_with_two_folders_is_named_with_its_row(root: Path) -> None:
+    write_list(root / "test_list.mat", [(TRAIN[0][0], 1)])
+    with pytest.raises(DataError, match=r"test_list\.mat, row 1: class 1 is n02085782-Japanese_spaniel here"):
+        CATALOG["dogs"].load(root)
+
+
+def test_lists_of_different_length_are_refused(root: Path) -> None:
+    savemat(root / "test_list.mat", {"file_list": np.array(["a", "b"], dtype=object), "labels": np.ones((3, 1))})
+    with pytest.raises(DataError, match="2 files and 3 labels"):
+        CATALOG["dogs"].load(root)
