@@ -1,0 +1,66 @@
+"""Evaluate a million images of 2,000 classes, against the way it is plainly written.
+
+    PYTHONPATH=src python benchmarks/bench_evaluate.py
+
+The plain way counts image by image into a square matrix in a Python loop, solves one assignment and sums the matches
+of each class in another loop, without intervals, NMI or ARI. Seconds are processor time, so that others on the same
+machine do not count.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from justright.evaluation import break_down, evaluate, match_clusters
+
+N_IMAGES, N_CLASSES, N_RUNS = 1_000_000, 2_000, 3
+
+
+def plain_way(y_true: np.ndarray, y_pred: np.ndarray, is_old: np.ndarray) -> tuple[float, float, float]:
+    size = max(y_true.max(), y_pred.max()) + 1
+    shared = np.zeros((size, size), dtype=np.int64)
+    for i in range(len(y_true)):
+        shared[y_pred[i], y_true[i]] += 1
+    rows, columns = linear_sum_assignment(shared.max() - shared)
+    cluster_of = dict(zip(columns.tolist(), rows.tolist(), strict=True))
+    old_classes = set(y_true[is_old].tolist())
+    right, total = {True: 0, False: 0}, {True: 0, False: 0}
+    for c in set(y_true.tolist()):
+        right[c in old_classes] += int(shared[cluster_of[c], c])
+        total[c in old_classes] += int(shared[:, c].sum())
+    return sum(right.values()) / len(y_true), right[True] / total[True], right[False] / total[False]
+
+
+def best_seconds(work, *arguments) -> tuple[float, object]:
+    seconds, value = [], None
+    for _ in range(N_RUNS):
+        started = time.process_time()
+        value = work(*arguments)
+        seconds.append(time.process_time() - started)
+    return min(seconds), value
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, N_CLASSES, N_IMAGES)
+    y_pred = np.where(rng.random(N_IMAGES) < 0.4, rng.integers(0, N_CLASSES, N_IMAGES), (y_true * 7) % 2003)
+    is_old = y_true < N_CLASSES // 2
+    print(f"{N_IMAGES:,} images, {N_CLASSES:,} classes, best of {N_RUNS}, load {os.getloadavg()[0]:.1f}")
+    plain, reference = best_seconds(plain_way, y_true, y_pred, is_old)
+    print(f"plain way                                  {plain:7.2f} s")
+    whole, scores = best_seconds(evaluate, y_true, y_pred, is_old)
+    print(f"evaluate, with intervals, NMI and ARI      {whole:7.2f} s  {plain / whole:5.1f} times")
+    matching, _ = best_seconds(match_clusters, y_true, y_pred)
+    print(f"match_clusters                             {matching:7.2f} s  {plain / matching:5.1f} times")
+    errors, _ = best_seconds(break_down, y_true, y_pred, is_old)
+    print(f"break_down                                 {errors:7.2f} s")
+    print(scores)
+    np.testing.assert_allclose(reference, (scores.all, scores.old, scores.new))
+
+
+if __name__ == "__main__":
+    main()

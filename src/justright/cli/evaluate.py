@@ -1,0 +1,94 @@
+"""`justright evaluate`: how good are these clusters?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from justright.cli.voice import Voice, voiced
+from justright.evaluation import PROTOCOLS, Counts, Protocol, break_down, estimate_accuracy, matched_confusion
+from justright.evaluation import evaluate as score
+from justright.evaluation.files import read_checked, read_judged
+from justright.files import write_text
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("predictions", type=FILE)
+@click.option("--truth", type=FILE, help="CSV or Parquet: id or path, label or class_name, is_old.")
+@click.option("--checked", type=FILE, help="Instead of truth, a random sample a person checked: id or path, is_right.")
+@click.option("--by-cluster", is_flag=True, help="With --checked: the sample was drawn cluster by cluster.")
+@click.option("--protocol", type=click.Choice(PROTOCOLS), default="v2", show_default=True, help="How to average.")
+@click.option("--out", type=FILE, help="Where the scores go, as JSON.")
+@click.option("--errors", type=FILE, help="Where the figure of the errors goes, as SVG.")
+@click.option("--confusion", type=FILE, help="Where the matched confusion goes, as SVG.")
+@voiced
+def evaluate(
+    voice: Voice,
+    predictions: Path,
+    truth: Path | None,
+    checked: Path | None,
+    by_cluster: bool,
+    protocol: Protocol,
+    out: Path | None,
+    errors: Path | None,
+    confusion: Path | None,
+) -> None:
+    """Score the clusters in PREDICTIONS, a CSV or Parquet file with the columns id or path, and cluster.
+
+    Against the truth it prints All, Old and New with intervals and where the errors come from. Without truth, a
+    small random sample that a person checked gives an estimate of All.
+
+    \b
+    Examples:
+      justright evaluate predictions.parquet --truth truth.parquet
+      justright evaluate predictions.csv --truth truth.csv --errors errors.svg --json
+      justright evaluate predictions.csv --checked looked_at.csv
+    """
+    if (truth is None) == (checked is None):
+        raise click.UsageError("Say how the clusters are to be judged: by --truth or by --checked, one of them.")
+    if truth is None and (out or errors or confusion):
+        raise click.UsageError("--out, --errors and --confusion need --truth.")
+    if checked is None and by_cluster:
+        raise click.UsageError("--by-cluster needs --checked.")
+    if checked is not None:
+        _evaluate_checked(voice, predictions, checked, by_cluster)
+        return
+    assert truth is not None
+    judged = read_judged(predictions, truth)
+    scores = score(
+        judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=judged.has_kept_labels, protocol=protocol
+    )
+    found = break_down(judged.y_true, judged.y_pred, judged.is_old)
+    if out:
+        scores.save(out)
+        voice.say(f"Scores written to {out}")
+    if errors or confusion:
+        from justright.evaluation.figures import draw_confusion, draw_errors, to_svg  # matplotlib is slow to import
+
+        if errors:
+            write_text(errors, to_svg(draw_errors(found)))
+            voice.say(f"Errors drawn in {errors}")
+        if confusion:
+            old_classes = found.classes[found.is_old]
+            matched = matched_confusion(Counts.of(judged.y_true, judged.y_pred), old_classes)
+            write_text(confusion, to_svg(draw_confusion(matched, judged.class_names)))
+            voice.say(f"Confusion drawn in {confusion}")
+    voice.result({"scores": scores.to_dict(), "errors": found.to_dict()}, str(scores))
+    rows = [(kind.replace("_", " "), n, f"{n / scores.n_images:.1%}") for kind, n in found.by_kind().items()]
+    rows += [(f"because {cause}", n, f"{n / scores.n_images:.1%}") for cause, n in found.by_cause().items()]
+    voice.table("Errors", ["kind", "images", "of all"], rows)
+
+
+def _evaluate_checked(voice: Voice, predictions: Path, checked: Path, by_cluster: bool) -> None:
+    sample = read_checked(predictions, checked)
+    estimate = estimate_accuracy(
+        sample.checked,
+        sample.is_right,
+        len(sample.clusters),
+        clusters=sample.clusters if by_cluster else None,
+        confidence=sample.confidence,
+    )
+    voice.result(estimate.to_dict(), str(estimate))

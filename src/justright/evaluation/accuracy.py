@@ -1,0 +1,151 @@
+"""Accuracy on all images, on those of old and on those of new classes."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from justright.errors import DataError
+from justright.evaluation.agreement import adjusted_rand_index, normalized_mutual_information
+from justright.evaluation.bootstrap import Tally
+from justright.evaluation.counts import Counts
+from justright.evaluation.matching import match_counts
+from justright.evaluation.scores import PROTOCOLS, Protocol, Scores
+from justright.seeding import generator
+from justright.types import Array, Labels, Mask
+
+
+def evaluate(
+    y_true: Labels,
+    y_pred: Labels,
+    is_old: Mask,
+    *,
+    has_kept_labels: Mask | None = None,
+    protocol: Protocol = "v2",
+    n_resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Scores:
+    """How well the clusters `y_pred` agree with the classes `y_true`, one entry per image of the target.
+
+    With P, the one-to-one map from clusters to classes that is right for most images, the accuracy of a set S is
+
+        ACC(S) = 1/|S| sum_{i in S} 1(y_i = P(y~_i))
+
+    - "v2": one P over all images; All, Old and New are ACC of all images and of those of old and new classes, so
+      All = share_old Old + share_new New.
+    - "v2b": the same P, then the mean of ACC over classes, so that rare classes count as much as common ones.
+    - "v1": legacy; one P for the old and another for the new images, blind to confusions between them. All is their
+      mixture by images. Never below v2; only for comparison with early papers.
+
+    `is_old` tells whether the labeled data has the class of the image, by the target's original split, whatever was
+    selected since. `has_kept_labels` splits Old into classes whose labels selection kept and those it dropped; it is
+    read for old images only. Both must agree within a class. `n_resamples` = 0 leaves the intervals out.
+    """
+    counts = Counts.of(y_true, y_pred)
+    old_classes = classes_where(is_old, y_true, "is_old")
+    kept_classes = None
+    if has_kept_labels is not None:
+        kept_classes = classes_where(has_kept_labels[is_old], y_true[is_old], "has_kept_labels")
+    return evaluate_counts(
+        counts,
+        old_classes,
+        kept_classes=kept_classes,
+        protocol=protocol,
+        n_resamples=n_resamples,
+        level=level,
+        seed=seed,
+    )
+
+
+def evaluate_counts(
+    counts: Counts,
+    old_classes: Int[Array, " old"],
+    *,
+    kept_classes: Int[Array, " kept"] | None = None,
+    protocol: Protocol = "v2",
+    n_resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Scores:
+    """`evaluate` from counts, e.g. those gathered from several processes: still one assignment over all images.
+
+    Classes beyond those counted may be listed as old or kept; they change nothing.
+    """
+    if protocol not in PROTOCOLS:
+        raise DataError(f"There is no protocol {protocol!r}.", expected=f"one of {', '.join(PROTOCOLS)}")
+    if not (0 < level < 1 and n_resamples >= 0):
+        raise DataError(f"level = {level}, n_resamples = {n_resamples}.", expected="0 < level < 1, n_resamples >= 0")
+    classes, n_images = counts.classes, counts.per_class()
+    is_old = np.isin(classes, old_classes)
+    groups = {"all": np.ones_like(is_old), "old": is_old, "new": ~is_old}
+    if kept_classes is not None:
+        is_kept = np.isin(classes, kept_classes)
+        groups |= {"old_kept": is_old & is_kept, "old_dropped": is_old & ~is_kept}
+    n_right = _right_per_class(counts, is_old, protocol)
+    tally = _tally(n_right, n_images, np.stack(list(groups.values())), averages_units=protocol == "v2b")
+
+    accuracy = {name: float(value) for name, value in zip(groups, tally.accuracy(), strict=True)}
+    intervals = {}
+    if n_resamples:
+        bounds = tally.intervals(generator(seed, "bootstrap of the scores"), n_resamples, level)
+        intervals = {
+            name: (float(low), float(high))
+            for name, (low, high) in zip(groups, bounds, strict=True)
+            if not np.isnan(low)
+        }
+    return Scores(
+        **accuracy,
+        nmi=normalized_mutual_information(counts),
+        ari=adjusted_rand_index(counts),
+        protocol=protocol,
+        n_images=counts.n_images,
+        n_old=int(n_images[is_old].sum()),
+        n_new=int(n_images[~is_old].sum()),
+        n_classes=len(classes),
+        n_clusters=len(counts.clusters),
+        level=level,
+        intervals=intervals,
+    )
+
+
+def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
+    """The classes whose images carry the flag; refuses a class of which some do and some do not."""
+    if flag.shape != y_true.shape:
+        raise DataError(f"{name} has {len(flag)} entries for {len(y_true)} images.", expected="one entry per image")
+    flagged, others = np.unique(y_true[flag]), np.unique(y_true[~flag])
+    mixed = np.intersect1d(flagged, others, assume_unique=True)
+    if len(mixed):
+        raise DataError(
+            f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}.",
+            expected="one value for all images of a class",
+        )
+    return flagged
+
+
+def _right_per_class(counts: Counts, is_old: Bool[Array, " classes"], protocol: Protocol) -> Int[Array, " classes"]:
+    classes = counts.classes
+    parts = [counts]
+    if protocol == "v1":
+        parts = [counts.only(classes[side]) for side in (is_old, ~is_old) if side.any()]
+    n_right = np.zeros(len(classes), dtype=np.int64)
+    for part in parts:
+        matching = match_counts(part)
+        n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
+    return n_right
+
+
+def _tally(
+    n_right: Int[Array, " classes"],
+    n_images: Int[Array, " classes"],
+    is_member: Bool[Array, "groups classes"],
+    averages_units: bool,
+) -> Tally:
+    if averages_units:
+        return Tally(n_right, n_images, is_member, averages_units)
+    # Classes that belong to the same groups are drawn as one: the sums have the same law, and are far fewer.
+    units, unit = np.unique(is_member, axis=1, return_inverse=True)
+    right, images = (np.zeros(units.shape[1], dtype=np.int64) for _ in range(2))
+    np.add.at(right, unit, n_right)
+    np.add.at(images, unit, n_images)
+    return Tally(right, images, units, averages_units)

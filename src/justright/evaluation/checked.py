@@ -1,0 +1,200 @@
+"""Accuracy without ground truth, from a small random sample that a person checked.
+
+Plain samples get the exact interval of Clopper and Pearson (Biometrika 26, 1934), here for a finite set of images.
+Confidence and clusters sharpen it: prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic,
+Science 382, 2023) with the tuning of PPI++ (Angelopoulos, Duchi and Zrnic, arXiv 2311.01453), which for a finite set
+is the regression estimator of survey sampling, and stratified sampling (Cochran, Sampling Techniques, 1977, chapters
+5 and 7). Their interval is that of Korn and Graubard (Survey Methodology 24, 1998): Clopper and Pearson at the
+effective sample size, which stays in [0, 1] and does not collapse when every checked image is right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import ndtri, stdtrit
+
+from justright.errors import DataError, DegenerateError
+from justright.evaluation.proportions import clopper_pearson, exact_interval, n_more_to_halve
+from justright.types import Array
+
+# A cluster's own variance is mixed with the one pooled over clusters as if that came from this many more looks:
+# two right of two looks do not mean that a third look would be right for certain.
+_SHRINKAGE = 2.0
+
+# With fewer right or fewer wrong verdicts than this, neither a slope nor a variance within clusters can be trusted;
+# simulated intervals then covered the truth in as few as 84 of 100 cases instead of 95.
+_ENOUGH = 8
+
+
+@dataclass(frozen=True)
+class CheckedAccuracy:
+    """What the checks say about the accuracy on all images.
+
+    Attributes: accuracy, with the interval from low to high at the given level; n_checked of n_images were looked at;
+    n_effective, how many plain looks would be worth as much; n_more_to_halve, how many more looks, spread as
+    before, should halve the interval.
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    level: float
+    n_checked: int
+    n_images: int
+    n_effective: float
+    n_more_to_halve: int
+
+    def to_dict(self) -> dict[str, float | None]:
+        """The fields as plain JSON values; null where all images were checked and no plain look is worth as much."""
+        return {name: value if np.isfinite(value) else None for name, value in asdict(self).items()}
+
+    def __str__(self) -> str:
+        return (
+            f"All about {100 * self.accuracy:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}] at {self.level:.0%}, "
+            f"from {self.n_checked:,} of {self.n_images:,} images; {self.n_more_to_halve:,} more looks would halve it"
+        )
+
+
+def estimate_accuracy(
+    checked: Int[Array, " checked"],
+    is_right: Bool[Array, " checked"],
+    n_images: int,
+    *,
+    clusters: Int[Array, " images"] | None = None,
+    confidence: Float[Array, " images"] | None = None,
+    level: float = 0.95,
+) -> CheckedAccuracy:
+    """Estimate the accuracy on all images from those in `checked`, distinct rows drawn at random.
+
+    An image is right if it shows what its cluster stands for. Where two clusters stand for the same thing, only one
+    of them can be right: then this estimates the accuracy All of `evaluate`.
+
+    With f the confidence of the model, y the checks, h the strata, W_h the share of images in h and s_h those checked:
+
+        accuracy = sum_h W_h ( lambda mean_h f + mean_{s_h} (y - lambda f) )
+
+    `clusters` makes each cluster a stratum: the draw may favor some clusters if it is random within each, and
+    every cluster needs a look. `confidence` makes lambda the slope of y on f, so that an uninformative confidence
+    does no harm; without it, or with fewer than 8 right or 8 wrong checks, lambda is 0. Without either this is the
+    share of right images.
+    """
+    _check_sample(checked, is_right, n_images, level)
+    n_checked = len(checked)
+    stratum = np.zeros(n_images, dtype=np.int64)
+    if clusters is not None:
+        _check_aligned(clusters.shape, n_images, "clusters")
+        stratum = np.unique(clusters, return_inverse=True)[1]
+    sample = _Sample(stratum[checked], np.bincount(stratum), np.bincount(stratum[checked], minlength=stratum.max() + 1))
+    if (sample.n_checked == 0).any():
+        raise DegenerateError(
+            f"{int((sample.n_checked == 0).sum())} of {len(sample.n_checked)} clusters have no checked image.",
+            expected="at least one checked image of every cluster",
+            advice="leave `clusters` out if the sample was drawn over all images alike, or look at the missing ones",
+        )
+
+    y, offset, n_fitted = is_right.astype(float), 0.0, 0
+    is_enough = min(is_right.sum(), (~is_right).sum()) >= _ENOUGH
+    if confidence is not None:
+        _check_aligned(confidence.shape, n_images, "confidence")
+        if not np.isfinite(confidence).all():
+            raise DataError("The confidence of some image is not finite.", expected="a number for every image")
+        if is_enough:
+            f = confidence[checked]
+            slope = sample.slope(y, f)
+            y, offset, n_fitted = y - slope * f, slope * float(confidence.mean()), 1
+    accuracy = float(np.clip(offset + sample.mean(y), 0.0, 1.0))
+
+    if n_checked == n_images:
+        return CheckedAccuracy(accuracy, accuracy, accuracy, level, n_checked, n_images, np.inf, 0)
+    is_plain = clusters is None and n_fitted == 0
+    n_effective = sample.kish_size
+    if is_enough and not is_plain:
+        n_effective = _effective_size(accuracy, sample, y, n_fitted, level)
+    if is_plain:
+        low, high = exact_interval(int(is_right.sum()), n_checked, n_images, level)
+    else:
+        low, high = clopper_pearson(accuracy, n_effective, level)
+    n_more = n_more_to_halve(accuracy, n_effective, n_checked, n_images, level)
+    return CheckedAccuracy(accuracy, low, high, level, n_checked, n_images, n_effective, n_more)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Which stratum each checked image is of, and the images and checked images of each stratum."""
+
+    stratum: Int[Array, " checked"]
+    n_images: Int[Array, " strata"]
+    n_checked: Int[Array, " strata"]
+
+    @property
+    def weight(self) -> Float[Array, " strata"]:
+        return self.n_images / self.n_images.sum()
+
+    def means(self, values: Float[Array, " checked"]) -> Float[Array, " strata"]:
+        return np.bincount(self.stratum, values, minlength=len(self.n_checked)) / self.n_checked
+
+    def mean(self, values: Float[Array, " checked"]) -> float:
+        return float(self.weight @ self.means(values))
+
+    def slope(self, y: Float[Array, " checked"], f: Float[Array, " checked"]) -> float:
+        """Least squares of y on f within strata, 0 where f does not vary."""
+        y, f = y - self.means(y)[self.stratum], f - self.means(f)[self.stratum]
+        spread = float(f @ f)
+        return float(f @ y) / spread if spread > 1e-12 * max(len(f), 1) else 0.0
+
+    @property
+    def kish_size(self) -> float:
+        """Looks that are worth as much if strata are all alike (Kish, 1965), corrected for the finite set."""
+        unseen = 1 - self.n_checked / self.n_images
+        return 1 / float((self.weight**2 * unseen / self.n_checked).sum())
+
+    def variance_of_mean(self, values: Float[Array, " checked"], n_fitted: int) -> tuple[float, int]:
+        """Of `mean` under sampling without replacement, and its degrees of freedom."""
+        n_strata, n_checked = len(self.n_checked), len(values)
+        deviation = values - self.means(values)[self.stratum]
+        squares = np.bincount(self.stratum, deviation**2, minlength=n_strata)
+        freedom = n_checked - n_strata - n_fitted
+        pooled = squares.sum() / max(freedom, 1)
+        if freedom < _ENOUGH:  # too few looks per stratum to see its spread: take that over all, which is larger
+            freedom = max(n_checked - 1 - n_fitted, 1)
+            pooled = float(np.var(values)) * n_checked / freedom
+        variance = (squares + _SHRINKAGE * pooled) / (self.n_checked - 1 + _SHRINKAGE) if n_strata > 1 else pooled
+        unseen = 1 - self.n_checked / self.n_images
+        return float((self.weight**2 * unseen * variance / self.n_checked).sum()), freedom
+
+
+def _effective_size(
+    accuracy: float, sample: _Sample, values: Float[Array, " checked"], n_fitted: int, level: float
+) -> float:
+    """The number of plain looks, with replacement, whose share of right ones would vary as little."""
+    variance, freedom = sample.variance_of_mean(values, n_fitted)
+    if variance <= 0 or not 0 < accuracy < 1:
+        return sample.kish_size
+    tail = (1 + level) / 2
+    # a variance from few looks is itself uncertain: Student's quantile instead of the normal one
+    return accuracy * (1 - accuracy) / variance * float(ndtri(tail) / stdtrit(freedom, tail)) ** 2
+
+
+def _check_sample(checked: Int[Array, " checked"], is_right: Bool[Array, " rows"], n_images: int, level: float) -> None:
+    if len(checked) != len(is_right):
+        raise DataError(
+            f"{len(checked)} checked images with {len(is_right)} verdicts.", expected="one verdict per image"
+        )
+    if not len(checked):
+        raise DegenerateError("No image was checked.", expected="at least one", advice="look at about 30 random images")
+    if checked.min() < 0 or checked.max() >= n_images or len(np.unique(checked)) != len(checked):
+        raise DataError(
+            f"The checked rows run from {checked.min()} to {checked.max()}, "
+            f"{len(np.unique(checked))} of {len(checked)} distinct, for {n_images} images.",
+            expected=f"distinct rows between 0 and {n_images - 1}",
+        )
+    if not 0 < level < 1:
+        raise DataError(f"level = {level}.", expected="a number between 0 and 1, e.g. 0.95")
+
+
+def _check_aligned(shape: tuple[int, ...], n_images: int, name: str) -> None:
+    if shape != (n_images,):
+        raise DataError(f"{name} has shape {shape} for {n_images} images.", expected="one entry per image")

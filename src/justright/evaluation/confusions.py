@@ -1,0 +1,156 @@
+"""What the wrong images were taken for, and why: the error breakdown behind Fig. 3 of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from justright.evaluation.accuracy import classes_where
+from justright.evaluation.counts import Counts
+from justright.evaluation.matching import Matching, match_counts
+from justright.types import UNLABELED, Array, Labels, Mask
+
+ERROR_KINDS = ("new_as_old", "new_as_new", "old_as_new", "old_as_old")
+CAUSES = ("split", "merged", "stray")
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The images of each class by what they were taken for and, where that is wrong, by cause.
+
+    With P the best one-to-one map from clusters to classes, an image of class c in cluster k is right if P(k) = c.
+    Otherwise it is taken for old if P(k) is an old class, and for new if P(k) is a new class or k has no class.
+    Its cause is
+    - split, if more than half of cluster k is of class c: k is a piece of c, but another cluster stands for c;
+    - merged, if more than half of class c lies in k: c was swallowed by a cluster that stands for something else;
+    - stray otherwise. Where both halves hold, split counts.
+
+    Attributes, aligned, one entry per class in ascending order: classes, is_old, cluster (the one matched to the class,
+    or `UNLABELED`), n_images = n_right + n_as_old + n_as_new, wrong images = n_split + n_merged + n_stray,
+    n_pieces (clusters that are pieces of the class beyond its own), is_merged (whether the class was swallowed).
+    n_unmatched is the number of all images in clusters without a class.
+    """
+
+    classes: Int[Array, " classes"]
+    is_old: Bool[Array, " classes"]
+    cluster: Int[Array, " classes"]
+    n_images: Int[Array, " classes"]
+    n_right: Int[Array, " classes"]
+    n_as_old: Int[Array, " classes"]
+    n_as_new: Int[Array, " classes"]
+    n_split: Int[Array, " classes"]
+    n_merged: Int[Array, " classes"]
+    n_stray: Int[Array, " classes"]
+    n_pieces: Int[Array, " classes"]
+    is_merged: Bool[Array, " classes"]
+    n_unmatched: int
+
+    def by_kind(self) -> dict[str, int]:
+        """Wrong images in total by `ERROR_KINDS`: the class of the image, then what it was taken for."""
+        old, new = self.is_old, ~self.is_old
+        return {
+            "new_as_old": int(self.n_as_old[new].sum()),
+            "new_as_new": int(self.n_as_new[new].sum()),
+            "old_as_new": int(self.n_as_new[old].sum()),
+            "old_as_old": int(self.n_as_old[old].sum()),
+        }
+
+    def by_cause(self) -> dict[str, int]:
+        """Wrong images in total by `CAUSES`."""
+        return {cause: int(getattr(self, f"n_{cause}").sum()) for cause in CAUSES}
+
+    def to_dict(self) -> dict[str, object]:
+        """Totals as plain JSON values."""
+        return {
+            "n_images": int(self.n_images.sum()),
+            "n_right": int(self.n_right.sum()),
+            **self.by_kind(),
+            **self.by_cause(),
+            "n_unmatched": self.n_unmatched,
+            "n_pieces": int(self.n_pieces.sum()),
+            "n_merged_classes": int(self.is_merged.sum()),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """Images by class and cluster, ordered so that what the matching calls right lies on the diagonal.
+
+    Attributes: classes, old ones first; clusters, column j < len(classes) being the one matched to class j
+    (`UNLABELED` over an empty column if there is none), then those without a class, the largest first; n, the
+    images; n_old, the number of old classes.
+    """
+
+    classes: Int[Array, " classes"]
+    clusters: Int[Array, " clusters"]
+    n: Int[Array, "classes clusters"]
+    n_old: int
+
+
+def break_down(y_true: Labels, y_pred: Labels, is_old: Mask) -> Errors:
+    """Sort the errors by kind and cause; arguments as in `evaluate`, matched once over all images."""
+    return break_down_counts(Counts.of(y_true, y_pred), classes_where(is_old, y_true, "is_old"))
+
+
+def break_down_counts(counts: Counts, old_classes: Int[Array, " old"]) -> Errors:
+    """`break_down` from counts, e.g. those gathered from several processes."""
+    matching = match_counts(counts)
+    classes = counts.classes
+    is_old = np.isin(classes, old_classes)
+    n_images, in_cluster = counts.per_class(), counts.per_cluster()[counts.row]
+
+    taken_for = matching.to_classes(counts.cluster)  # P(k) of each cell
+    is_right = taken_for == counts.class_
+    is_as_old = ~is_right & np.isin(taken_for, classes[is_old])  # UNLABELED is no class, so it counts as new
+    is_split = ~is_right & (2 * counts.n > in_cluster)
+    is_merged = ~is_right & ~is_split & (2 * counts.n > n_images[counts.column])
+
+    def per_class(cells: Bool[Array, " cells"], weight: Int[Array, " cells"]) -> Int[Array, " classes"]:
+        total = np.zeros(len(classes), dtype=np.int64)
+        np.add.at(total, counts.column[cells], weight[cells])
+        return total
+
+    return Errors(
+        classes=classes,
+        is_old=is_old,
+        cluster=_clusters_of(matching, classes),
+        n_images=n_images,
+        n_right=per_class(is_right, counts.n),
+        n_as_old=per_class(is_as_old, counts.n),
+        n_as_new=per_class(~is_right & ~is_as_old, counts.n),
+        n_split=per_class(is_split, counts.n),
+        n_merged=per_class(is_merged, counts.n),
+        n_stray=per_class(~is_right & ~is_split & ~is_merged, counts.n),
+        n_pieces=per_class(is_split, np.ones_like(counts.n)),
+        is_merged=per_class(is_merged, np.ones_like(counts.n)) > 0,
+        n_unmatched=int(counts.n[taken_for == UNLABELED].sum()),
+    )
+
+
+def matched_confusion(counts: Counts, old_classes: Int[Array, " old"]) -> Confusion:
+    """The confusion of classes and clusters, ordered by the matching."""
+    matching = match_counts(counts)
+    is_old = np.isin(counts.classes, old_classes)
+    classes = np.concatenate([counts.classes[is_old], counts.classes[~is_old]])
+    is_left = ~np.isin(counts.clusters, matching.clusters)
+    largest_first = np.argsort(-counts.per_cluster()[is_left], kind="stable")
+    clusters = np.concatenate([_clusters_of(matching, classes), counts.clusters[is_left][largest_first]])
+
+    n = np.zeros((len(classes), len(clusters)), dtype=np.int64)
+    n[_place(counts.class_, classes), _place(counts.cluster, clusters)] = counts.n
+    return Confusion(classes, clusters, n, n_old=int(is_old.sum()))
+
+
+def _clusters_of(matching: Matching, classes: Int[Array, " classes"]) -> Int[Array, " classes"]:
+    """The cluster matched to each class, or `UNLABELED`."""
+    inverse = np.full(len(classes), UNLABELED, dtype=np.int64)
+    inverse[_place(matching.classes, classes)] = matching.clusters
+    return inverse
+
+
+def _place(values: Int[Array, " values"], among: Int[Array, " among"]) -> Int[Array, " values"]:
+    """Where each value stands in an array that need not be sorted."""
+    order = np.argsort(among, kind="stable")
+    return order[np.searchsorted(among, values, sorter=order)]

@@ -1,0 +1,139 @@
+"""How many images of each class fell into each cluster: all that evaluation needs to know of the images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Int
+
+from justright.errors import DataError, DegenerateError
+from justright.types import Array, Labels
+
+# Up to this many cells a dense tally (8 bytes each) is quicker than sorting the images.
+_DENSE_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Contingency counts n(k, c): images that lie in cluster k and belong to class c.
+
+    Only cells that hold an image are stored, ordered by cluster, then class. Counts of disjoint sets of images add
+    up, so several processes can each count their share and one of them matches the sum: `Counts.gather(shares)`.
+    A matching made per process would be biased upward, since each would pick the map that suits its share.
+
+    Attributes: cluster, class_ and n, aligned, one entry per cell, n at least 1.
+    """
+
+    cluster: Int[Array, " cells"]
+    class_: Int[Array, " cells"]
+    n: Int[Array, " cells"]
+
+    @staticmethod
+    def of(y_true: Labels, y_pred: Labels) -> Counts:
+        """Count images by the class `y_true` and the cluster `y_pred`, any non-negative integers."""
+        _check_labels(y_true, y_pred)
+        classes, class_index = _compact(y_true)
+        clusters, cluster_index = _compact(y_pred)
+        cell = cluster_index * len(classes) + class_index
+        if len(clusters) * len(classes) <= max(_DENSE_CELLS, 4 * len(cell)):
+            tally = np.bincount(cell, minlength=1)
+            filled = np.flatnonzero(tally)
+            n = tally[filled]
+        else:
+            filled, n = np.unique(cell, return_counts=True)
+        row, column = np.divmod(filled, len(classes))
+        return Counts(clusters[row], classes[column], n.astype(np.int64))
+
+    @staticmethod
+    def gather(shares: Iterable[Counts]) -> Counts:
+        """The counts of all images from the counts of disjoint shares of them, in any order."""
+        parts = list(shares)
+        if not parts:
+            raise DegenerateError("No counts to gather.", expected="at least one share of counted images")
+        cluster, class_, n = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("cluster", "class_", "n")
+        )
+        order = np.lexsort((class_, cluster))
+        cluster, class_, n = cluster[order], class_[order], n[order]
+        is_first = np.r_[True, (np.diff(cluster) != 0) | (np.diff(class_) != 0)]
+        return Counts(cluster[is_first], class_[is_first], np.add.reduceat(n, np.flatnonzero(is_first)))
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts.gather([self, other])
+
+    @property
+    def n_images(self) -> int:
+        """All images counted."""
+        return int(self.n.sum())
+
+    @cached_property
+    def classes(self) -> Int[Array, " classes"]:
+        """The classes that occur, ascending."""
+        return np.unique(self.class_)
+
+    @cached_property
+    def clusters(self) -> Int[Array, " clusters"]:
+        """The clusters that occur, ascending."""
+        return np.unique(self.cluster)
+
+    @cached_property
+    def column(self) -> Int[Array, " cells"]:
+        """Where the class of each cell stands among `classes`."""
+        return np.searchsorted(self.classes, self.class_)
+
+    @cached_property
+    def row(self) -> Int[Array, " cells"]:
+        """Where the cluster of each cell stands among `clusters`."""
+        return np.searchsorted(self.clusters, self.cluster)
+
+    def per_class(self) -> Int[Array, " classes"]:
+        """The images of each of `classes`."""
+        return _sum_by(self.column, self.n)
+
+    def per_cluster(self) -> Int[Array, " clusters"]:
+        """The images of each of `clusters`."""
+        return _sum_by(self.row, self.n)
+
+    def only(self, classes: Int[Array, " some"]) -> Counts:
+        """The counts of the images of these classes alone."""
+        is_kept = np.isin(self.class_, classes)
+        return Counts(self.cluster[is_kept], self.class_[is_kept], self.n[is_kept])
+
+
+def _sum_by(index: Int[Array, " cells"], n: Int[Array, " cells"]) -> Int[Array, " groups"]:
+    total = np.zeros(int(index.max(initial=-1)) + 1, dtype=np.int64)
+    np.add.at(total, index, n)
+    return total
+
+
+def _compact(labels: Labels) -> tuple[Int[Array, " values"], Labels]:
+    """The values that occur, ascending, and for each image the place of its value among them."""
+    labels = labels.astype(np.int64, copy=False)
+    if labels.max() < max(_DENSE_CELLS, 4 * len(labels)):
+        is_used = np.bincount(labels) > 0
+        place = np.cumsum(is_used) - 1
+        return np.flatnonzero(is_used), place[labels]
+    values, inverse = np.unique(labels, return_inverse=True)
+    return values, inverse
+
+
+def _check_labels(y_true: Labels, y_pred: Labels) -> None:
+    if y_true.ndim != 1 or y_true.shape != y_pred.shape:
+        raise DataError(
+            f"Classes of shape {y_true.shape} and clusters of shape {y_pred.shape}.",
+            expected="two arrays with one entry per image, in the same order",
+        )
+    if not len(y_true):
+        raise DegenerateError("No images to evaluate.", expected="at least one image with a class and a cluster")
+    for what, labels in (("class", y_true), ("cluster", y_pred)):
+        if not np.issubdtype(labels.dtype, np.integer):
+            raise DataError(f"The {what} of an image is given as {labels.dtype}.", expected="integers")
+        if labels.min() < 0:
+            raise DataError(
+                f"{int((labels < 0).sum())} of {len(labels)} images have a negative {what}, e.g. {int(labels.min())}.",
+                expected=f"a {what} of at least 0 for every image",
+                advice="leave images without a known class out of the evaluation",
+            )

@@ -1,0 +1,173 @@
+"""The errors as a figure: how many, taken for what, why, and the matched confusion.
+
+Import this module only to draw: matplotlib takes half a second, which evaluation alone should not pay.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+
+from justright.evaluation.confusions import Confusion, Errors
+from justright.types import Array
+
+TAKEN_FOR = {"n_as_old": ("an Old class", "#d1603d"), "n_as_new": ("a New class or none", "#2f6db3")}
+CAUSE = {
+    "n_split": ("split off from its class", "#7a5195"),
+    "n_merged": ("merged into another", "#2a9d8f"),
+    "n_stray": ("stray", "#b4b4b4"),
+}
+
+MOST_CELLS = 256
+"""A larger confusion is drawn in blocks: finer than this no screen shows it."""
+
+MOST_NAMES = 40
+"""With more classes their names would overlap."""
+
+
+LONGEST_NAME = 30
+"""Longer names are cut: they would push the picture aside."""
+
+
+def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
+    """Share of New and of Old images that are wrong, by what they were taken for and by cause; one pair of bars a run.
+
+    Left is Fig. 3 of the paper, given one entry per labeled set.
+    """
+    runs = {"": errors} if isinstance(errors, Errors) else dict(errors)
+    rows = [(name, side, is_side, run) for name, run in runs.items() for side, is_side in _sides(run)]
+    figure = Figure(figsize=(9.5, 1.75 + 0.42 * len(rows) + 0.15 * len(runs)), layout="constrained")
+    taken_for, cause = figure.subplots(1, 2, sharey=True, sharex=True, gridspec_kw={"wspace": 0.09})
+    for axes, title, parts in ((taken_for, "Taken for", TAKEN_FOR), (cause, "Why", CAUSE)):
+        _draw_bars(axes, rows, parts)
+        axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=26)
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.015, 0.99), ncols=3, frameon=False, fontsize=9,
+            handlelength=0.9, handleheight=0.9, columnspacing=1.2, handletextpad=0.4, borderpad=0.2,
+        )  # fmt: skip
+    _name_ticks(taken_for, _heights(rows), [f"{_short(name)}  {side}".strip() for name, side, _, _ in rows])
+    taken_for.invert_yaxis()
+    # room for the sum that stands behind the longest bar
+    longest = max((_shares(run, is_side, TAKEN_FOR).sum() for _, _, is_side, run in rows), default=0.0)
+    taken_for.set_xlim(0, min(1.0, max(0.05, longest)) * 1.18)
+    return figure
+
+
+def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None = None) -> Figure:
+    """The share of each class that lies in each cluster; what is right lies on the diagonal.
+
+    Old classes come first; clusters without a class stand at the right.
+    """
+    n_classes, n_clusters = confusion.n.shape
+    block = -(-max(n_classes, n_clusters) // MOST_CELLS)
+    n = _in_blocks(confusion.n, block)
+    share = n / np.maximum(n.sum(axis=1, keepdims=True), 1)
+
+    # as wide as the matrix needs, but neither a strip nor a banner
+    width = float(np.clip(6.4 * n_clusters / n_classes, 4.6, 12.0))
+    figure = Figure(figsize=(width + 1.2, 6.4), layout="constrained")
+    axes = figure.subplots()
+    # the square root keeps small confusions visible beside a dark diagonal
+    image = axes.imshow(
+        share, cmap="Blues", norm=PowerNorm(0.5, 0, 1), interpolation="nearest", aspect="auto",
+        extent=(0, n.shape[1] * block, n.shape[0] * block, 0),
+    )  # fmt: skip
+    axes.set(xlim=(0, n_clusters), ylim=(n_classes, 0))  # the last block may reach beyond
+    for spine in axes.spines.values():
+        spine.set_color("#999999")
+    for place, is_drawn in ((confusion.n_old, 0 < confusion.n_old < n_classes), (n_classes, n_clusters > n_classes)):
+        if is_drawn:
+            axes.axvline(place, color="#d1603d", linewidth=1)
+            if place < n_classes:
+                axes.axhline(place, color="#d1603d", linewidth=1)
+    _name_sides(axes, confusion)
+    axes.set_ylabel("class", labelpad=8)
+    axes.set_xlabel("cluster, in the order of the classes" + (f"; blocks of {block}" if block > 1 else ""))
+    if class_names is not None and n_classes <= MOST_NAMES:
+        names = [_short(class_names.get(int(label), str(label))) for label in confusion.classes]
+        _name_ticks(axes, [row + 0.5 for row in range(n_classes)], names)
+        axes.set_ylabel("")
+    bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, ticks=[0, 0.05, 0.25, 0.5, 1], format=_percent)
+    bar.outline.set_visible(False)
+    bar.set_label("share of the class")
+    return figure
+
+
+def to_svg(figure: Figure) -> str:
+    """The figure as SVG text: the same bytes for the same figure, with text that can be searched."""
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
+
+
+def _sides(errors: Errors) -> list[tuple[str, Bool[Array, " classes"]]]:
+    return [("New", ~errors.is_old), ("Old", errors.is_old)]
+
+
+def _shares(errors: Errors, is_side: Bool[Array, " classes"], parts: Mapping[str, Any]) -> Float[Array, " parts"]:
+    """What share of the images of these classes each part makes up; 0 where there are no such images."""
+    wrong = np.array([getattr(errors, part)[is_side].sum() for part in parts], dtype=float)
+    return wrong / max(int(errors.n_images[is_side].sum()), 1)
+
+
+def _heights(rows: list[Any]) -> list[float]:
+    # the two bars of a run stand closer together than those of different runs
+    return [place + 0.35 * (place // 2) for place in range(len(rows))]
+
+
+def _draw_bars(axes: Axes, rows: list[Any], parts: Mapping[str, tuple[str, str]]) -> None:
+    shares = np.stack([_shares(run, is_side, parts) for _, _, is_side, run in rows])
+    left = np.cumsum(shares, axis=1) - shares
+    for column, (title, color) in enumerate(parts.values()):
+        axes.barh(_heights(rows), shares[:, column], 0.78, left[:, column], color=color, label=title, edgecolor="white")
+    for height, total in zip(_heights(rows), shares.sum(axis=1), strict=True):
+        axes.text(total, height, f" {100 * total:.1f} %", va="center", fontsize=9, color="#333333")
+    axes.xaxis.set_major_formatter(_percent)
+    axes.set_xlabel("wrong images, as a share of all New or all Old ones")
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _name_ticks(axes: Axes, places: list[float], names: list[str]) -> None:
+    axes.set_yticks(places, names)
+    for text in axes.get_yticklabels():
+        text.set_parse_math(False)  # a dollar sign in a name is no formula
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _percent(value: float, _: object = None) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _name_sides(axes: Axes, confusion: Confusion) -> None:
+    """Say Old, New and no class above the columns they stand for."""
+    n_classes, n_clusters = confusion.n.shape
+    for start, stop, name in (
+        (0, confusion.n_old, "Old"),
+        (confusion.n_old, n_classes, "New"),
+        (n_classes, n_clusters, "no class"),
+    ):
+        if stop > start:
+            axes.text(
+                (start + stop) / 2, 1.01, name, ha="center", va="bottom", fontsize=10, color="#333333",
+                transform=axes.get_xaxis_transform(),  # data across, share of the axes upward
+            )  # fmt: skip
+
+
+def _in_blocks(n: Int[Array, "rows columns"], block: int) -> Int[Array, "fewer_rows fewer_columns"]:
+    if block == 1:
+        return n
+    n = np.add.reduceat(n, np.arange(0, n.shape[0], block), axis=0)
+    return np.add.reduceat(n, np.arange(0, n.shape[1], block), axis=1)

@@ -1,0 +1,92 @@
+"""Scores: the numbers an evaluation gives, printed as one line and saved as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from justright.errors import DataError
+from justright.files import write_json
+
+Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
+PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
+
+FORMAT = "justright scores 1"
+"""Stands in each file, so that another kind of JSON is not taken for scores."""
+
+_TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropped", "new": "New"}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well clusters agree with classes; accuracies are shares between 0 and 1, NaN where there is no image.
+
+    Attributes: all, old and new, the accuracy on all images, on those of old and on those of new classes. old_kept and
+    old_dropped split old by whether selection kept the labels of the class; NaN unless asked for. nmi and ari ignore
+    the matching. intervals holds (low, high) by the name of the accuracy, at the given level.
+    """
+
+    all: float
+    old: float
+    new: float
+    nmi: float
+    ari: float
+    protocol: Protocol
+    n_images: int
+    n_old: int
+    n_new: int
+    n_classes: int
+    n_clusters: int
+    old_kept: float = math.nan
+    old_dropped: float = math.nan
+    level: float = 0.95
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        parts = [f"{title} {self._percent(name)}" for name, title in _TITLES.items() if self._is_shown(name)]
+        parts += [f"NMI {self.nmi:.3f}", f"ARI {self.ari:.3f}"]
+        sizes = f"{self.n_images:,} images, {self.n_classes:,} classes, {self.n_clusters:,} clusters, {self.protocol}"
+        return f"{' | '.join(parts)} ({sizes})"
+
+    def _is_shown(self, name: str) -> bool:
+        return name in ("all", "old", "new") or math.isfinite(getattr(self, name))
+
+    def _percent(self, name: str) -> str:
+        value = getattr(self, name)
+        if math.isnan(value):
+            return "-"
+        if name not in self.intervals:
+            return f"{100 * value:.1f}"
+        low, high = self.intervals[name]
+        return f"{100 * value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+
+    def to_dict(self) -> dict[str, object]:
+        """The fields as plain JSON values; NaN becomes null, which JSON has and NaN it has not."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        values["intervals"] = {name: list(bounds) for name, bounds in self.intervals.items()}
+        return {name: None if isinstance(v, float) and math.isnan(v) else v for name, v in values.items()}
+
+    def save(self, path: Path) -> None:
+        """Write as JSON; the file is either whole or not there."""
+        write_json(path, {"format": FORMAT} | self.to_dict())
+
+    @staticmethod
+    def load(path: Path) -> Scores:
+        """Read what `save` wrote."""
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            if values.pop("format") != FORMAT or set(values) != {item.name for item in fields(Scores)}:
+                raise ValueError("other fields than those of Scores")
+            values = {name: math.nan if value is None else value for name, value in values.items()}
+            values["intervals"] = {name: (low, high) for name, (low, high) in values["intervals"].items()}
+        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            raise DataError(
+                f"{path} does not hold scores of this version: {error}",
+                expected=f'JSON with "format": "{FORMAT}" and the fields of Scores',
+                advice="justright evaluate --out writes such a file",
+            ) from error
+        return Scores(**values)

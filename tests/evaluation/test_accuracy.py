@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from justright.errors import DataError
+from justright.evaluation import Counts, evaluate, evaluate_counts, match_clusters
+
+IMAGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), min_size=1, max_size=60)
+
+
+def drawn(seed: int = 0, n: int = 900, n_classes: int = 12):
+    """Classes 0 to 5 are old; a third of the images fall anywhere."""
+    rng = np.random.default_rng(seed)
+    y_true = rng.integers(0, n_classes, n)
+    y_pred = np.where(rng.random(n) < 0.35, rng.integers(0, n_classes + 3, n), (y_true * 5) % 13)
+    return y_true, y_pred, y_true < n_classes // 2
+
+
+def accuracies_as_loops(y_true, y_pred, is_old):
+    matching = match_clusters(y_true, y_pred)
+    class_of = dict(zip(matching.clusters.tolist(), matching.classes.tolist(), strict=True))
+    sums = {"all": [0, 0], "old": [0, 0], "new": [0, 0]}
+    for c, k, old in zip(y_true.tolist(), y_pred.tolist(), is_old.tolist(), strict=True):
+        for name in ("all", "old" if old else "new"):
+            sums[name][0] += class_of.get(k) == c
+            sums[name][1] += 1
+    return {name: right / n for name, (right, n) in sums.items()}
+
+
+def test_agrees_with_the_formula_written_as_loops():
+    y_true, y_pred, is_old = drawn()
+    scores = evaluate(y_true, y_pred, is_old)
+    assert {name: getattr(scores, name) for name in ("all", "old", "new")} == pytest.approx(
+        accuracies_as_loops(y_true, y_pred, is_old)
+    )
+    assert (scores.n_images, scores.n_classes, scores.n_clusters) == (900, 12, len(np.unique(y_pred)))
+    assert scores.n_old + scores.n_new == 900
+
+
+@settings(max_examples=60, deadline=None)
+@given(IMAGES)
+def test_all_lies_between_old_and_new_in_proportion_to_their_images(images):
+    y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
+    for protocol in ("v2", "v1"):
+        scores = evaluate(y_true, y_pred, y_true < 3, protocol=protocol, n_resamples=0)
+        mixture = np.nansum([scores.n_old * scores.old, scores.n_new * scores.new]) / scores.n_images
+        assert scores.all == pytest.approx(mixture)
+
+
+def test_class_average_counts_rare_classes_like_common_ones():
+    # class 0 has 8 images, all right; class 1 has 2 with one right; class 2 has 4, all wrong
+    y_true = np.repeat([0, 1, 2], [8, 2, 4])
+    y_pred = np.repeat([0, 1, 0, 0], [8, 1, 1, 4])
+    scores = evaluate(y_true, y_pred, y_true == 0, protocol="v2b")
+    assert scores.all == pytest.approx((1 + 0.5 + 0) / 3)
+    assert (scores.old, scores.new) == (1.0, pytest.approx(0.25))
+    assert evaluate(y_true, y_pred, y_true == 0).all == pytest.approx(9 / 14)
+
+
+def test_the_legacy_protocol_does_not_see_new_images_in_old_clusters():
+    # one cluster holds an old class and a new one: v1 lets it stand for both at once
+    y_true, y_pred = np.repeat([0, 1], [6, 4]), np.zeros(10, dtype=int)
+    legacy, today = (evaluate(y_true, y_pred, y_true == 0, protocol=p) for p in ("v1", "v2"))
+    assert (legacy.all, legacy.old, legacy.new) == (1.0, 1.0, 1.0)
+    assert (today.all, today.old, today.new) == (0.6, 1.0, 0.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(IMAGES)
+def test_the_legacy_protocol_never_scores_below_today(images):
+    y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
+    legacy, today = (evaluate(y_true, y_pred, y_true < 3, protocol=p, n_resamples=0) for p in ("v1", "v2"))
+    assert legacy.all >= today.all - 1e-12
+
+
+@settings(max_examples=40, deadline=None)
+@given(IMAGES, st.permutations(range(8)), st.sampled_from(["v2", "v2b", "v1"]), st.randoms(use_true_random=False))
+def test_neither_names_of_clusters_nor_order_of_images_nor_shares_change_a_score(images, names, protocol, random):
+    y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
+    rows = list(range(len(y_true)))
+    random.shuffle(rows)
+    renamed = np.array(names)[y_pred] * 11 + 2
+    scores = evaluate(y_true, y_pred, y_true < 3, protocol=protocol)
+    moved = evaluate(y_true[rows], renamed[rows], y_true[rows] < 3, protocol=protocol)
+    shares = [Counts.of(y_true[s::3], y_pred[s::3]) for s in range(min(3, len(y_true)))]
+    gathered = evaluate_counts(Counts.gather(shares), np.arange(3), protocol=protocol)
+    assert str(moved) == str(gathered) == str(scores)  # a NaN differs from itself, its text does not
+
+
+@pytest.mark.parametrize("protocol", ["v2", "v2b", "v1"])
+def test_without_old_or_new_images_their_accuracy_is_nan(protocol):
+    y_true, y_pred, _ = drawn()
+    for is_old in (np.zeros(900, dtype=bool), np.ones(900, dtype=bool)):
+        scores = evaluate(y_true, y_pred, is_old, protocol=protocol)
+        side, other = (scores.old, scores.new) if is_old.any() else (scores.new, scores.old)
+        assert math.isnan(other)
+        assert side == scores.all
+        assert set(scores.intervals) == {"all", "old" if is_old.any() else "new"}
+
+
+def test_old_splits_into_kept_and_dropped_labels():
+    y_true, y_pred, is_old = drawn()
+    is_kept = y_true < 2
+    scores = evaluate(y_true, y_pred, is_old, has_kept_labels=is_kept)
+    n_kept = int(is_kept.sum())
+    mixture = (n_kept * scores.old_kept + (scores.n_old - n_kept) * scores.old_dropped) / scores.n_old
+    assert scores.old == pytest.approx(mixture)
+    assert scores.old_kept != scores.old_dropped
+    assert {"old_kept", "old_dropped"} <= set(scores.intervals)
+
+
+def test_a_kept_label_of_a_new_class_means_nothing():
+    y_true, y_pred, is_old = drawn()
+    has_any = np.random.default_rng(0).random(900) < 0.5
+    alike = [evaluate(y_true, y_pred, is_old, has_kept_labels=is_old | extra) for extra in (has_any, ~has_any)]
+    assert str(alike[0]) == str(alike[1])
+
+
+def test_same_seed_same_intervals():
+    once, again = (evaluate(*drawn(), seed=3) for _ in range(2))
+    assert once.intervals == again.intervals
+    assert once.intervals != evaluate(*drawn(), seed=4).intervals
+    assert evaluate(*drawn(), n_resamples=0).intervals == {}
+
+
+def test_refuses_a_class_that_is_half_old():
+    with pytest.raises(DataError, match="some images and false for others of 1 classes"):
+        evaluate(np.array([4, 4, 5]), np.array([0, 0, 1]), np.array([True, False, False]))
+
+
+def test_refuses_unknown_settings():
+    y_true, y_pred, is_old = drawn()
+    with pytest.raises(DataError, match="level"):
+        evaluate(y_true, y_pred, is_old, level=1.0)

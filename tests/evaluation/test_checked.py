@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.errors import DataError, DegenerateError
+from justright.evaluation import estimate_accuracy
+
+N_IMAGES = 3000
+
+
+def pool_of_verdicts(seed: int, sharpness: float):
+    """Images with a calibrated confidence: sharp ones say 0 or 1, dull ones say the mean of 0.7."""
+    rng = np.random.default_rng(seed)
+    confidence = rng.beta(0.7 / sharpness, 0.3 / sharpness, N_IMAGES)
+    return rng.random(N_IMAGES) < confidence, confidence
+
+
+def simulate(is_right, n_checked: int, n_runs: int = 200, **known):
+    """How often the interval covers the truth, and how wide it is on average."""
+    rng, truth, n_covered, width = np.random.default_rng(7), is_right.mean(), 0, 0.0
+    for _ in range(n_runs):
+        checked = rng.choice(N_IMAGES, n_checked, replace=False)
+        estimate = estimate_accuracy(checked, is_right[checked], N_IMAGES, **known)
+        n_covered += bool(estimate.low <= truth <= estimate.high)
+        width += (estimate.high - estimate.low) / n_runs
+    return n_covered / n_runs, width
+
+
+def test_intervals_cover_as_often_as_they_say_and_informative_confidence_narrows_them():
+    is_right, confidence = pool_of_verdicts(0, sharpness=4.0)
+    plain_coverage, plain_width = simulate(is_right, 120)
+    powered_coverage, powered_width = simulate(is_right, 120, confidence=confidence)
+    assert 0.92 <= plain_coverage <= 0.995
+    assert 0.92 <= powered_coverage <= 0.985
+    assert powered_width < 0.75 * plain_width
+
+
+def test_uninformative_confidence_does_no_harm():
+    is_right, _ = pool_of_verdicts(1, sharpness=4.0)
+    noise = np.random.default_rng(2).random(N_IMAGES)
+    _, plain_width = simulate(is_right, 100, n_runs=60)
+    coverage, width = simulate(is_right, 100, n_runs=200, confidence=noise)
+    assert coverage >= 0.91
+    assert width < 1.1 * plain_width
+
+
+def test_few_wrong_checks_fall_back_to_the_plain_interval():
+    is_right, confidence = pool_of_verdicts(0, sharpness=4.0)
+    checked = np.concatenate([np.flatnonzero(is_right)[:40], np.flatnonzero(~is_right)[:3]])
+    plain, powered = (estimate_accuracy(checked, is_right[checked], N_IMAGES, confidence=f) for f in (None, confidence))
+    assert plain == powered
+
+
+def test_strata_cover_and_correct_a_draw_that_favors_some_clusters():
+    rng = np.random.default_rng(3)
+    clusters = rng.choice(8, N_IMAGES, p=[0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
+    is_right = rng.random(N_IMAGES) < np.linspace(0.95, 0.2, 8)[clusters]
+    n_covered, estimates, plain = 0, [], []
+    for _ in range(200):
+        checked = np.concatenate([rng.choice(np.flatnonzero(clusters == k), 12, replace=False) for k in range(8)])
+        estimate = estimate_accuracy(checked, is_right[checked], N_IMAGES, clusters=clusters)
+        n_covered += bool(estimate.low <= is_right.mean() <= estimate.high)
+        estimates.append(estimate.accuracy)
+        plain.append(is_right[checked].mean())
+    assert 0.91 <= n_covered / 200 <= 1.0
+    assert np.mean(estimates) == pytest.approx(is_right.mean(), abs=0.01)
+    assert abs(np.mean(plain) - is_right.mean()) > 0.1  # alike in each cluster, so not alike over all images
+
+
+def test_strata_with_one_look_each_and_confidence_still_give_an_interval():
+    is_right, confidence = pool_of_verdicts(4, sharpness=2.0)
+    clusters = np.arange(N_IMAGES) % 60
+    checked = np.arange(60)
+    estimate = estimate_accuracy(checked, is_right[checked], N_IMAGES, clusters=clusters, confidence=confidence)
+    assert 0 < estimate.low < estimate.accuracy < estimate.high < 1
+
+
+def stratified_estimate_as_loops(checked, is_right, n_images, clusters, confidence):
+    """sum_h W_h (lambda mean_h f + mean_{s_h}(y - lambda f)), lambda by least squares within strata."""
+    above = below = 0.0
+    groups = {h: [i for i in range(len(checked)) if clusters[checked[i]] == h] for h in set(clusters.tolist())}
+    for rows in groups.values():
+        f_mean = sum(confidence[checked[i]] for i in rows) / len(rows)
+        y_mean = sum(is_right[i] for i in rows) / len(rows)
+        for i in rows:
+            above += (confidence[checked[i]] - f_mean) * (is_right[i] - y_mean)
+            below += (confidence[checked[i]] - f_mean) ** 2
+    slope, total = above / below, 0.0
+    for h, rows in groups.items():
+        members = [j for j in range(n_images) if clusters[j] == h]
+        predicted = slope * sum(confidence[j] for j in members) / len(members)
+        correction = sum(is_right[i] - slope * confidence[checked[i]] for i in rows) / len(rows)
+        total += len(members) / n_images * (predicted + correction)
+    return total
+
+
+def test_agrees_with_the_formula_written_as_loops():
+    is_right, confidence = pool_of_verdicts(5, sharpness=2.0)
+    is_right, confidence, clusters = is_right[:200], confidence[:200], np.arange(200) % 3
+    checked = np.random.default_rng(0).choice(200, 60, replace=False)
+    estimate = estimate_accuracy(checked, is_right[checked], 200, clusters=clusters, confidence=confidence)
+    expected = stratified_estimate_as_loops(checked, is_right[checked], 200, clusters, confidence)
+    assert estimate.accuracy == pytest.approx(expected)
+
+
+def test_more_looks_halve_the_interval_as_promised():
+    is_right, _ = pool_of_verdicts(6, sharpness=1.0)
+    order = np.random.default_rng(1).permutation(N_IMAGES)
+    first = estimate_accuracy(order[:80], is_right[order[:80]], N_IMAGES)
+    n = 80 + first.n_more_to_halve
+    second = estimate_accuracy(order[:n], is_right[order[:n]], N_IMAGES)
+    assert (second.high - second.low) / (first.high - first.low) == pytest.approx(0.5, abs=0.06)
+
+
+def test_having_seen_every_image_leaves_no_doubt():
+    estimate = estimate_accuracy(np.arange(4), np.array([True, True, False, True]), 4)
+    assert estimate.accuracy == estimate.low == estimate.high == 0.75
+    assert estimate.n_more_to_halve == 0
+    assert estimate.to_dict()["n_effective"] is None
+
+
+def test_says_what_it_found_in_one_line():
+    text = str(estimate_accuracy(np.arange(50), np.arange(50) < 40, 1000))
+    assert text.startswith("All about 80.0 [")
+    assert "from 50 of 1,000 images" in text
+
+
+def test_refuses_samples_it_cannot_use():
+    yes = np.array([True])
+    with pytest.raises(DegenerateError, match="No image was checked"):
+        estimate_accuracy(np.array([], dtype=int), np.array([], dtype=bool), 5)
+    with pytest.raises(DegenerateError, match="1 of 2 clusters"):
+        estimate_accuracy(np.array([0]), yes, 2, clusters=np.array([0, 1]))
+    with pytest.raises(DataError, match="1 of 2 distinct"):
+        estimate_accuracy(np.array([1, 1]), np.array([True, True]), 5)
+    with pytest.raises(DataError, match="from 5 to 5"):
+        estimate_accuracy(np.array([5]), yes, 5)
+    with pytest.raises(DataError, match="confidence has shape"):
+        estimate_accuracy(np.array([0]), yes, 2, confidence=np.array([0.5]))
+    with pytest.raises(DataError, match="not finite"):
+        estimate_accuracy(np.array([0]), yes, 1, confidence=np.array([np.nan]))
+    with pytest.raises(DataError, match="level"):
+        estimate_accuracy(np.array([0]), yes, 5, level=0.0)

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.errors import DataError, DegenerateError
+from justright.evaluation import Counts
+from justright.evaluation import counts as counts_module
+
+
+def random_labels(seed: int, n: int = 500, n_classes: int = 7, n_clusters: int = 9):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, n_classes, n) * 3, rng.integers(0, n_clusters, n) + 5
+
+
+def as_dict(counts: Counts) -> dict[tuple[int, int], int]:
+    return {(int(k), int(c)): int(n) for k, c, n in zip(counts.cluster, counts.class_, counts.n, strict=True)}
+
+
+def test_agrees_with_counting_one_by_one():
+    y_true, y_pred = random_labels(0)
+    slow: dict[tuple[int, int], int] = {}
+    for c, k in zip(y_true.tolist(), y_pred.tolist(), strict=True):
+        slow[k, c] = slow.get((k, c), 0) + 1
+    counts = Counts.of(y_true, y_pred)
+    assert as_dict(counts) == slow
+    assert list(as_dict(counts)) == sorted(slow)
+
+
+def test_huge_labels_count_like_small_ones(monkeypatch):
+    y_true, y_pred = random_labels(1)
+    far = Counts.of(y_true * 10**15, y_pred + 10**17)
+    near = Counts.of(y_true, y_pred)
+    np.testing.assert_array_equal(far.n, near.n)
+    np.testing.assert_array_equal(far.cluster, near.cluster + 10**17)
+    monkeypatch.setattr(counts_module, "_DENSE_CELLS", 0)  # the way for many classes and clusters
+    y_true, y_pred = np.arange(40) * 7, np.arange(40)[::-1] * 5
+    assert as_dict(Counts.of(y_true, y_pred)) == {(int(k), int(c)): 1 for k, c in zip(y_pred, y_true, strict=True)}
+
+
+@pytest.mark.parametrize("n_shares", [1, 2, 5])
+def test_counting_in_shares_and_gathering_changes_nothing(n_shares):
+    y_true, y_pred = random_labels(2)
+    share = np.random.default_rng(3).integers(0, n_shares, len(y_true))
+    parts = [Counts.of(y_true[share == s], y_pred[share == s]) for s in range(n_shares)]
+    assert as_dict(Counts.gather(reversed(parts))) == as_dict(Counts.of(y_true, y_pred))
+
+
+def test_two_counts_add_up():
+    one, other = Counts.of(np.array([0, 1]), np.array([4, 4])), Counts.of(np.array([1]), np.array([4]))
+    assert as_dict(one + other) == {(4, 0): 1, (4, 1): 2}
+
+
+def test_sums_per_class_and_per_cluster():
+    counts = Counts.of(np.array([8, 8, 2, 8]), np.array([1, 1, 1, 6]))
+    assert counts.n_images == 4
+    assert dict(zip(counts.classes.tolist(), counts.per_class().tolist(), strict=True)) == {2: 1, 8: 3}
+    assert dict(zip(counts.clusters.tolist(), counts.per_cluster().tolist(), strict=True)) == {1: 3, 6: 1}
+    assert as_dict(counts.only(np.array([2]))) == {(1, 2): 1}
+
+
+def test_refuses_what_cannot_be_counted():
+    with pytest.raises(DegenerateError, match="No images"):
+        Counts.of(np.array([], dtype=int), np.array([], dtype=int))
+    with pytest.raises(DegenerateError, match="No counts"):
+        Counts.gather([])
+    with pytest.raises(DataError, match="1 of 2 images have a negative class"):
+        Counts.of(np.array([-1, 0]), np.array([0, 0]))
+    with pytest.raises(DataError, match="negative cluster"):
+        Counts.of(np.array([0, 0]), np.array([0, -1]))

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from justright.errors import DataError, MissingDataError
+from justright.evaluation.files import read_checked, read_judged
+
+PREDICTIONS = "id,cluster,confidence\n007,3,0.9\n07,3,0.2\n7,5,0.5\n"
+TRUTH = "id,class_name,is_old\n7,wren,false\n007,jay,true\n07,jay,true\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name: str, text: str):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_rows_are_joined_by_id_in_the_order_of_the_predictions(write):
+    judged = read_judged(write("p.csv", PREDICTIONS), write("t.csv", TRUTH))
+    assert judged.y_pred.tolist() == [3, 3, 5]
+    assert [judged.class_names[c] for c in judged.y_true.tolist()] == ["jay", "jay", "wren"]
+    assert judged.is_old.tolist() == [True, True, False]
+    assert judged.has_kept_labels is None
+
+
+def test_parquet_with_text_clusters_and_dictionaries_reads_alike(write, tmp_path):
+    pq.write_table(pa.table({"path": ["b", "a"], "cluster": ["new-1", "jay"]}), tmp_path / "p.parquet")
+    names = pa.array(["jay", "wren"]).dictionary_encode()
+    truth = {"id": [None, None], "path": ["a", "b"], "label": [4, 9], "class_name": names, "is_old": [1, 0]}
+    pq.write_table(pa.table(truth | {"has_kept_labels": [True, False]}), tmp_path / "t.parquet")
+    judged = read_judged(tmp_path / "p.parquet", tmp_path / "t.parquet")
+    assert judged.y_true.tolist() == [9, 4]
+    assert judged.y_pred.tolist() == [1, 0]
+    assert judged.class_names == {4: "jay", 9: "wren"}
+    assert judged.has_kept_labels is not None
+    assert judged.has_kept_labels.tolist() == [False, True]
+
+
+def test_equal_ids_are_told_apart_by_path(write):
+    predictions = write("p.csv", "id,path,cluster\nx,a.png,0\nx,b.png,1\n")
+    truth = write("t.csv", "id,path,label,is_old\nx,b.png,8,0\nx,a.png,7,1\n")
+    assert read_judged(predictions, truth).y_true.tolist() == [7, 8]
+
+
+def test_checks_name_some_of_the_predictions(write):
+    sample = read_checked(write("p.csv", PREDICTIONS), write("c.csv", "id,is_right\n7,true\n007,false\n"))
+    assert sample.checked.tolist() == [2, 0]
+    assert sample.is_right.tolist() == [True, False]
+    assert sample.confidence is not None
+    assert sample.confidence.tolist() == [0.9, 0.2, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("predictions", "truth", "message"),
+    [
+        (PREDICTIONS + "8,1,0.5\n9,1,0.5\n", TRUTH, "2 of 5 images in .*p.csv are not in .*t.csv, e.g. 8, 9"),
+        (PREDICTIONS, TRUTH + "8,jay,true\n", "1 of 4 images in .*t.csv are not in .*p.csv, e.g. 8"),
+        (PREDICTIONS + "7,1,0.5\n", TRUTH, "p.csv lists 1 images more than once, e.g. 7"),
+        (PREDICTIONS, TRUTH + "7,jay,true\n", "t.csv lists 1 images more than once, e.g. 7"),
+        ("path,cluster\na,0\n", TRUTH, "share neither an id nor a path"),
+        ("id,group\n7,0\n", "id,label,is_old\n7,0,true\n", "p.csv has no column cluster"),
+        ("id,cluster\n7,0\n", "id,label\n7,0\n", "t.csv has no column is_old"),
+        ("id,cluster\n7,0\n", "id,is_old\n7,true\n", "t.csv has no column label"),
+        ("id,cluster\n7,0.5\n", "id,label,is_old\n7,0,true\n", "Column cluster of .* holds double"),
+        ("id,cluster\n7,0\n", "id,label,is_old\n7,0,2\n", "Column is_old of .* holds int64"),
+        ("id,cluster\n7,0\n8,\n", "id,label,is_old\n7,0,1\n8,0,1\n", "Column cluster of .* is empty in 1 of 2"),
+        ("", TRUTH, "p.csv cannot be read"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused_with_reasons(write, predictions, truth, message):
+    with pytest.raises(DataError, match=message):
+        read_judged(write("p.csv", predictions), write("t.csv", truth))
+
+
+def test_only_csv_and_parquet_are_read(write, tmp_path):
+    with pytest.raises(DataError, match=r"\.pkl"):
+        read_judged(write("p.pkl", "x"), write("t.csv", TRUTH))
+    with pytest.raises(MissingDataError, match="no file"):
+        read_judged(tmp_path / "absent.csv", write("t.csv", TRUTH))
+    with pytest.raises(DataError, match="cannot be read"):
+        read_judged(write("p.parquet", "no parquet"), write("t.csv", TRUTH))
+
+
+def test_a_confidence_in_words_is_refused(write):
+    predictions = write("p.csv", "id,cluster,confidence\na,0,high\n")
+    with pytest.raises(DataError, match=r"Column confidence of .* holds string"):
+        read_checked(predictions, write("c.csv", "id,is_right\na,1\n"))

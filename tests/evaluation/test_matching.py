@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from justright.evaluation import Counts, match_clusters, match_counts
+from justright.types import UNLABELED
+
+
+def accuracy_as_loops(y_true, y_pred, class_of) -> float:
+    right = 0
+    for c, k in zip(y_true.tolist(), y_pred.tolist(), strict=True):
+        right += class_of.get(k) == c
+    return right / len(y_true)
+
+
+def best_accuracy_by_trying_all_maps(y_true, y_pred) -> float:
+    classes, clusters = np.unique(y_true).tolist(), np.unique(y_pred).tolist()
+    padded = classes + [None] * len(clusters)  # a cluster may stay without a class
+    return max(
+        accuracy_as_loops(y_true, y_pred, dict(zip(clusters, chosen, strict=True)))
+        for chosen in set(itertools.permutations(padded, len(clusters)))
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=25))
+def test_no_other_map_is_right_for_more_images(pairs):
+    y_true, y_pred = (np.array(column) for column in zip(*pairs, strict=True))
+    matching = match_clusters(y_true, y_pred)
+    class_of = dict(zip(matching.clusters.tolist(), matching.classes.tolist(), strict=True))
+    assert matching.accuracy == pytest.approx(best_accuracy_by_trying_all_maps(y_true, y_pred))
+    assert matching.accuracy == pytest.approx(accuracy_as_loops(y_true, y_pred, class_of))
+    assert np.mean(matching.to_classes(y_pred) == y_true) == pytest.approx(matching.accuracy)
+
+
+@pytest.mark.parametrize(("n_classes", "n_clusters"), [(3, 8), (8, 3), (1, 5), (5, 1)])
+def test_is_one_to_one_whatever_the_counts(n_classes, n_clusters):
+    rng = np.random.default_rng(0)
+    matching = match_clusters(rng.integers(0, n_classes, 400), rng.integers(0, n_clusters, 400))
+    assert len(matching.classes) == len(matching.clusters) == min(n_classes, n_clusters)
+    assert len(set(matching.classes.tolist())) == len(set(matching.clusters.tolist())) == len(matching.classes)
+
+
+def test_labels_may_have_gaps():
+    matching = match_clusters(np.array([7, 7, 10**12]), np.array([3, 3, 900]))
+    assert matching.clusters.tolist() == [3, 900]
+    assert matching.classes.tolist() == [7, 10**12]
+    assert matching.n_shared.tolist() == [2, 1]
+
+
+def test_a_cluster_that_shares_no_image_with_a_free_class_stays_without_one():
+    # class 2 and the second cluster are both left over, but no image is in both
+    y_true, y_pred = np.array([1, 1, 1, 2, 0, 0, 0, 1]), np.array([5, 5, 5, 5, 6, 6, 6, 7])
+    matching = match_clusters(y_true, y_pred)
+    assert matching.clusters.tolist() == [5, 6]
+    assert matching.to_classes(np.array([5, 6, 7, 99])).tolist() == [1, 0, UNLABELED, UNLABELED]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=20),
+    st.permutations(range(5)),
+    st.randoms(use_true_random=False),
+)
+def test_neither_names_of_clusters_nor_order_of_images_matter_even_in_ties(pairs, names, random):
+    y_true, y_pred = (np.array(column) for column in zip(*pairs, strict=True))
+    rows = list(range(len(y_true)))
+    random.shuffle(rows)
+    renamed = match_clusters(y_true[rows], np.array(names)[y_pred[rows]])
+    original = match_clusters(y_true, y_pred)
+    # which of two clusters with equal content is taken does not matter: how many images of each class are right does
+    right = dict(zip(original.classes.tolist(), original.n_shared.tolist(), strict=True))
+    assert dict(zip(renamed.classes.tolist(), renamed.n_shared.tolist(), strict=True)) == right
+
+
+def test_gathered_counts_get_one_assignment_where_each_share_alone_would_flatter_itself():
+    y_true, y_pred = np.array([0, 0, 1, 1, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 1, 1, 0, 0])
+    halves = [Counts.of(y_true[:4], y_pred[:4]), Counts.of(y_true[4:], y_pred[4:])]
+    assert [match_counts(half).accuracy for half in halves] == [1.0, 1.0]
+    assert match_counts(Counts.gather(halves)).accuracy == match_clusters(y_true, y_pred).accuracy == 0.5
+
+
+@pytest.mark.parametrize(("n_classes", "n_clusters"), [(60, 60), (30, 140), (140, 30)])
+def test_is_as_good_as_the_dense_assignment(n_classes, n_clusters):
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.integers(0, n_classes, 3000), rng.integers(0, n_clusters, 3000)
+    shared = np.zeros((n_clusters, n_classes))
+    np.add.at(shared, (y_pred, y_true), 1)
+    rows, columns = linear_sum_assignment(shared, maximize=True)
+    assert match_clusters(y_true, y_pred).accuracy == pytest.approx(shared[rows, columns].sum() / 3000)
+
+
+def test_every_image_may_be_a_cluster_of_its_own():
+    y_true = np.random.default_rng(0).integers(0, 300, 300_000)
+    assert match_clusters(y_true, np.arange(300_000)).n_shared.tolist() == [1] * 300

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from justright.evaluation.proportions import _hypergeometric, clopper_pearson, exact_interval, n_more_to_halve
+
+
+@pytest.mark.parametrize(("n_images", "n_checked"), [(40, 12), (25, 25), (30, 1)])
+def test_the_exact_interval_covers_every_possible_truth_at_least_as_often_as_it_says(n_images, n_checked):
+    bounds = [exact_interval(x, n_checked, n_images, 0.9) for x in range(n_checked + 1)]
+    for n_right in range(n_images + 1):
+        chance = stats.hypergeom.pmf(np.arange(n_checked + 1), n_images, n_right, n_checked)
+        covered = [low <= n_right / n_images <= high for low, high in bounds]
+        assert chance @ covered >= 0.9 - 1e-9
+
+
+def test_in_a_large_set_the_exact_interval_is_that_of_clopper_and_pearson():
+    expected = stats.binomtest(37, 50).proportion_ci(0.95, method="exact")
+    assert exact_interval(37, 50, 10**7, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-3)
+    assert clopper_pearson(37 / 50, 50.0, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@pytest.mark.parametrize(("accuracy", "low", "high"), [(0.0, 0.0, 0.3), (1.0, 0.7, 1.0)])
+def test_all_wrong_or_all_right_does_not_mean_certain(accuracy, low, high):
+    bounds = clopper_pearson(accuracy, 10.0, 0.95)
+    assert bounds[0] == pytest.approx(low, abs=0.1)
+    assert bounds[1] == pytest.approx(high, abs=0.1)
+
+
+@pytest.mark.parametrize("n_right", [70, 100])
+def test_the_promised_looks_do_halve_the_interval(n_right):
+    more = n_more_to_halve(n_right / 100, 100.0, 100, 10**6, 0.95)
+    low, high = clopper_pearson(n_right / 100, 100.0, 0.95)
+    low_then, high_then = clopper_pearson(n_right / 100, 100.0 + more, 0.95)
+    assert (high_then - low_then) / (high - low) == pytest.approx(0.5, abs=0.01)
+
+
+def test_no_more_looks_are_asked_for_than_images_are_left():
+    assert 0 < n_more_to_halve(0.5, 40.0, 30, 50, 0.95) <= 20
+
+
+@pytest.mark.parametrize(("n_images", "n_right", "n_checked"), [(50, 20, 10), (50, 3, 10), (50, 48, 10), (10**6, 0, 4)])
+def test_the_hypergeometric_chances_agree_with_scipy(n_images, n_right, n_checked):
+    expected = stats.hypergeom.pmf(np.arange(n_checked + 1), n_images, n_right, n_checked)
+    np.testing.assert_allclose(_hypergeometric(n_images, n_right, n_checked), expected, rtol=1e-6, atol=1e-12)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from justright.errors import DataError
+from justright.evaluation import Scores, evaluate
+
+SCORES = evaluate(np.array([0, 0, 1, 1, 2]), np.array([4, 4, 4, 7, 8]), np.array([True, True, False, False, False]))
+
+
+def test_prints_as_one_line():
+    assert "\n" not in str(SCORES)
+    assert str(SCORES).startswith("All 80.0 [")
+    assert "Old 100.0 [100.0, 100.0]" in str(SCORES)
+    assert str(SCORES).endswith("(5 images, 3 classes, 3 clusters, v2)")
+
+
+def test_comes_back_from_disk_as_it_was(tmp_path):
+    SCORES.save(tmp_path / "deep" / "scores.json")
+    loaded = Scores.load(tmp_path / "deep" / "scores.json")
+    assert loaded.to_dict() == SCORES.to_dict()
+    assert str(loaded) == str(SCORES)
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["scores.json"]
+
+
+def test_nan_is_null_on_disk(tmp_path):
+    scores = evaluate(np.array([0, 1]), np.array([0, 1]), np.array([False, False]))
+    scores.save(tmp_path / "scores.json")
+    text = (tmp_path / "scores.json").read_text()
+    assert "NaN" not in text
+    assert json.loads(text)["old"] is None
+    assert math.isnan(Scores.load(tmp_path / "scores.json").old)
+    assert "Old -" in str(scores)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "justright scores 1", "all": 1}', "[1", "3"])
+def test_refuses_what_are_no_scores(tmp_path, text):
+    (tmp_path / "other.json").write_text(text)
+    with pytest.raises(DataError, match=r"other\.json"):
+        Scores.load(tmp_path / "other.json")
