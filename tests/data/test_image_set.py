@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import pickle
 import zipfile
 from pathlib import Path
@@ -148,3 +149,17 @@ def test_real_birds_open_from_their_zip(real_data):
     assert len(birds.classes) == 200
     assert birds.hierarchy[0] == ("Procellariiformes", "Diomedeidae", "Albatross")
     assert np.asarray(birds.image(0)).shape[2] == 3
+
+
+def test_a_file_name_that_is_not_utf8_is_named(make_tree):
+    root = make_tree({"a": 1})
+    (root / "a" / "0.png").rename(os.fsdecode(os.fsencode(root) + b"/a/caf\xe9.png"))
+    with pytest.raises(DataError, match="is not UTF-8"):
+        open_folder(root)
+
+
+def test_a_pipe_called_like_an_image_is_refused_instead_of_waited_for(make_tree):
+    root = make_tree({"a": 1})
+    os.mkfifo(root / "a" / "1.png")
+    with pytest.raises(BadImageError, match="a pipe or a device"):
+        open_folder(root).image(1)

@@ -10,7 +10,7 @@ import click
 from justright import __version__
 from justright.errors import JustrightError
 
-COMMANDS = ("audit", "data", "demo", "evaluate")
+COMMANDS = ("audit", "cache", "data", "demo", "evaluate", "extract")
 """Each is a module of this folder with a click command of the same name."""
 
 STOPPED_BY_USER = 130
@@ -37,7 +37,7 @@ class Commands(click.Group):
         except JustrightError as error:
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:
-            click.echo("\nStopped. What was finished is kept; the same command goes on from there.", err=True)
+            click.echo("\nStopped. Finished files are kept whole, nothing half-written is left.", err=True)
             ctx.exit(STOPPED_BY_USER)
 
 

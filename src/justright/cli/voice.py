@@ -13,12 +13,15 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 T = TypeVar("T")
 
 PIPE_WIDTH = 200
 QUIET_FOR_SECONDS = 1.0
 """Work shorter than this shows no bar: it would only flicker."""
+LOG_EVERY_SECONDS = 30.0
+"""Where progress goes to a file, a line this often says how far it is."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Voice:
             is_number = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
             table.add_column(name, justify="right" if is_number else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(_plain(cell) for cell in row))
+            table.add_row(*(Text(_plain(cell)) for cell in row))  # Text: brackets in a file name are no markup
         console = Console(highlight=False)
         if not console.is_terminal:  # a pipe has no width: give the table the room it wants
             console = Console(highlight=False, width=PIPE_WIDTH)
@@ -68,6 +71,9 @@ class Voice:
             yield from steps
             return
         console = Console(stderr=True)
+        if not console.is_terminal:
+            yield from self._track_in_a_log(steps, total, what)
+            return
         rate = TextColumn("{task.fields[rate]}")
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate)
         started = time.monotonic()
@@ -78,6 +84,15 @@ class Voice:
                 seconds = time.monotonic() - started
                 if seconds > QUIET_FOR_SECONDS:
                     bar.update(task, completed=done, rate=f"{done / seconds:,.0f}/s", visible=True)
+
+    def _track_in_a_log(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
+        last = started = time.monotonic()
+        for done, step in enumerate(steps, start=1):
+            yield step
+            if (now := time.monotonic()) - last > LOG_EVERY_SECONDS:
+                last = now
+                left = (total - done) * (now - started) / done
+                self.say(f"{what}: {done:,} of {total:,}, {done / (now - started):,.0f}/s, {left:,.0f} s left")
 
 
 def _plain(cell: object) -> str:

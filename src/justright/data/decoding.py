@@ -5,12 +5,17 @@ from __future__ import annotations
 import io
 import warnings
 
+import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from justright.errors import BadImageError
 
 MAX_PIXELS = 100_000_000
 """Larger images are refused before they are decoded: a few kilobytes can unpack to gigabytes."""
+
+# Pillow warns of odd metadata and of large images. Metadata does not matter here and size is judged below; a filter
+# around each call would not be safe among threads.
+warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
 def decode(data: bytes, name: str = "image") -> Image.Image:
@@ -21,18 +26,16 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
     if not data:
         raise BadImageError(f"{name}: the file is empty")
     try:
-        with warnings.catch_warnings():
-            # Pillow warns of broken metadata and of large images; size is judged here, metadata does not matter
-            warnings.simplefilter("ignore")
-            image = Image.open(io.BytesIO(data))
-            width, height = image.size
-            if width * height > MAX_PIXELS:
-                raise BadImageError(
-                    f"{name}: too large, {width} x {height} pixels",
-                    expected=f"at most {MAX_PIXELS:,} pixels",
-                    advice="shrink the image, or leave it out",
-                )
-            image.load()
+        image = Image.open(io.BytesIO(data))
+        width, height = image.size
+        if width * height > MAX_PIXELS:
+            raise BadImageError(
+                f"{name}: too large, {width} x {height} pixels",
+                expected=f"at most {MAX_PIXELS:,} pixels",
+                advice="shrink the image, or leave it out",
+            )
+        image.load()
+        return to_rgb(image)
     except UnidentifiedImageError as error:
         raise BadImageError(f"{name}: not an image, or of a format Pillow cannot read") from error
     except Image.DecompressionBombError as error:
@@ -41,11 +44,10 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
         # Pillow's decoders fail in all of these ways on damaged files
         reason = "truncated" if "truncated" in str(error).lower() else "unreadable"
         raise BadImageError(f"{name}: {reason} ({error})") from error
-    return to_rgb(image)
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Three channels, upright, with transparent parts on white."""
+    """Three channels of 8 bits, upright, with transparent parts on white."""
     upright = ImageOps.exif_transpose(image) or image
     if upright.mode == "RGB":
         return upright
@@ -53,4 +55,14 @@ def to_rgb(image: Image.Image) -> Image.Image:
         layered = upright.convert("RGBA")
         white = Image.new("RGBA", layered.size, "white")
         return Image.alpha_composite(white, layered).convert("RGB")
+    if upright.mode.startswith("I") or upright.mode == "F":
+        return _from_deep_gray(upright)
     return upright.convert("RGB")
+
+
+def _from_deep_gray(image: Image.Image) -> Image.Image:
+    """16-bit and floating-point gray in 8 bits; Pillow's own conversion would clip all of it to white or black."""
+    gray = np.asarray(image, dtype=np.float32)
+    top = float(gray.max(initial=0.0))
+    full = 1.0 if image.mode == "F" and top <= 1 else 255.0 if top <= 255 else 65535.0
+    return Image.fromarray(np.clip(gray * (255 / full), 0, 255).astype(np.uint8)).convert("RGB")

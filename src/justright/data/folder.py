@@ -27,6 +27,9 @@ def open_folder(root: Path, dataset: str | None = None) -> ImageSet:
     if not root.is_dir():
         raise MissingDataError(f"no such folder: {root}")
     paths = [path for path in walk(root) if is_image_name(path)]
+    strange = next((path for path in paths if not path.isascii() and "\\udc" in ascii(path)), None)
+    if strange is not None:
+        raise DataError(f"the file name {strange!r} in {root} is not UTF-8", advice="rename the file")
     if not paths:
         raise DataError(
             f"no images in {root}",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import stat
 import threading
 import zipfile
 from abc import ABC, abstractmethod
@@ -66,8 +67,11 @@ class FolderReader(Reader):
         """The bytes of the file."""
         file = self.root / path
         try:
-            if (size := file.stat().st_size) > MAX_FILE_BYTES:
-                raise BadImageError(f"{path}: {size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
+            status = file.stat()
+            if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait forever
+                raise BadImageError(f"{path}: cannot be read (a folder, a pipe or a device)")
+            if status.st_size > MAX_FILE_BYTES:
+                raise BadImageError(f"{path}: {status.st_size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
             return file.read_bytes()
         except OSError as error:
             raise BadImageError(f"{path}: cannot be read ({error.strerror or error})") from error

@@ -1,0 +1,123 @@
+"""Copies of images: exact ones by content, near ones by a perceptual hash and the color of the whole.
+
+The hash is imagehash's `phash`: 64 bits of the signs of low frequencies. Scaling, re-encoding and brightness hardly
+touch it. It is blind to color, so an orange and a lemon on white look alike; the mean color settles that. See
+docs/decisions.md, "near duplicates".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import imagehash
+import numpy as np
+from jaxtyping import Bool, Int, UInt64
+from PIL import Image
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from justright.errors import DataError
+from justright.types import Array
+
+NEAR = 4
+"""Near copies differ in at most this many of the 64 bits. Distances are even, for half of the bits are set."""
+
+MAX_NEAR = 10
+"""Beyond this, photos of one composition begin to meet by chance, and the search loses its speed."""
+
+HASH_BITS = 64
+HASH_PIXELS = 32  # the side that phash shrinks an image to
+
+FLAT_CONTRAST = 8
+"""An image whose gray levels span less than this has no structure to hash: all such images would look alike."""
+
+COLOR_STEPS = 1000
+COLOR_TOLERANCE = 16
+"""How far the shares of red, green and blue of two near copies may lie apart, in thousandths."""
+
+EDGES_AT_ONCE = 1_000_000
+
+
+def look_of(image: Image.Image) -> tuple[int, tuple[int, int, int]] | None:
+    """The perceptual hash and the shares of red, green and blue in thousandths; None for a flat image."""
+    # phash would shrink the image itself; done here, in color and in two steps, it serves both and costs a fifth
+    small = image.resize((HASH_PIXELS, HASH_PIXELS), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    gray = small.convert("L")
+    darkest, brightest = gray.getextrema()
+    if brightest - darkest < FLAT_CONTRAST:  # type: ignore[operator]  # one channel, one pair
+        return None
+    bits = imagehash.phash(gray).hash.ravel()
+    mean = np.asarray(small).mean(axis=(0, 1)) + 1
+    red, green, blue = np.rint(COLOR_STEPS * mean / mean.sum()).astype(int).tolist()
+    return int.from_bytes(np.packbits(bits).tobytes(), "big"), (red, green, blue)
+
+
+def groups_of(keys: Int[Array, " images"]) -> Iterator[Int[Array, " members"]]:
+    """Positions that share a key, two or more of them, in order of their first member."""
+    order = np.argsort(keys, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+    yield from sorted((group for group in groups if len(group) > 1), key=lambda group: group[0])
+
+
+def near_components(
+    hashes: UInt64[Array, " images"], colors: Int[Array, "images 3"], near: int = NEAR
+) -> Int[Array, " images"]:
+    """One number an image; images joined by a chain of near copies share it.
+
+    Exact: hashes at most `near` bits apart agree wholly on one of `near + 1` bands of bits, so only images that
+    share a band are compared. Memory stays linear in the images, also when all of them look alike.
+    """
+    if not 0 <= near <= MAX_NEAR:
+        raise DataError(f"near copies are sought within {near} bits", expected=f"0 to {MAX_NEAR}")
+    looks, which = np.unique(np.column_stack([hashes, colors.astype(np.uint64)]), axis=0, return_inverse=True)
+    component = np.arange(len(looks))
+    for band in range(near + 1):
+        # every (near + 1)-th bit: neighboring frequencies go together, so a run of bits has fewer values
+        mask = np.uint64(sum(1 << bit for bit in range(band, HASH_BITS, near + 1)))
+        for left, right in _close_in_band(looks[:, 0], looks[:, 1:].astype(np.int64), mask, near):
+            component = _joined(component, left, right)
+    return component[which.ravel()]
+
+
+def _close_in_band(
+    hashes: UInt64[Array, " looks"], colors: Int[Array, "looks 3"], mask: np.uint64, near: int
+) -> Iterator[tuple[Int[Array, " edges"], Int[Array, " edges"]]]:
+    """Near pairs among the looks that agree under the mask, a bounded number at a time."""
+    order = np.argsort(hashes & mask, kind="stable")
+    hashes, colors = hashes[order], colors[order]
+    band = hashes & mask
+    first = np.arange(len(order))
+    found: list[tuple[Array, Array]] = []
+    n_found = 0
+    for step in count(1):  # each look with the one `step` places further in its bucket, all buckets at once
+        first = first[: np.searchsorted(first, len(order) - step)]
+        first = first[band[first] == band[first + step]]
+        if not len(first):
+            break
+        pair = first[np.bitwise_count(hashes[first] ^ hashes[first + step]) <= near]
+        pair = pair[_alike(colors[pair], colors[pair + step])]
+        found.append((order[pair], order[pair + step]))
+        n_found += len(pair)
+        if n_found > EDGES_AT_ONCE:
+            yield _stacked(found)
+            found, n_found = [], 0
+    if found:
+        yield _stacked(found)
+
+
+def _alike(left: Int[Array, "pairs 3"], right: Int[Array, "pairs 3"]) -> Bool[Array, " pairs"]:
+    alike: Bool[Array, " pairs"] = np.abs(left - right).max(axis=1, initial=0) <= COLOR_TOLERANCE
+    return alike
+
+
+def _stacked(edges: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    return np.concatenate([left for left, _ in edges]), np.concatenate([right for _, right in edges])
+
+
+def _joined(component: Int[Array, " looks"], left: Array, right: Array) -> Int[Array, " looks"]:
+    """The components after these pairs are joined too."""
+    n = len(component)
+    edges = coo_array((np.ones(len(left), bool), (component[left], component[right])), shape=(n, n))
+    _, merged = connected_components(edges, directed=False)
+    return merged[component].astype(np.int64)

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image, ImageDraw
+
+from justright.cli import main
+from justright.cli.audit import N_SHOWN
+
+GIGAPIXEL_HEADER = struct.pack(">IIBBBBB", 100_000, 100_000, 8, 2, 0, 0, 0)
+
+
+def drawing(seed: int) -> Image.Image:
+    rng = np.random.default_rng(seed)
+    image = Image.new("RGB", (64, 64), tuple(rng.integers(60, 190, 3).tolist()))
+    for _ in range(6):
+        x, y, width, height = rng.integers(4, 40, 4).tolist()
+        color = tuple(rng.integers(0, 256, 3).tolist())
+        ImageDraw.Draw(image).ellipse((x, y, x + width, y + height), fill=color)
+    return image
+
+
+def jpeg(seed: int) -> bytes:
+    buffer = io.BytesIO()
+    drawing(seed).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+def bomb() -> bytes:
+    """A PNG of a few bytes whose header promises gigapixels."""
+
+    def chunk(body: bytes) -> bytes:
+        return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR" + GIGAPIXEL_HEADER) + chunk(b"IDAT" + zlib.compress(b"\0"))
+
+
+BAD_FILES = {
+    "zero.jpg": (b"", "the file is empty"),
+    "diary.jpg": (b"Dear diary ...", "not an image"),
+    "cut.jpg": (jpeg(99)[:900], "truncated"),
+    "gigapixel.png": (bomb(), "too large"),
+    "noise.png": (np.random.default_rng(0).bytes(3000), "not an image"),
+}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["audit", *map(str, arguments)])
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two classes of three clean images, seen from the folder above."""
+    monkeypatch.chdir(tmp_path)
+    for seed in range(6):
+        file = tmp_path / "photos" / ("cat", "dog")[seed % 2] / f"{seed}.jpg"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(jpeg(seed))
+    return tmp_path / "photos"
+
+
+def test_a_clean_folder_is_said_to_be_clean(photos):
+    done = run(photos)
+    assert (done.exit_code, done.stdout) == (0, "6 images read: no problems, no remarks\n")
+
+
+def test_one_of_every_kind_of_bad_file_is_named_with_its_reason(photos):
+    for name, (content, _) in BAD_FILES.items():
+        (photos / "cat" / name).write_bytes(content)
+    (photos / "cat" / "gone.jpg").symlink_to("nowhere")
+    (photos / "dog" / "same.jpg").write_bytes(jpeg(0))
+    drawing(1).save(photos / "dog" / "again.png")
+    (photos / "lynx").mkdir()
+    (photos / "lynx" / "only.jpg").write_bytes(jpeg(50))
+    (photos / "notes.txt").write_text("hello")
+    done = run(photos, "--max-bad", 1)
+    assert done.exit_code == 1
+    rows = {line.split("│")[2].strip(): line for line in done.stdout.splitlines() if line.count("│") == 4}
+    reasons = {f"cat/{name}": reason for name, (_, reason) in BAD_FILES.items()}
+    reasons |= {"cat/gone.jpg": "No such file", "notes.txt": "does not end like an image"}
+    for path, reason in reasons.items():
+        assert reason in rows[f"photos/{path}"]
+    assert "filed under cat, dog" in rows["photos/cat/0.jpg"]
+    assert "photos/dog/same.jpg" in rows
+    assert "look alike" in done.stdout
+    assert "1 image" in rows["pool photos: lynx"]
+    assert done.stdout.splitlines()[-1] == "15 images read: 7 problems, 3 remarks"
+
+
+def test_above_the_limit_the_findings_are_shown_and_then_refused(photos, tmp_path):
+    (photos / "cat" / "zero.jpg").write_bytes(b"")
+    done = run(photos, "--out", tmp_path / "audit.json")
+    assert done.exit_code == 1
+    assert "cat/zero.jpg" in done.stdout
+    assert "1 of 7 images of photos are bad (14.3%)" in done.stderr
+    assert "Expected: at most 0.05 of a source (5.0%)" in done.stderr
+    assert (tmp_path / "audit.json").exists()
+    below = run(photos, "--max-bad", 0.2)
+    assert (below.exit_code, below.stderr.strip()) == (1, "")
+
+
+def test_json_is_all_that_a_machine_hears_and_what_out_writes(photos, tmp_path):
+    (photos / "cat" / "zero.jpg").write_bytes(b"")
+    done = run(photos, "--json", "--max-bad", 1, "--out", tmp_path / "new" / "audit.json")
+    assert done.exit_code == 1
+    value = json.loads(done.stdout)
+    assert value == json.loads((tmp_path / "new" / "audit.json").read_text())
+    assert value["bad_files"]["empty"] == value["n_problems"] == 1
+    assert value["sources"][0]["quarantined"][0]["path"] == "cat/zero.jpg"
+
+
+def test_remarks_alone_do_not_fail(photos, tmp_path):
+    (photos / "cat" / "copy.jpg").write_bytes(jpeg(0))
+    target = tmp_path / "target" / "001.CAT"
+    target.mkdir(parents=True)
+    for seed in (20, 21):
+        (target / f"{seed}.jpg").write_bytes(jpeg(seed))
+    done = run(photos, "--target", target.parent)
+    assert done.exit_code == 0, done.output
+    assert "target target: 001.CAT" in done.stdout
+    assert done.stdout.splitlines()[-1] == "9 images read: no problems, 2 remarks"
+
+
+def test_an_image_of_the_target_in_the_pool_fails(photos, tmp_path):
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "x.jpg").write_bytes(jpeg(0))
+    drawing(1).resize((50, 50)).save(tmp_path / "target" / "y.png")
+    done = run(photos, "--target", tmp_path / "target")
+    assert done.exit_code == 1
+    assert "copy in pool and target" in done.stdout
+    assert "near copy in pool and target" in done.stdout
+
+
+def test_a_long_list_is_cut_and_says_where_the_rest_is(photos):
+    for number in range(N_SHOWN + 5):
+        (photos / "cat" / f"note{number:02}.txt").touch()
+    assert "… and 5 more, see --out or --json" in run(photos).stdout
+    out = Path("audit.json")
+    assert f"… and 5 more, see {out}" in run(photos, "--out", out).stdout
+    assert json.loads(out.read_text())["counts"]["ignored_file"] == N_SHOWN + 5
+
+
+def test_names_cannot_write_to_the_terminal(photos):
+    (photos / "cat" / "\x1b[2Jwipe\n.jpg").write_bytes(b"")
+    done = run(photos)
+    assert "\x1b" not in done.output
+    assert "\\x1b[2Jwipe\\n.jpg" in done.stdout
+    assert "\\x1b[2Jwipe\\n.jpg" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["photo[copy].jpg", "[bold]x.jpg", "[link=x]y.jpg"])
+def test_brackets_in_a_name_are_part_of_it(photos, name):
+    (photos / "cat" / name).write_bytes(b"")
+    assert f"photos/cat/{name}" in run(photos).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "Missing argument 'POOL...'"),
+        (["nowhere"], 1, "no such file or folder: nowhere"),
+        (["nowhere", "--near", 11], 2, "0<=x<=10"),
+        (["nowhere", "--max-bad", 2], 2, "0<=x<=1"),
+    ],
+)
+def test_a_wrong_call_is_explained(arguments, code, said):
+    done = run(*arguments)
+    assert done.exit_code == code
+    assert said in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_a_place_that_cannot_be_written_is_explained(photos):
+    done = run(photos, "--out", photos / "cat" / "0.jpg" / "audit.json")
+    assert (done.exit_code, "cannot be written" in done.stderr) == (1, True)
+
+
+def test_the_help_says_what_fails_and_shows_examples():
+    done = run("--help")
+    for part in ("Problems, exit code 1", "Remarks, exit code 0", "justright audit photos --near 2"):
+        assert part in done.stdout

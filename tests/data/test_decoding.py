@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.conftest import picture
+
+from justright.data.decoding import decode
+from justright.errors import BadImageError
+
+
+def encoded(image: Image.Image, form: str = "PNG", **options) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, form, **options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "CMYK", "1", "LA", "RGBA", "YCbCr"])
+def test_every_mode_becomes_rgb(mode):
+    image = decode(encoded(picture(0).convert(mode), "TIFF" if mode in {"CMYK", "YCbCr"} else "PNG"))
+    assert image.mode == "RGB"
+    assert image.size == (16, 12)
+
+
+def test_an_image_is_turned_as_its_camera_says():
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned by a quarter
+    assert decode(encoded(picture(0), "JPEG", exif=exif)).size == (12, 16)
+
+
+def test_transparent_parts_are_white():
+    clear = Image.new("RGBA", (2, 2), (255, 0, 0, 0))
+    assert np.asarray(decode(encoded(clear))).min() == 255
+
+
+@pytest.mark.parametrize(
+    ("deep", "form"),
+    [
+        (np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16), "PNG"),
+        (np.linspace(0, 1, 256).astype(np.float32).reshape(16, 16), "TIFF"),
+        (np.linspace(0, 255, 256).astype(np.float32).reshape(16, 16), "TIFF"),
+    ],
+)
+def test_deep_gray_is_scaled_not_clipped(deep, form):
+    seen = np.asarray(decode(encoded(Image.fromarray(deep), form)))
+    assert seen.min() == 0
+    assert seen.max() >= 254
+    assert seen.mean() == pytest.approx(127, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty"),
+        (b"hello, I am a text", "not an image"),
+        (encoded(picture(0, (64, 64)), "JPEG")[:700], "truncated"),
+        (encoded(picture(0, (64, 64)))[:900], "truncated|unreadable"),
+    ],
+)
+def test_what_cannot_be_decoded_says_why(data, reason):
+    with pytest.raises(BadImageError, match=rf"photo\.jpg: .*({reason})"):
+        decode(data, "photo.jpg")
