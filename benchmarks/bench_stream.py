@@ -1,0 +1,86 @@
+"""Beta over 2 million features in shards: 1 million of the pool, 1 million of the target, never all in memory.
+
+Run: PYTHONPATH=src python benchmarks/bench_stream.py
+Shards are drawn as they are asked for: one block of noise, moved anew for each shard, so that drawing costs little. The
+growth of the process beyond what importing took is meant to stay below 1 GB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from justright.selection import BetaSelector
+
+SHARD_ROWS = 20_000
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+class Shards:
+    """Features of `n_images` images, a shard at a time, the same at every reading."""
+
+    def __init__(self, n_images: int, dim: int, n_classes: int, seed: int):
+        self.n_images, self.dim, self.n_classes, self.seed = n_images, dim, n_classes, seed
+        self.noise = np.random.default_rng(0).standard_normal((SHARD_ROWS, dim), dtype=np.float32)
+
+    def features(self) -> Iterator[np.ndarray]:
+        for _, features in self._parts():
+            yield features
+
+    def labeled(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for number, features in self._parts():
+            labels = np.random.default_rng((self.seed, number)).integers(0, self.n_classes, len(features))
+            yield features, labels
+
+    def _parts(self) -> Iterator[tuple[int, np.ndarray]]:
+        for number in range(self.n_images // SHARD_ROWS):
+            shift = np.random.default_rng((self.seed, number, 1)).standard_normal(self.dim, dtype=np.float32)
+            yield number, self.noise + (2 + 0.2 * shift)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--images", type=int, default=1_000_000, help="of the pool, and as many of the target")
+    options.add_argument("--dim", type=int, default=768)
+    options.add_argument("--classes", type=int, default=1_000)
+    options.add_argument("--reduction", default="min")
+    args = options.parse_args()
+    before = peak_mb()
+    pool = Shards(args.images, args.dim, args.classes, seed=1)
+    target = Shards(args.images, args.dim, args.classes, seed=2)
+    print(
+        f"2 x {args.images} features, {args.dim}-d, {args.classes} classes, reduction {args.reduction}: "
+        f"{2 * args.images * args.dim * 4 / 2**30:.1f} GB in shards of {SHARD_ROWS}; load {os.getloadavg()[0]:.1f}"
+    )
+
+    start = time.perf_counter()
+    for features in pool.features():
+        del features
+    for features in target.features():
+        del features
+    drawing = time.perf_counter() - start
+
+    start = time.perf_counter()
+    BetaSelector(reduction=args.reduction).fit_stream(pool.labeled(), target.features())
+    ours = time.perf_counter() - start
+
+    centroids, block = target.noise[: args.classes].copy(), target.noise
+    start = time.perf_counter()
+    for _ in range(args.images // SHARD_ROWS):
+        centroids @ block.T
+    bare = time.perf_counter() - start
+    print(f"drawing {drawing:.1f} s, fit_stream with drawing {ours:.1f} s, bare products {bare:.1f} s")
+    print(f"ratio of fit_stream without drawing to bare products {(ours - drawing) / bare:.2f}")
+    print(f"memory: grew by {peak_mb() - before:.0f} MB to {peak_mb():.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

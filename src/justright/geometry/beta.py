@@ -1,0 +1,63 @@
+"""The beta density, and the ways a cosine enters its domain."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+from justright.errors import DegenerateError, JustrightError
+from justright.types import Array
+
+DOMAINS = ("clip", "affine", "minmax", "rank", "raw")
+
+
+def beta_density(x: Float[Array, " n"], alpha: float, beta: float) -> Float[Array, " n"]:
+    """The density of the beta distribution. Eq. 11.
+
+    b(x; alpha, beta) = x^(alpha - 1) (1 - x)^(beta - 1) / B(alpha, beta)   for 0 <= x <= 1,   and 0 outside.
+    """
+    if not (alpha > 0 and beta > 0 and math.isfinite(alpha + beta)):
+        raise JustrightError(f"alpha={alpha:g}, beta={beta:g}", expected="shape parameters above 0")
+    log_norm = math.lgamma(alpha) + math.lgamma(beta) - math.lgamma(alpha + beta)  # log B(alpha, beta)
+    inside = (x >= 0) & (x <= 1)
+    within = np.where(inside, x, 0.5)
+    with np.errstate(divide="ignore"):  # log 0 is -inf, and its exponential the right 0 or infinity
+        log_density = _times(alpha - 1, np.log(within)) + _times(beta - 1, np.log1p(-within)) - log_norm
+    return np.where(inside, np.exp(log_density), 0.0)
+
+
+def _times(exponent: float, log: Float[Array, " n"]) -> Float[Array, " n"]:
+    return np.zeros_like(log) if exponent == 0 else exponent * log  # 0^0 = 1, as polynomials have it
+
+
+def to_unit_interval(similarity: Float[Array, " n"], domain: str = "clip") -> Float[Array, " n"]:
+    """Bring cosines in [-1, 1] to [0, 1], where the beta density lives.
+
+    clip    max(s, 0): what is more than a right angle away counts as 0
+    affine  (s + 1) / 2
+    minmax  (s - min) / (max - min) over all classes
+    rank    (rank - 1/2) / n over all classes, ties sharing their mean rank: shape without scale
+    raw     s itself: negatives stay outside the domain, where the density is 0
+    """
+    if domain == "clip":
+        return np.clip(similarity, 0.0, 1.0)
+    if domain == "affine":
+        return (similarity + 1.0) / 2.0
+    if domain == "raw":
+        return similarity
+    if domain == "minmax":
+        low, high = similarity.min(), similarity.max()
+        if low == high:
+            raise DegenerateError(
+                f"all {len(similarity)} similarities are {low:g}",
+                expected="different ones for domain='minmax'",
+                advice="domain='clip'",
+            )
+        return (similarity - low) / (high - low)
+    if domain == "rank":
+        _, position, counts = np.unique(similarity, return_inverse=True, return_counts=True)
+        mean_rank = np.cumsum(counts) - (counts - 1) / 2.0
+        return (mean_rank[position] - 0.5) / len(similarity)
+    raise JustrightError(f"domain={domain!r}", expected=f"one of {', '.join(DOMAINS)}")

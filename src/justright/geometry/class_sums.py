@@ -1,0 +1,70 @@
+"""Per-class sums and counts that stream and merge: what centroids are made of."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.errors import DataError
+from justright.geometry.rows import CHUNK_ROWS
+from justright.types import Array
+
+
+class ClassSums:
+    """Sum and count of the features of each class, over any number of batches.
+
+    Memory is classes x dim, however many images pass. Sums are kept in double precision, so how images are cut
+    into batches shows at 1e-15 and no more. Classes need not be known beforehand.
+
+    Attributes: classes (ascending), sums, counts, aligned.
+    """
+
+    def __init__(self) -> None:
+        self.classes: Int[Array, " classes"] = np.zeros(0, dtype=np.int64)
+        self.counts: Int[Array, " classes"] = np.zeros(0, dtype=np.int64)
+        self.sums: Float[Array, "classes dim"] = np.zeros((0, 0))
+
+    def update(self, features: Float[Array, "images dim"], labels: Int[Array, " images"]) -> ClassSums:
+        """Add a batch of images."""
+        if len(labels) == 0:
+            return self
+        classes, counts = np.unique(labels, return_counts=True)
+        sums = np.zeros((len(classes), features.shape[1]))
+        by_class = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
+        # Class by class, few rows are widened at a time: fifty times faster than np.add.at, and memory stays small.
+        for k, members in enumerate(by_class):
+            for start in range(0, len(members), CHUNK_ROWS):
+                rows = features[members[start : start + CHUNK_ROWS]]
+                sums[k] += rows.astype(np.float64).sum(axis=0)
+        return self._add(classes, sums, counts)
+
+    def merge(self, other: ClassSums) -> ClassSums:
+        """Add what another accumulator has seen."""
+        return self._add(other.classes, other.sums, other.counts)
+
+    def centroids(self) -> Float[Array, "classes dim"]:
+        """The mean feature of each class."""
+        return self.sums / self.counts[:, None]
+
+    def _add(
+        self, classes: Int[Array, " more"], sums: Float[Array, "more dim"], counts: Int[Array, " more"]
+    ) -> ClassSums:
+        if len(classes) == 0:
+            return self
+        if len(self.classes) and self.sums.shape[1] != sums.shape[1]:
+            raise DataError(
+                f"features of {sums.shape[1]} dimensions after features of {self.sums.shape[1]}",
+                expected="one dimension throughout",
+                advice="extract all features with the same backbone",
+            )
+        known = np.union1d(self.classes, classes)
+        if len(known) > len(self.classes):
+            old = np.searchsorted(known, self.classes)
+            grown_sums, grown_counts = np.zeros((len(known), sums.shape[1])), np.zeros(len(known), dtype=np.int64)
+            if len(old):
+                grown_sums[old], grown_counts[old] = self.sums, self.counts
+            self.classes, self.sums, self.counts = known, grown_sums, grown_counts
+        where = np.searchsorted(self.classes, classes)
+        self.sums[where] += sums
+        self.counts[where] += counts
+        return self

@@ -1,0 +1,108 @@
+"""Optimal transport between two sets of centroids: flow, earth mover's distance, similarity of domains."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType
+
+import numpy as np
+from jaxtyping import Float
+
+from justright.errors import DegenerateError
+from justright.types import Array
+
+MAX_ITERATIONS = 100_000_000  # effectively none: a flow cut short would be no optimum
+
+
+def flow(
+    distance: Float[Array, "source target"],
+    source_mass: Float[Array, " source"] | None = None,
+    target_mass: Float[Array, " target"] | None = None,
+) -> Float[Array, "source target"]:
+    """The optimal flow k between two distributions, each brought to total mass 1.
+
+    k = argmin_k sum_ij k_ij d_ij   with   k >= 0,  sum_j k_ij = source_mass_i,  sum_i k_ij = target_mass_j.
+
+    No mass given means equal masses. Solved exactly, by POT's network simplex [1].
+    [1] R. Flamary et al., POT: Python Optimal Transport, JMLR 22, 2021.
+    """
+    a, b = _masses(source_mass, distance.shape[0]), _masses(target_mass, distance.shape[1])
+    if len(a) == 1 or len(b) == 1:
+        return np.outer(a, b)  # the only flow there is
+    k, log = _import_ot().emd(a, b, np.ascontiguousarray(distance, np.float64), numItermax=MAX_ITERATIONS, log=True)
+    if log["warning"] is not None:
+        raise DegenerateError(f"optimal transport stopped: {log['warning']}", expected="finite distances")
+    return np.asarray(k)
+
+
+def emd(
+    distance: Float[Array, "source target"],
+    source_mass: Float[Array, " source"] | None = None,
+    target_mass: Float[Array, " target"] | None = None,
+) -> float:
+    """The earth mover's distance between two datasets. Eq. 8, and Eq. 14 where the source is D^l with D^u_0.
+
+    EMD = sum_ij k_ij d_ij / sum_ij k_ij,  k the optimal flow.
+    """
+    k = flow(distance, source_mass, target_mass)
+    return float((k * distance).sum() / k.sum())
+
+
+def distance_to_target(
+    distance: Float[Array, "source target"], k: Float[Array, "source target"]
+) -> Float[Array, " source"]:
+    """The distance of each source centroid to the target, under a flow k. Eq. 15.
+
+    d_i = sum_j k_ij d_ij / sum_j k_ij
+
+    A row without flow, which positive masses exclude, is infinitely far.
+    """
+    sent = k.sum(axis=1)
+    cost = (k * distance).sum(axis=1)
+    return np.divide(cost, sent, out=np.full(len(sent), np.inf), where=sent > 0)
+
+
+def domain_similarity(
+    distance: Float[Array, "source target"],
+    source_mass: Float[Array, " source"] | None = None,
+    target_mass: Float[Array, " target"] | None = None,
+    gamma: float = 0.01,
+) -> float:
+    """The similarity of two datasets. Eq. 9.
+
+    SIM = exp(-gamma * EMD)
+    """
+    return float(np.exp(-gamma * emd(distance, source_mass, target_mass)))
+
+
+def _masses(mass: Float[Array, " points"] | None, n_points: int) -> Float[Array, " points"]:
+    if mass is None:
+        return np.full(n_points, 1.0 / n_points)
+    if not np.all(np.isfinite(mass)) or np.any(mass < 0) or mass.sum() <= 0:
+        raise DegenerateError(
+            f"masses from {mass.min():g} to {mass.max():g}", expected="masses of at least 0, not all of them 0"
+        )
+    return mass.astype(np.float64) / mass.sum()
+
+
+def _import_ot() -> ModuleType:
+    # POT imports every array library it finds, torch among them, for seconds. Its documented switches leave out those
+    # this process has not loaded itself. The price: POT in this process then takes numpy arrays, and not theirs.
+    if "ot" not in sys.modules:
+        backends = {"PYTORCH": "torch", "JAX": "jax", "CUPY": "cupy", "TENSORFLOW": "tensorflow"}
+        absent = [name for name, module in backends.items() if module not in sys.modules]
+        switches = {f"POT_BACKEND_DISABLE_{name}": "1" for name in absent}
+        before = {name: os.environ.get(name) for name in switches}
+        os.environ.update(switches)
+        try:
+            import ot
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+    import ot
+
+    return ot

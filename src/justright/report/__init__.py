@@ -1,0 +1,1 @@
+"""What was found, for people: figures, tables and pages."""

@@ -1,0 +1,36 @@
+"""Which labeled classes to learn from, and how much: from features of pool and target to class weights."""
+
+from justright.selection.base import Selector
+from justright.selection.beta import BetaSelector
+from justright.selection.bins import BinsSelector
+from justright.selection.cui import CuiSelector
+from justright.selection.harden import harden
+from justright.selection.stability import Stability, stability
+from justright.selection.transfer_flow import LabelEffect, label_effect, transfer_flow
+from justright.selection.uniform import UniformSelector
+from justright.selection.weights import ClassWeights, load_weights, save_weights
+
+SELECTORS: dict[str, type[Selector]] = {
+    "none": UniformSelector,
+    "beta": BetaSelector,
+    "bins": BinsSelector,
+    "cui": CuiSelector,
+}
+
+__all__ = [
+    "SELECTORS",
+    "BetaSelector",
+    "BinsSelector",
+    "ClassWeights",
+    "CuiSelector",
+    "LabelEffect",
+    "Selector",
+    "Stability",
+    "UniformSelector",
+    "harden",
+    "label_effect",
+    "load_weights",
+    "save_weights",
+    "stability",
+    "transfer_flow",
+]

@@ -1,0 +1,158 @@
+"""The classes most similar to the target, greedily: what works for transfer and fails for discovery."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.errors import DegenerateError
+from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
+from justright.selection.base import Resample, Selector, check_choice
+from justright.selection.shards import ArrayLike, PoolShards, TargetShards, pool_sums, target_batches
+from justright.selection.target_clusters import ClusterCount, cluster_target
+from justright.types import Array
+
+
+class CuiSelector(Selector):
+    """Weights 0 and 1: the `n_classes` classes most similar to the target, after Cui et al. [1].
+
+    The similarity of a class is `domain_similarity` with this class alone as the source. The target's clusters stand in
+    for its classes, which nobody knows; true ones, given to `fit` as `target_clusters`, make it an oracle.
+
+    Parameters:
+    n_classes   how many to keep; None means half of the pool's, rounded down
+    gamma       scale of the similarity; ranks do not depend on it
+    n_clusters  the number of categories in the target, or a fitted estimator of it
+    metric      "euclidean", "cosine" or "l2"
+    greedy      "single": rank classes by their own similarity; "marginal": add, one by one, the class that makes the
+                selection as a whole most similar, at n_classes x classes transport problems
+    mass        "images" or "uniform"
+    seed        of k-means
+
+    Attributes: class_similarity_, rank_ (from 1) per class; target_clusters_ per target image. With greedy="marginal",
+    rank_ is the order of being added and 0 for the rest.
+    [1] Y. Cui et al., Large Scale Fine-Grained Categorization and Domain-Specific Transfer Learning, CVPR 2018.
+    """
+
+    def __init__(
+        self,
+        n_classes: int | None = None,
+        gamma: float = 0.01,
+        n_clusters: ClusterCount = None,
+        *,
+        metric: str = "euclidean",
+        greedy: str = "single",
+        mass: str = "images",
+        seed: int = 0,
+    ):
+        self.n_classes = n_classes
+        self.gamma = gamma
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.greedy = greedy
+        self.mass = mass
+        self.seed = seed
+
+    def fit(
+        self,
+        pool_features: ArrayLike,
+        pool_labels: ArrayLike,
+        target_features: ArrayLike,
+        target_clusters: ArrayLike | None = None,
+    ) -> CuiSelector:
+        """Select classes of the pool. `target_clusters` replace k-means."""
+        return self.fit_stream([(pool_features, pool_labels)], [target_features], target_clusters)
+
+    def fit_stream(
+        self, pool_shards: PoolShards, target_shards: TargetShards, target_clusters: ArrayLike | None = None
+    ) -> CuiSelector:
+        """Select classes of the pool, one shard in memory at a time. K-means reads the target twice."""
+        self._check_options()
+        is_l2 = self.metric == "l2"
+        pool = pool_sums(pool_shards, normalize=is_l2)  # Eq. 7
+        self.target_clusters_, clusters = cluster_target(
+            target_shards, pool.sums.shape[1], self.n_clusters, target_clusters, self.seed, normalize=is_l2
+        )
+        return self._decide(pool, clusters)
+
+    def resampler(
+        self,
+        pool_features: ArrayLike,
+        pool_labels: ArrayLike,
+        target_features: ArrayLike,
+        target_clusters: ArrayLike | None = None,
+    ) -> Resample:
+        """Pool centroids and clusters stay; which target images count is drawn anew."""
+        self._check_options()
+        is_l2 = self.metric == "l2"
+        pool = pool_sums([(pool_features, pool_labels)], normalize=is_l2)
+        dim = pool.sums.shape[1]
+        clusters, _ = cluster_target(
+            [target_features], dim, self.n_clusters, target_clusters, self.seed, normalize=is_l2
+        )
+        (target,) = target_batches([target_features], dim, normalize=is_l2)
+
+        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
+            resampled = ClassSums().update(target[rows], clusters[rows])
+            return copy.copy(self)._decide(pool, resampled).class_weight_
+
+        return weigh
+
+    def _check_options(self) -> None:
+        check_choice("metric", self.metric, tuple(DISTANCES))
+        check_choice("greedy", self.greedy, ("single", "marginal"))
+        check_choice("mass", self.mass, ("images", "uniform"))
+
+    def _decide(self, pool: ClassSums, clusters: ClassSums) -> CuiSelector:
+        distance = DISTANCES[self.metric](pool.centroids(), clusters.centroids())
+        class_mass, cluster_mass = self._mass(pool), self._mass(clusters)
+        n_kept = self._number(len(pool.classes))
+        self.classes_ = pool.classes
+        self.class_similarity_ = np.array(
+            [domain_similarity(row[None], None, cluster_mass, self.gamma) for row in distance]  # Eq. 9
+        )
+        if self.greedy == "single":
+            # By distance, not by its exponential: a large gamma sends all similarities to 0, but not their order.
+            order = np.argsort([emd(row[None], None, cluster_mass) for row in distance], kind="stable").tolist()
+        else:
+            order = _marginal_order(distance, class_mass, cluster_mass, n_kept)
+        self.rank_ = np.zeros(len(distance), dtype=np.int64)
+        self.rank_[order] = np.arange(1, len(order) + 1)
+        is_kept = (self.rank_ > 0) & (self.rank_ <= n_kept)
+        self.class_weight_ = is_kept.astype(np.float64)
+        self.reason_ = [self._reason(int(rank), n_kept) for rank in self.rank_]
+        return self
+
+    def _number(self, n_pool_classes: int) -> int:
+        n_kept = n_pool_classes // 2 if self.n_classes is None else self.n_classes
+        if not 1 <= n_kept <= n_pool_classes:
+            raise DegenerateError(
+                f"n_classes={n_kept} of a pool with {n_pool_classes} classes",
+                expected=f"a number from 1 to {n_pool_classes}",
+            )
+        return n_kept
+
+    def _mass(self, sums: ClassSums) -> Float[Array, " n"]:
+        return sums.counts.astype(np.float64) if self.mass == "images" else np.ones(len(sums.counts))
+
+    def _reason(self, rank: int, n_kept: int) -> str:
+        if self.greedy == "marginal":
+            return f"kept: added as number {rank} of {n_kept}" if rank else f"left out: {n_kept} others fit better"
+        return f"kept: rank {rank} of {n_kept}" if rank <= n_kept else f"too far: rank {rank} > {n_kept}"
+
+
+def _marginal_order(
+    distance: Float[Array, "classes clusters"],
+    class_mass: Float[Array, " classes"],
+    cluster_mass: Float[Array, " clusters"],
+    n_kept: int,
+) -> list[int]:
+    """Classes in the order in which each lowers the selection's earth mover's distance most."""
+    chosen: list[int] = []
+    for _ in range(n_kept):
+        rest = [c for c in range(len(distance)) if c not in chosen]
+        costs = [emd(distance[[*chosen, c]], class_mass[[*chosen, c]], cluster_mass) for c in rest]
+        chosen.append(rest[int(np.argmin(costs))])
+    return chosen

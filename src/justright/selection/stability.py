@@ -1,0 +1,82 @@
+"""How much a selection owes to chance: the same selector over resamples of the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.errors import DegenerateError
+from justright.progress import Track, silent
+from justright.seeding import generator
+from justright.selection.base import Selector, check_choice
+from justright.selection.shards import ArrayLike, as_numpy
+from justright.types import Array
+
+
+@dataclass(frozen=True)
+class Stability:
+    """What happened to each class over resamples, aligned with `classes`.
+
+    kept_share   share of resamples in which the class weighed more than 0
+    weight_mean  mean weight
+    weight_std   standard deviation of the weight
+    n_resamples  resamples that gave weights
+    n_failed     resamples in which nothing was left to select
+    """
+
+    classes: Int[Array, " classes"]
+    kept_share: Float[Array, " classes"]
+    weight_mean: Float[Array, " classes"]
+    weight_std: Float[Array, " classes"]
+    n_resamples: int
+    n_failed: int
+
+
+def stability(
+    selector: Selector,
+    pool_features: ArrayLike,
+    pool_labels: ArrayLike,
+    target_features: ArrayLike,
+    *,
+    target_clusters: ArrayLike | None = None,
+    n_resamples: int = 20,
+    over: str = "both",
+    seed: int = 0,
+    track: Track = silent,
+) -> Stability:
+    """Weigh again and again, on bootstraps of the target, with new random splits, or with both.
+
+    over  "target": draw as many target images as there are, with replacement; "splits": keep the target, change the
+          selector's seed; "both"
+
+    What a resample does not change is computed once: cosines for Beta, centroids and clusters for Bins and Cui. Pass
+    `target_clusters_` of a fitted selector as `target_clusters` to spare k-means as well.
+    """
+    check_choice("over", over, ("both", "target", "splits"))
+    weigh = selector.resampler(pool_features, pool_labels, target_features, target_clusters)
+    n_target = len(as_numpy(target_features))
+    weights: list[Float[Array, " classes"]] = []
+    n_failed = 0
+    for resample in track(range(n_resamples), n_resamples, "resamples"):
+        draws = generator(seed, "stability", resample)
+        rows = np.arange(n_target) if over == "splits" else np.sort(draws.integers(n_target, size=n_target))
+        new_seed = int(draws.integers(2**31)) if over != "target" else int(getattr(selector, "seed", 0))
+        try:
+            weights.append(weigh(rows, new_seed))
+        except DegenerateError:
+            n_failed += 1
+    if not weights:
+        raise DegenerateError(
+            f"nothing was left to select in any of {n_resamples} resamples", expected="a selector that fits this target"
+        )
+    all_weights = np.stack(weights)
+    return Stability(
+        classes=np.unique(as_numpy(pool_labels)),
+        kept_share=(all_weights > 0).mean(axis=0),
+        weight_mean=all_weights.mean(axis=0),
+        weight_std=all_weights.std(axis=0),
+        n_resamples=len(weights),
+        n_failed=n_failed,
+    )

@@ -1,0 +1,46 @@
+"""No selection, as an object like the others."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.errors import DegenerateError
+from justright.selection.base import Resample, Selector
+from justright.selection.shards import ArrayLike, PoolShards, TargetShards, pool_batches
+from justright.types import Array
+
+
+class UniformSelector(Selector):
+    """Every class weighs 1: discovery as it is without selection. The target is not looked at."""
+
+    def fit(self, pool_features: ArrayLike, pool_labels: ArrayLike, target_features: ArrayLike) -> UniformSelector:
+        """Learn which classes there are."""
+        return self.fit_stream([(pool_features, pool_labels)], [target_features])
+
+    def fit_stream(self, pool_shards: PoolShards, target_shards: TargetShards) -> UniformSelector:
+        """Learn which classes there are, shard by shard."""
+        found: Int[Array, " classes"] = np.zeros(0, dtype=np.int64)
+        for _, labels in pool_batches(pool_shards):
+            found = np.union1d(found, labels)
+        if len(found) == 0:
+            raise DegenerateError("the pool is empty", expected="at least one labeled image")
+        self.classes_ = found
+        self.class_weight_ = np.ones(len(found))
+        self.reason_ = ["kept: every class weighs 1"] * len(found)
+        return self
+
+    def resampler(
+        self,
+        pool_features: ArrayLike,
+        pool_labels: ArrayLike,
+        target_features: ArrayLike,
+        target_clusters: ArrayLike | None = None,
+    ) -> Resample:
+        """Whatever the target, the weights are 1."""
+        weight = self.fit(pool_features, pool_labels, target_features).class_weight_
+
+        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
+            return weight
+
+        return weigh

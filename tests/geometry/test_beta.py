@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from justright.errors import DegenerateError, JustrightError
+from justright.geometry import beta_density, to_unit_interval
+
+shapes = st.floats(0.5, 12.0)
+inside = st.floats(0.001, 0.999)
+
+
+def eq_11_as_loops(xs, alpha, beta):
+    norm = math.gamma(alpha) * math.gamma(beta) / math.gamma(alpha + beta)
+    return [x ** (alpha - 1) * (1 - x) ** (beta - 1) / norm for x in xs]
+
+
+@given(st.lists(inside, min_size=1, max_size=9), shapes, shapes)
+def test_agrees_with_eq_11_written_as_loops(xs, alpha, beta):
+    assert beta_density(np.array(xs), alpha, beta) == pytest.approx(eq_11_as_loops(xs, alpha, beta), rel=1e-9)
+
+
+def test_one_and_one_weigh_exactly_1_everywhere_ends_included():
+    assert np.all(beta_density(np.linspace(0, 1, 1001), 1.0, 1.0) == 1.0)
+
+
+@given(inside, shapes, shapes)
+def test_swapping_the_shapes_mirrors_the_density(x, alpha, beta):
+    assert beta_density(np.array([x]), alpha, beta) == pytest.approx(
+        beta_density(np.array([1 - x]), beta, alpha), rel=1e-9
+    )
+
+
+def test_equal_shapes_are_symmetric_with_their_peak_in_the_middle():
+    density = beta_density(np.linspace(0, 1, 101), 5.0, 5.0)
+    assert density == pytest.approx(density[::-1], rel=1e-12)
+    assert density.argmax() == 50
+    assert density[[0, -1]].tolist() == [0.0, 0.0]
+
+
+def test_the_density_integrates_to_one():
+    x = (np.arange(10_000) + 0.5) / 10_000
+    assert beta_density(x, 3.0, 7.0).mean() == pytest.approx(1.0, abs=1e-6)
+
+
+def test_nothing_lies_outside_the_unit_interval():
+    assert beta_density(np.array([-0.1, 1.1]), 1.0, 1.0).tolist() == [0.0, 0.0]
+
+
+def test_shapes_must_be_positive():
+    with pytest.raises(JustrightError, match="alpha=0"):
+        beta_density(np.array([0.5]), 0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("domain", "expected"),
+    [
+        ("clip", [0.0, 0.0, 0.5, 0.5]),
+        ("affine", [0.25, 0.5, 0.75, 0.75]),
+        ("minmax", [0.0, 0.5, 1.0, 1.0]),
+        ("rank", [0.125, 0.375, 0.75, 0.75]),
+        ("raw", [-0.5, 0.0, 0.5, 0.5]),
+    ],
+)
+def test_the_ways_into_the_unit_interval(domain, expected):
+    assert to_unit_interval(np.array([-0.5, 0.0, 0.5, 0.5]), domain) == pytest.approx(expected)
+
+
+def test_no_spread_leaves_minmax_without_an_answer():
+    with pytest.raises(DegenerateError, match=r"all 3 similarities are 0\.2"):
+        to_unit_interval(np.full(3, 0.2), "minmax")
+
+
+def test_an_unknown_domain_is_refused_by_name():
+    with pytest.raises(JustrightError, match="'sigmoid'"):
+        to_unit_interval(np.zeros(2), "sigmoid")

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.errors import DegenerateError
+from justright.geometry import check_rows, row_chunks, row_norms, unit_rows
+
+
+def test_chunks_put_together_are_the_features():
+    features = np.random.default_rng(0).normal(size=(11, 3))
+    assert np.array_equal(np.concatenate(list(row_chunks(features, chunk_rows=4))), features)
+
+
+def test_half_precision_is_widened_before_it_can_overflow():
+    features = np.full((2, 100), 1000.0, dtype=np.float16)  # its square is 1e8; half precision ends at 65504
+    assert row_norms(features) == pytest.approx([1e4, 1e4])
+
+
+def test_unit_rows_have_length_one_and_keep_their_precision():
+    features = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    unit = unit_rows(features)
+    assert unit.dtype == np.float32
+    assert np.linalg.norm(unit, axis=1) == pytest.approx(np.ones(5), abs=1e-6)
+
+
+@pytest.mark.parametrize(("value", "said"), [(np.nan, "NaN"), (np.inf, "infinite"), (0.0, "zeros")])
+def test_a_row_without_direction_is_named(value, said):
+    features = np.ones((4, 3))
+    features[2] = value
+    with pytest.raises(DegenerateError, match=said) as error:
+        check_rows(features, "pool")
+    assert "row 2" in str(error.value)
+    assert "pool" in str(error.value)

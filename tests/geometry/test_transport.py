@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from justright.errors import DegenerateError
+from justright.geometry import distance_to_target, domain_similarity, emd, flow
+
+
+def cost_by_linear_program(distance, source_mass, target_mass):
+    """The transport problem as its definition states it, for a general solver."""
+    n, m = distance.shape
+    leaves = np.kron(np.eye(n), np.ones(m))
+    arrives = np.kron(np.ones(n), np.eye(m))
+    solved = linprog(
+        distance.ravel(),
+        A_eq=np.concatenate([leaves, arrives]),
+        b_eq=np.concatenate([source_mass / source_mass.sum(), target_mass / target_mass.sum()]),
+        method="highs",
+    )
+    assert solved.success
+    return solved.fun
+
+
+@st.composite
+def problems(draw):
+    n, m, seed = draw(st.integers(1, 7)), draw(st.integers(1, 7)), draw(st.integers(0, 2**31))
+    rng = np.random.default_rng(seed)
+    distance = rng.random((n, m)) if draw(st.booleans()) else rng.integers(0, 4, (n, m)).astype(float)
+    return distance, rng.integers(1, 50, n).astype(float), rng.integers(1, 50, m).astype(float)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_emd_is_the_optimum_of_the_linear_program(problem):
+    assert emd(*problem) == pytest.approx(cost_by_linear_program(*problem), abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems())
+def test_flow_is_nonnegative_and_moves_every_mass(problem):
+    _, source_mass, target_mass = problem
+    k = flow(*problem)
+    assert k.min() >= 0
+    assert k.sum(axis=1) == pytest.approx(source_mass / source_mass.sum(), abs=1e-12)
+    assert k.sum(axis=0) == pytest.approx(target_mass / target_mass.sum(), abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems())
+def test_agrees_with_eq_8_and_14_written_as_loops(problem):
+    distance, k = problem[0], flow(*problem)
+    above = below = 0.0
+    for i in range(distance.shape[0]):
+        for j in range(distance.shape[1]):
+            above += k[i, j] * distance[i, j]
+            below += k[i, j]
+    assert emd(*problem) == pytest.approx(above / below, abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems())
+def test_agrees_with_eq_15_written_as_loops(problem):
+    distance, k = problem[0], flow(*problem)
+    expected = []
+    for i in range(distance.shape[0]):
+        above = sum(k[i, j] * distance[i, j] for j in range(distance.shape[1]))
+        expected.append(above / sum(k[i, j] for j in range(distance.shape[1])))
+    assert distance_to_target(distance, k) == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems(), st.floats(0.0, 5.0))
+def test_agrees_with_eq_9_written_as_loops(problem, gamma):
+    expected = math.exp(-gamma * cost_by_linear_program(*problem))
+    assert domain_similarity(*problem, gamma=gamma) == pytest.approx(expected, abs=1e-9)
+
+
+def test_masses_count_by_their_shares_and_default_to_equal():
+    distance = np.array([[0.0, 4.0], [2.0, 1.0]])
+    assert emd(distance) == emd(distance, np.array([3.0, 3.0]), np.array([7.0, 7.0]))
+    assert emd(distance) == pytest.approx((0.0 + 1.0) / 2)
+
+
+def test_a_row_without_flow_is_infinitely_far():
+    assert distance_to_target(np.ones((2, 1)), np.array([[0.0], [1.0]])).tolist() == [math.inf, 1.0]
+
+
+def test_masses_below_zero_are_refused():
+    with pytest.raises(DegenerateError, match="masses from -1 to 1"):
+        emd(np.ones((2, 2)), np.array([-1.0, 1.0]))
+
+
+def test_solving_does_not_load_torch_nor_leave_traces_in_the_environment():
+    code = (
+        "import os, sys\n"
+        "from justright.geometry import emd; import numpy as np\n"
+        "assert emd(np.ones((2, 2))) == 1.0 and 'ot' in sys.modules\n"
+        "assert 'torch' not in sys.modules and not any(name.startswith('POT_') for name in os.environ)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from justright.errors import DataError, JustrightError
+from justright.selection import SELECTORS, BetaSelector, BinsSelector, CuiSelector, UniformSelector
+
+
+def fitted(data, **given):
+    return BinsSelector(**given).fit(data.pool, data.labels, data.target, data.clusters)
+
+
+def test_sample_weight_hands_each_image_the_weight_of_its_class(cloud):
+    selector = BetaSelector(domain="affine").fit(cloud.pool, cloud.labels, cloud.target)
+    weight = selector.sample_weight(np.array([3, 0, 3]))
+    assert weight.tolist() == selector.class_weight_[[3, 0, 3]].tolist()
+
+
+def test_selected_classes_are_those_that_weigh_something(plane):
+    selector = fitted(plane, n_splits=100)
+    assert np.array_equal(selector.selected_classes_, selector.classes_[selector.class_weight_ > 0])
+
+
+def test_probabilities_by_image_are_proportional_to_weights(cloud):
+    selector = BetaSelector(domain="affine").fit(cloud.pool, cloud.labels, cloud.target)
+    probability = selector.sample_probability(cloud.labels)
+    assert probability.sum() == pytest.approx(1.0)
+    weight = selector.sample_weight(cloud.labels)
+    assert probability * weight[0] == pytest.approx(weight * probability[0])
+
+
+def test_probabilities_by_class_do_not_depend_on_how_many_images_a_class_has(cloud):
+    selector = BetaSelector(domain="affine").fit(cloud.pool, cloud.labels, cloud.target)
+    labels = np.array([0, 0, 0, 0, 1, 2, 2])
+    probability = selector.sample_probability(labels, by="class")
+    per_class = np.bincount(labels, probability)
+    expected = selector.class_weight_[:3] / selector.class_weight_[:3].sum()
+    assert per_class == pytest.approx(expected)
+
+
+def test_a_label_the_pool_lacks_is_named(plane):
+    with pytest.raises(DataError, match="label 99 is none of the 30 classes"):
+        fitted(plane).sample_weight(np.array([1, 99]))
+
+
+def test_images_that_all_weigh_nothing_cannot_be_drawn(plane):
+    with pytest.raises(DataError, match="weigh 0"):
+        fitted(plane).sample_probability(plane.far)
+
+
+def test_weights_before_fit_are_refused():
+    with pytest.raises(JustrightError, match="not been fitted"):
+        BetaSelector().sample_weight(np.array([0]))
+
+
+def test_making_a_selector_only_stores():
+    selector = BetaSelector(alpha=-1.0, domain="nonsense")  # refused by fit, not before
+    assert selector.get_params()["domain"] == "nonsense"
+    assert repr(selector) == "BetaSelector(alpha=-1.0, domain='nonsense')"
+
+
+def test_torch_tensors_give_what_arrays_give(cloud):
+    expected = BetaSelector(domain="affine").fit(cloud.pool, cloud.labels, cloud.target)
+    pool = torch.tensor(cloud.pool, requires_grad=True)
+    tensors = (pool, torch.tensor(cloud.labels), torch.tensor(cloud.target))
+    given = BetaSelector(domain="affine").fit(*tensors)
+    assert np.array_equal(given.class_weight_, expected.class_weight_)
+    assert isinstance(given.class_weight_, np.ndarray)
+    assert np.array_equal(given.sample_weight(tensors[1]), expected.sample_weight(cloud.labels))
+    half = BetaSelector(domain="affine").fit(pool.bfloat16(), tensors[1], tensors[2].bfloat16())
+    assert half.class_weight_ == pytest.approx(expected.class_weight_, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        UniformSelector(),
+        BetaSelector(domain="affine"),
+        BetaSelector(domain="affine", reduction="median"),
+        BetaSelector(domain="affine", level="image"),
+        BinsSelector(n_clusters=5),
+        BinsSelector(n_clusters=5, metric="l2"),
+        CuiSelector(n_clusters=5),
+    ],
+    ids=repr,
+)
+def test_shards_give_what_arrays_give(cloud, selector):
+    whole = selector.fit(cloud.pool, cloud.labels, cloud.target)
+    expected, reason = whole.class_weight_, whole.reason_
+    cuts = [0, 7, 7, 30, 59, 60]
+    spans = [slice(a, b) for a, b in itertools.pairwise(cuts)]
+    streamed = selector.fit_stream([(cloud.pool[s], cloud.labels[s]) for s in spans], [cloud.target[s] for s in spans])
+    assert np.array_equal(streamed.classes_, np.arange(10))
+    assert streamed.class_weight_ == pytest.approx(expected, abs=1e-12)
+    assert streamed.reason_ == reason
+
+
+@pytest.mark.parametrize("name", list(SELECTORS))
+def test_every_selector_fits_by_name_and_gives_a_reason_for_each_class(plane, name):
+    selector = SELECTORS[name]()
+    if "n_clusters" in selector.get_params():
+        selector.n_clusters = 12
+    selector.fit(plane.pool, plane.labels, plane.target)
+    assert len(selector.classes_) == len(selector.class_weight_) == len(selector.reason_) == 30
+    assert selector.class_weight_.min() >= 0
+
+
+def test_importing_selection_loads_nothing_heavy():
+    code = (
+        "import sys, justright.selection\n"
+        "loaded = {'torch', 'ot', 'sklearn', 'scipy'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import logging
+import math
+
+import numpy as np
+import pytest
+
+from justright.errors import DegenerateError, JustrightError
+from justright.selection import BetaSelector
+
+
+def eq_13_as_loops(pool, labels, target, alpha, beta):
+    """Eq. 7, 12, 11 and 13 with a clipped cosine, number by number."""
+
+    def cosine(a, b):
+        return sum(x * y for x, y in zip(a, b, strict=True)) / (math.hypot(*a) * math.hypot(*b))
+
+    norm = math.gamma(alpha) * math.gamma(beta) / math.gamma(alpha + beta)
+    weights = []
+    for c in sorted(set(labels.tolist())):
+        rows = [row for row, label in zip(pool.tolist(), labels.tolist(), strict=True) if label == c]
+        centroid = [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+        x = max(min(cosine(centroid, image) for image in target.tolist()), 0.0)
+        weights.append(x ** (alpha - 1) * (1 - x) ** (beta - 1) / norm)
+    return weights
+
+
+def fan_of_classes(degrees):
+    """One class per angle to a target that lies at 0 degrees."""
+    angle = np.deg2rad(degrees)
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(len(degrees)), 5)
+    places = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return (
+        places[labels] * rng.uniform(1, 2, (len(labels), 1)),
+        labels,
+        np.array([[1.0, 0.0]]) * rng.uniform(1, 2, (9, 1)),
+    )
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(5.0, 5.0), (3.0, 7.0), (1.0, 1.0), (5.0, 1.0)])
+def test_agrees_with_eq_13_written_as_loops(cloud, alpha, beta):
+    selector = BetaSelector(alpha, beta).fit(cloud.pool, cloud.labels, cloud.target)
+    expected = eq_13_as_loops(cloud.pool, cloud.labels, cloud.target, alpha, beta)
+    assert selector.class_weight_ == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_one_and_one_weigh_every_class_exactly_one(cloud):
+    for domain in ("clip", "affine", "minmax", "rank"):
+        selector = BetaSelector(1.0, 1.0, domain=domain).fit(cloud.pool, cloud.labels, cloud.target)
+        assert np.all(selector.class_weight_ == 1.0)
+
+
+def test_neither_the_nearest_nor_the_farthest_class_weighs_most():
+    selector = BetaSelector().fit(*fan_of_classes([0, 20, 45, 60, 80, 135, 180]))
+    assert selector.class_weight_.argmax() == 3  # cos 60 = 0.5
+    assert selector.class_weight_[[0, 5, 6]] == pytest.approx([0.0, 0.0, 0.0], abs=1e-12)
+
+
+def test_similarity_is_the_cosine_to_the_farthest_image():
+    selector = BetaSelector().fit(*fan_of_classes([0, 45, 60]))
+    assert selector.class_similarity_ == pytest.approx(np.cos(np.deg2rad([0, 45, 60])))
+
+
+def test_reductions_are_ordered(cloud):
+    def similarity(reduction):
+        return (
+            BetaSelector(reduction=reduction, domain="affine")
+            .fit(cloud.pool, cloud.labels, cloud.target)
+            .class_similarity_
+        )
+
+    low, tenth, middle, high = (similarity(r) for r in ("min", 0.1, "median", "max"))
+    assert np.all(low <= tenth)
+    assert np.all(tenth <= middle)
+    assert np.all(middle <= high)
+    assert similarity(0.5) == pytest.approx(middle)
+
+
+def test_normalizing_by_max_and_mean_scales_all_weights_alike(cloud):
+    data = (cloud.pool, cloud.labels, cloud.target)
+    raw = BetaSelector(domain="affine").fit(*data).class_weight_
+    by_max = BetaSelector(domain="affine", normalize="max").fit(*data)
+    by_mean = BetaSelector(domain="affine", normalize="mean").fit(*data)
+    assert by_max.class_weight_ == pytest.approx(raw / raw.max())
+    assert by_mean.sample_weight(cloud.labels).mean() == pytest.approx(1.0)
+    assert by_mean.class_weight_ / by_mean.class_weight_[0] == pytest.approx(raw / raw[0])
+
+
+def test_a_threshold_turns_the_weights_of_the_density_into_decisions(cloud):
+    data = (cloud.pool, cloud.labels, cloud.target)
+    soft = BetaSelector(domain="affine").fit(*data).class_weight_
+    hard = BetaSelector(domain="affine", threshold=float(np.median(soft))).fit(*data)
+    assert np.array_equal(hard.class_weight_, (soft > np.median(soft)).astype(float))
+    assert hard.class_weight_.sum() == 5
+    for weight, reason in zip(hard.class_weight_, hard.reason_, strict=True):
+        assert reason.startswith("kept:" if weight else ("too far:", "too near:"))
+
+
+def test_reasons_tell_far_from_near():
+    selector = BetaSelector(threshold=0.5).fit(*fan_of_classes([5, 60, 95]))
+    near, kept, far = selector.reason_
+    assert near.startswith("too near: similarity 1.00")
+    assert kept == "kept: similarity 0.50"
+    assert far.startswith("too far: similarity -0.09")
+
+
+def test_at_image_level_each_image_meets_the_target_itself(cloud):
+    data = (cloud.pool, cloud.labels, cloud.target)
+    by_image = BetaSelector(level="image", domain="affine").fit(*data)
+    alone = BetaSelector(domain="affine").fit(cloud.pool, np.arange(60), cloud.target)
+    assert by_image.image_weight_ == pytest.approx(alone.class_weight_)
+    assert np.array_equal(by_image.sample_weight(cloud.labels), by_image.image_weight_)
+    assert by_image.class_weight_[3] == pytest.approx(by_image.image_weight_[cloud.labels == 3].mean())
+    with pytest.raises(JustrightError, match="labels other than"):
+        by_image.sample_weight(cloud.labels[:5])
+
+
+def test_official_reproduces_the_public_code(cloud):
+    """Image level, raw cosine into scipy's density, divided by the maximum, clamped to [0.01, 1]."""
+    from scipy.stats import beta as beta_distribution
+
+    unit = [features / np.linalg.norm(features, axis=1, keepdims=True) for features in (cloud.pool, cloud.target)]
+    weight = beta_distribution.pdf((unit[0] @ unit[1].T).min(axis=1), 5, 5)
+    expected = np.clip(weight / weight.max(), 0.01, 1.0)
+    selector = BetaSelector.official().fit(cloud.pool, cloud.labels, cloud.target)
+    assert selector.image_weight_ == pytest.approx(expected, rel=1e-9)
+    assert (selector.image_similarity_ < 0).any()  # raw cosines: the density is 0 there
+
+
+def test_all_weights_zero_is_an_error_with_advice():
+    with pytest.raises(DegenerateError, match="all 3 weights are 0") as error:
+        BetaSelector().fit(*fan_of_classes([100, 120, 150]))
+    assert "affine" in str(error.value)
+    with pytest.raises(DegenerateError, match="at threshold 9"):
+        BetaSelector(threshold=9.0).fit(*fan_of_classes([30, 60]))
+
+
+def test_an_infinite_weight_is_an_error():
+    with pytest.raises(DegenerateError, match="infinite weight"):
+        BetaSelector(0.5, 0.5).fit(*fan_of_classes([60, 120]))
+
+
+def test_features_that_cancel_out_have_no_centroid():
+    pool, labels = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]), np.array([4, 4, 5])
+    with pytest.raises(DegenerateError, match="class 4 cancel out"):
+        BetaSelector().fit(pool, labels, np.ones((3, 2)))
+
+
+def test_weights_that_nearly_vanish_are_announced(caplog):
+    with caplog.at_level(logging.WARNING):
+        BetaSelector().fit(*fan_of_classes([88, 89, 89.5]))
+    assert "100% of the weights are below 0.001" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"reduction": "mean"},
+        {"reduction": 1.5},
+        {"domain": "log"},
+        {"normalize": "sum"},
+        {"level": "pixel"},
+        {"threshold": 0.5, "normalize": "max"},
+    ],
+    ids=str,
+)
+def test_wrong_options_are_refused_by_name(cloud, wrong):
+    with pytest.raises(JustrightError, match=next(iter(wrong))):
+        BetaSelector(**wrong).fit(cloud.pool, cloud.labels, cloud.target)

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from justright.errors import DegenerateError, JustrightError
+from justright.geometry import emd, euclidean_distance
+from justright.selection import CuiSelector
+
+
+def similarity_as_loops(data, gamma):
+    """Eq. 7 to 9 for each class alone: with one source point, the flow is the target's mass."""
+
+    def mean(rows):
+        return [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+
+    def members(features, labels, c):
+        return [row for row, label in zip(features.tolist(), labels.tolist(), strict=True) if label == c]
+
+    clusters = [members(data.target, data.clusters, c) for c in sorted(set(data.clusters.tolist()))]
+    similarity = []
+    for c in sorted(set(data.labels.tolist())):
+        centroid = mean(members(data.pool, data.labels, c))
+        cost = sum(len(rows) * math.dist(centroid, mean(rows)) for rows in clusters) / len(data.target)
+        similarity.append(math.exp(-gamma * cost))
+    return similarity
+
+
+def test_agrees_with_eq_9_written_as_loops(cloud):
+    selector = CuiSelector(n_classes=3, gamma=0.5).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
+    expected = similarity_as_loops(cloud, 0.5)
+    assert selector.class_similarity_ == pytest.approx(expected, abs=1e-9)
+    assert sorted(selector.selected_classes_.tolist()) == sorted(np.argsort(expected)[-3:].tolist())
+
+
+def test_the_nearest_classes_are_kept_and_ranked(plane):
+    selector = CuiSelector(n_classes=12, n_clusters=12).fit(plane.pool, plane.labels, plane.target)
+    assert selector.selected_classes_.tolist() == plane.near.tolist()
+    assert sorted(selector.rank_.tolist()) == list(range(1, 31))
+    assert selector.reason_[24].startswith("too far: rank ")
+
+
+def test_half_of_the_classes_by_default(cloud):
+    selector = CuiSelector().fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
+    assert len(selector.selected_classes_) == 5
+
+
+def test_ranks_do_not_depend_on_gamma_even_where_similarities_vanish(cloud):
+    given = (cloud.pool, cloud.labels, cloud.target, cloud.clusters)
+    assert np.array_equal(CuiSelector(gamma=1e-6).fit(*given).rank_, CuiSelector(gamma=1e6).fit(*given).rank_)
+
+
+def test_marginal_greedy_adds_the_class_that_lowers_the_distance_most(cloud):
+    given = (cloud.pool, cloud.labels, cloud.target, cloud.clusters)
+    selector = CuiSelector(n_classes=3, greedy="marginal").fit(*given)
+    pool = np.stack([cloud.pool[cloud.labels == c].mean(axis=0) for c in range(10)])
+    target = np.stack([cloud.target[cloud.clusters == c].mean(axis=0) for c in range(5)])
+    distance, chosen = euclidean_distance(pool, target), []
+    for _ in range(3):
+        chosen.append(min(set(range(10)) - set(chosen), key=lambda c: emd(distance[[*chosen, c]])))
+    assert [int(np.flatnonzero(selector.rank_ == r)[0]) for r in (1, 2, 3)] == chosen
+    assert selector.reason_[chosen[1]] == "kept: added as number 2 of 3"
+
+
+def test_marginal_greedy_covers_a_target_of_two_places_better():
+    """Ranking takes both classes of the larger place; greedy takes one of each."""
+    pool = np.array([[0.0, 0.1], [0.1, 0.1], [10.0, 0.1]])
+    target = np.array([[0.0, 0.2]] * 6 + [[10.0, 0.2]] * 4)
+    given = (pool, np.arange(3), target, np.repeat([0, 1], [6, 4]))
+    assert CuiSelector(n_classes=2).fit(*given).selected_classes_.tolist() == [0, 1]
+    assert CuiSelector(n_classes=2, greedy="marginal").fit(*given).selected_classes_.tolist()[-1] == 2
+
+
+def test_more_classes_than_there_are_is_an_error(cloud):
+    with pytest.raises(DegenerateError, match="n_classes=11 of a pool with 10"):
+        CuiSelector(n_classes=11).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
+
+
+@pytest.mark.parametrize("wrong", [{"metric": "x"}, {"greedy": "x"}, {"mass": "x"}], ids=str)
+def test_wrong_options_are_refused_by_name(cloud, wrong):
+    with pytest.raises(JustrightError, match=next(iter(wrong))):
+        CuiSelector(**wrong).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
