@@ -46,7 +46,11 @@ class GlyphReader(Reader):
 
 
 def glyph_set(
-    per_class: int = DEFAULT_PER_CLASS, scripts: Sequence[str] = SCRIPTS, seed: int = 0, size: int = DEFAULT_SIZE
+    per_class: int = DEFAULT_PER_CLASS,
+    scripts: Sequence[str] = SCRIPTS,
+    seed: int = 0,
+    size: int = DEFAULT_SIZE,
+    dataset: str = "glyphs",
 ) -> ImageSet:
     """`per_class` drawn images of every character of these scripts; super-categories are family and script."""
     if per_class < 1:
@@ -55,7 +59,7 @@ def glyph_set(
     index = list(range(per_class)) * (len(glyphs) // per_class)
     return ImageSet.of(
         GlyphReader(seed, size),
-        dataset="glyphs",
+        dataset=dataset,
         path=[f"{g.family}/{g.script}/{g.name}/{i}" for g, i in zip(glyphs, index, strict=True)],
         label=[glyph.label for glyph in glyphs],
         class_name=[glyph.name for glyph in glyphs],
@@ -73,7 +77,10 @@ def parse_glyphs(options: Path) -> ImageSet:
             f"glyphs:{options} cannot be drawn",
             expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek",
         )
-    return glyph_set(scripts=scripts, **{key: int(value) for key, value in given.items()})
+    numbers = {key: int(value) for key, value in given.items()}
+    return glyph_set(
+        numbers.get("per_class", DEFAULT_PER_CLASS), scripts, numbers.get("seed", 0), numbers.get("size", DEFAULT_SIZE)
+    )
 
 
 BENCHMARK = Benchmark(
