@@ -1,0 +1,123 @@
+"""A training step from the view bank against the public recipe's step, same batch, same views, same loss.
+
+The recipe: all blocks forward, the frozen ones without gradients, the last one forward and backward, as every public
+code base of the field does it. Its views are handed to it ready drawn, so that only the network counts. Ours: read
+the bank from disk, the class-token-only last block, backward. Both compute the contrastive loss of two views and
+update the last block with SGD. The network is a ViT-B/14 with random parameters at 224 pixels.
+Run: python benchmarks/bench_bank_step.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.nn.functional import cross_entropy, normalize
+
+from justright.data.objects import from_dataset
+from justright.data.recipe import ImageRecipe
+from justright.features.backbone import Backbone
+from justright.features.bank import ViewBank
+from justright.features.guarded_timm import timm
+
+GOAL, TOLERANCE = 80, 1e-4
+
+
+def contrast(features: Tensor) -> Tensor:
+    """InfoNCE of two views stacked along the batch; sharp, because features of a random network are much alike."""
+    z = normalize(features - features.mean(dim=0), dim=-1)
+    n = len(z) // 2
+    logits = (z @ z.T / 0.1).masked_fill(torch.eye(len(z), dtype=torch.bool), -torch.inf)
+    return cross_entropy(logits, torch.arange(len(z)).roll(n))
+
+
+def recipe_features(model: torch.nn.Module, images: Tensor) -> Tensor:
+    with torch.no_grad():
+        x = model.blocks[:-1](model.norm_pre(model._pos_embed(model.patch_embed(images))))
+    return model.norm(model.blocks[-1](x))[:, 0]
+
+
+def sgd(model: torch.nn.Module) -> torch.optim.Optimizer:
+    tuned = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return torch.optim.SGD(tuned, lr=0.1, momentum=0.9, weight_decay=5e-5)
+
+
+def step(features: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> tuple[float, float]:
+    start = time.perf_counter()
+    loss = contrast(features())
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    optimizer.step()
+    return time.perf_counter() - start, loss.item()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=16, help="images a batch, two views each")
+    parser.add_argument("--rounds", type=int, default=2, help="recipe steps; the bank takes ten for each")
+    # one thread for both sides by default: on a shared machine threads that wait for each other drown short steps
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--precision", default="float32", choices=["float32", "float16", "int8"])
+    options = parser.parse_args()
+
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    model = timm.create_model("vit_base_patch14_dinov2", img_size=224, num_classes=0)
+    for name, parameter in model.named_parameters():
+        if name.endswith("gamma"):
+            parameter.data.fill_(1.0)  # fresh layer scales are 1e-5, and the block would do next to nothing
+    backbone = Backbone(model, "random ViT-B/14", ImageRecipe())
+    plain = copy.deepcopy(backbone.model)
+    blobs = np.random.default_rng(0).integers(0, 256, (options.images, 5, 6, 3), dtype=np.uint8)
+    pictures = [np.asarray(Image.fromarray(blob).resize((500, 375), Image.Resampling.BICUBIC)) for blob in blobs]
+    images = from_dataset([(picture, 0) for picture in pictures], "blobs").with_ids()
+    rows, views = np.tile(np.arange(options.images), 2), np.repeat([0, 1], options.images)
+
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        bank = ViewBank(backbone, images, Path(folder), n_views=2, precision=options.precision).build()
+        built = time.perf_counter() - start
+        drawn = next(bank.drawer.draw([(tuple(rows.tolist()), tuple(views.tolist()))]))
+        # a third copy takes more steps, only to be timed: a single short one says little on a busy machine
+        timed = copy.deepcopy(backbone)
+        sides = {
+            "recipe": (plain, lambda: recipe_features(plain, drawn), 1),
+            "bank": (backbone, lambda: backbone.suffix(bank.batch(rows, views)), 1),
+            "bank, timed": (timed, lambda: timed.suffix(bank.batch(rows, views)), 10),
+        }
+        optimizers = {name: sgd(side[0]) for name, side in sides.items()}
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        losses: dict[str, list[float]] = {name: [] for name in sides}
+        for _ in range(options.rounds):  # in turns, so that a busy machine is busy for both
+            for name, (_, features, n_steps) in sides.items():
+                for _ in range(n_steps):
+                    took, loss = step(features, optimizers[name])
+                    times[name].append(took)
+                    losses[name].append(loss)
+
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    ratio = medians["recipe"] / medians["bank, timed"]
+    apart = max(abs(a - b) for a, b in zip(losses["recipe"], losses["bank"], strict=True))
+    print(f"{options.images} images x 2 views, {options.precision}, {torch.get_num_threads()} threads, "
+          f"median of {options.rounds} and {10 * options.rounds} steps")  # fmt: skip
+    print(f"  recipe {medians['recipe'] * 1e3:10.1f} ms a step")
+    print(f"  bank   {medians['bank, timed'] * 1e3:10.1f} ms a step")
+    print(f"  the bank was built once in {built:.1f} s and takes {bank.n_bytes / 1e6:.0f} MB")
+    print(f"  losses {[round(loss, 5) for loss in losses['bank']]}, at most {apart:.1e} apart from the recipe's")
+    is_met = ratio >= GOAL and (apart <= TOLERANCE or options.precision != "float32")
+    print(
+        f"  {ratio:.0f} times (goal: at least {GOAL}, losses within {TOLERANCE:.0e}): {'met' if is_met else 'MISSED'}"
+    )
+
+
+if __name__ == "__main__":
+    main()

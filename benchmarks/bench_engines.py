@@ -1,0 +1,79 @@
+"""One streaming selection in this process, in several and on Ray: seconds, and how far the weights are apart.
+
+Run: PYTHONPATH=src python benchmarks/bench_engines.py
+Features lie in files, as stores have them, in half precision. Opening an engine is timed apart: it costs the same
+whatever the data. Ray is left out where it is not installed; "default" is what `fit_stream` does without an engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import tempfile
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+
+from justright.selection import ENGINES, BetaSelector, BinsSelector, Selector, row_shards
+from justright.selection.engines import OpenEngine, in_process
+
+BLOCK = 10_000
+
+
+def write_features(path: Path, n_images: int, dim: int, n_groups: int, seed: int) -> tuple[np.memmap, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    places = 1 + rng.standard_normal((n_groups, dim), dtype=np.float32)
+    groups = rng.integers(0, n_groups, n_images)
+    features = np.lib.format.open_memmap(path, "w+", np.float16, (n_images, dim))
+    for start in range(0, n_images, BLOCK):
+        part = groups[start : start + BLOCK]
+        features[start : start + BLOCK] = places[part] + rng.standard_normal((len(part), dim), dtype=np.float32)
+    features.flush()
+    return np.load(path, mmap_mode="r"), groups
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--images", type=int, default=100_000, help="of the pool, and as many of the target")
+    options.add_argument("--dim", type=int, default=768)
+    options.add_argument("--classes", type=int, default=1_000)
+    options.add_argument("--shard-rows", type=int, default=16_384)
+    options.add_argument("--workers", type=int, default=2)
+    args = options.parse_args()
+    selectors: dict[str, Selector] = {
+        "beta": BetaSelector(),
+        "beta, median": BetaSelector(reduction="median"),
+        "bins": BinsSelector(n_clusters=20, discard=False),
+    }
+    print(
+        f"2 x {args.images} features, {args.dim}-d, {args.classes} classes, shards of {args.shard_rows}, "
+        f"{args.workers} workers; load {os.getloadavg()[0]:.1f}"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        pool, labels = write_features(Path(folder) / "pool.npy", args.images, args.dim, args.classes, seed=1)
+        target, _ = write_features(Path(folder) / "target.npy", args.images, args.dim, 20, seed=2)
+        labeled = list(zip(row_shards(pool, args.shard_rows), row_shards(labels, args.shard_rows), strict=True))
+        unlabeled = row_shards(target, args.shard_rows)
+        here: dict[str, np.ndarray] = {}
+        default: dict[str, OpenEngine] = {"default": lambda _: nullcontext(in_process)}
+        for name, opened in (ENGINES | default).items():
+            if name == "ray" and importlib.util.find_spec("ray") is None:
+                print("ray: not installed")
+                continue
+            start = time.perf_counter()
+            with opened(args.workers) as engine:
+                list(engine(abs, range(args.workers)))  # so that workers are there before the clock starts
+                print(f"{name:10} opened in {time.perf_counter() - start:5.1f} s")
+                for said, selector in selectors.items():
+                    start = time.perf_counter()
+                    weight = selector.fit_stream(labeled, unlabeled, engine=engine).class_weight_
+                    seconds = time.perf_counter() - start
+                    apart = np.abs(weight - here.setdefault(said, weight)).max()
+                    print(f"{name:10} {said:13} {seconds:5.1f} s, largest difference to local {apart:.1e}")
+
+
+if __name__ == "__main__":
+    main()

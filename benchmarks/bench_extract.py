@@ -1,0 +1,202 @@
+"""Extraction against a plain loop over a DataLoader with the same network, and its memory as the images grow.
+
+    python benchmarks/bench_extract.py            both
+    python benchmarks/bench_extract.py speed      only images a second
+    python benchmarks/bench_extract.py memory     only the peak for 10,000 and 100,000 images
+
+Ratios are taken within a round, the ways in turn, so that other load on the machine meets all of them. It does not hurt
+all alike: cores that wait for each other at every operation lose most. The processor time an image costs says more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+
+from justright.data.image_set import ImageSet
+from justright.data.objects import from_dataset
+from justright.data.opening import open_images
+from justright.data.recipe import ImageRecipe
+from justright.features.backbone import Backbone, load_backbone
+from justright.features.extract import BATCH_SIZE, extract
+from justright.features.guarded_timm import VisionTransformer, timm
+
+REAL = Path(__file__).parents[2] / "shared" / "data" / "pets37.zip"
+TARGET = 1.3
+SIZES = (10_000, 100_000)
+N_CORES = len(os.sched_getaffinity(0))
+
+
+class Plain(Dataset):
+    """What everyone writes: decode, transform, collate."""
+
+    def __init__(self, images: ImageSet, recipe: ImageRecipe):
+        self.images, self.recipe = images, recipe
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, row: int) -> torch.Tensor:
+        return self.recipe.preprocess(self.images.image(row))
+
+
+def plain_loop(images: ImageSet, backbone: Backbone, n_workers: int) -> np.ndarray:
+    loader = DataLoader(Plain(images, backbone.recipe), batch_size=BATCH_SIZE, num_workers=n_workers)
+    with torch.no_grad():
+        return np.concatenate([backbone.model(batch).numpy() for batch in loader])
+
+
+def ours(images: ImageSet, backbone: Backbone) -> np.ndarray:
+    with tempfile.TemporaryDirectory() as folder:
+        return np.array(extract(images, backbone, Path(folder) / "features").features)
+
+
+def plain_at_best(images: ImageSet, backbone: Backbone) -> float:
+    """Milliseconds an image if the plain loop never waited: decoding on one core, the network over all without loss."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    start = processor_seconds()
+    batches = list(DataLoader(Plain(images, backbone.recipe), batch_size=BATCH_SIZE))
+    decoded = processor_seconds()
+    with torch.no_grad():
+        for batch in batches:
+            backbone.model(batch)
+    computed = processor_seconds()
+    torch.set_num_threads(before)
+    return 1000 * (decoded - start + (computed - decoded) / N_CORES) / len(images)
+
+
+def processor_seconds() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def photos(n: int) -> ImageSet:
+    """Real photos where they are there, else blurred noise as JPEG, 500 x 375."""
+    if REAL.exists():
+        images = open_images(REAL)
+        return images.take(np.linspace(0, len(images) - 1, n).astype(int))
+    rng = np.random.default_rng(0)
+
+    def jpeg(i: int) -> bytes:
+        small = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
+        buffer = io.BytesIO()
+        small.resize((500, 375), Image.Resampling.BICUBIC).save(buffer, "JPEG")
+        return buffer.getvalue()
+
+    return from_dataset([(jpeg(i), 0) for i in range(n)], "noise")
+
+
+def networks() -> list[tuple[Backbone, int]]:
+    """A conv net and two ViTs, each with the number of images a round."""
+    torch.manual_seed(0)
+    small = timm.create_model("vit_small_patch16_224", pretrained=False, num_classes=0, img_size=64)
+    glyph = VisionTransformer(img_size=64, patch_size=8, embed_dim=128, depth=4, num_heads=4, num_classes=0)
+    try:
+        conv = load_backbone("efficientnet_lite0")
+    except Exception as error:
+        print(f"random weights, for efficientnet_lite0 is not here: {type(error).__name__}")
+        net = timm.create_model("tf_efficientnet_lite0", pretrained=False, num_classes=0)
+        conv = Backbone(net, "efficientnet_lite0", ImageRecipe(224, 256))
+    return [
+        (conv, 192),
+        (Backbone(small, "vit_small at 64 px", ImageRecipe(64, 72)), 384),
+        (Backbone(glyph, "glyph-shaped ViT at 64 px", ImageRecipe(64, 64)), 768),
+    ]
+
+
+def speed(n_rounds: int) -> None:
+    for backbone, n in networks():
+        images = photos(n)
+        ways = {
+            "DataLoader, num_workers=0": lambda b=backbone, i=images: plain_loop(i, b, 0),
+            "DataLoader, num_workers=2": lambda b=backbone, i=images: plain_loop(i, b, 2),
+            "justright extract": lambda b=backbone, i=images: ours(i, b),
+        }
+        rates: dict[str, list[float]] = {name: [] for name in ways}
+        works: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(n_rounds):
+            results = []
+            for name, way in ways.items():
+                start, begun = time.perf_counter(), processor_seconds()
+                results.append(way())
+                rates[name].append(len(images) / (time.perf_counter() - start))
+                works[name].append(1000 * (processor_seconds() - begun) / len(images))
+            np.testing.assert_allclose(results[0], results[-1], rtol=1e-2, atol=1e-3)
+        print(f"\n{backbone.name}, {len(images)} images of {images.datasets[0]}, load {os.getloadavg()[0]:.1f}")
+        for name, values in rates.items():
+            gains = [mine / other for mine, other in zip(rates["justright extract"], values, strict=True)]
+            rate, work, gain = (statistics.median(each) for each in (values, works[name], gains))
+            print(f"  {name:27} {rate:7.1f} images/s, {work:6.1f} ms of processor an image, ours is {gain:.2f} times")
+        best, mine = plain_at_best(images, backbone), statistics.median(works["justright extract"]) / N_CORES
+        print(
+            f"  {N_CORES} idle cores, from processor time: plain loop at best {best:.1f} ms an image, ours {mine:.1f}"
+        )
+    print(f"\ntarget: at least {TARGET} times the plain loop")
+
+
+class Shades:
+    """As many tiny pictures as wanted, made when asked for."""
+
+    def __init__(self, n: int):
+        self.n = n
+        self.targets = [0] * n
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, row: int) -> tuple[np.ndarray, int]:
+        return np.random.default_rng(row).integers(0, 256, (8, 8, 3), dtype=np.uint8), 0
+
+
+def peak_of(n: int) -> None:
+    """Extract `n` tiny images and print the peak of this process in MB."""
+    vit = VisionTransformer(img_size=8, patch_size=8, embed_dim=32, depth=1, num_heads=1, num_classes=0)
+    with tempfile.TemporaryDirectory() as folder:
+        images = from_dataset(Shades(n), "shades")
+        extract(images, Backbone(vit, "tiny", ImageRecipe(8, 8)), Path(folder) / "f", batch_size=256)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+def memory() -> None:
+    peaks = []
+    for n in SIZES:
+        start = time.perf_counter()
+        out = subprocess.run(
+            [sys.executable, __file__, "--peak-of", str(n)], capture_output=True, text=True, check=True
+        )
+        peaks.append(float(out.stdout))
+        print(f"{n:7,} images: peak {peaks[-1]:.0f} MB, {n / (time.perf_counter() - start):,.0f} images/s with start")
+    print(f"growth from {SIZES[0]:,} to {SIZES[1]:,}: {peaks[1] - peaks[0]:.0f} MB ({peaks[1] / peaks[0]:.2f} times)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=("speed", "memory"))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peak-of", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.peak_of:
+        peak_of(options.peak_of)
+        return
+    if options.what != "memory":
+        speed(options.rounds)
+    if options.what != "speed":
+        memory()
+
+
+if __name__ == "__main__":
+    main()

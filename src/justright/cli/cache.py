@@ -1,0 +1,76 @@
+"""`justright cache`: the features kept by image content, and the room they take."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import click
+
+from justright.cli.voice import Voice, voiced
+from justright.features.cache import UNITS, FeatureCache
+
+
+@click.group()
+def cache() -> None:
+    """The features that are kept so that no image is computed twice.
+
+    They lie below JUSTRIGHT_HOME (by default .cache/justright in your home). Above JUSTRIGHT_CACHE_LIMIT (by default
+    20GB) those go that were used longest ago.
+
+    \b
+    Examples:
+      justright cache list
+      justright cache clear --backbone dinov2_vitb14
+      justright cache clear --limit 10GB
+    """
+
+
+@cache.command("list")
+@voiced
+def show(voice: Voice) -> None:
+    """What is kept, for each backbone and way of computing.
+
+    \b
+    Examples:
+      justright cache list
+      justright cache list --json
+    """
+    kept = FeatureCache()
+    sections = kept.sections()
+    columns = ("name", "backbone", "pooling", "precision", "images", "size", "last used")
+    rows = [
+        [
+            *(each[name] for name in columns[:5]),
+            _size(each["bytes"]),
+            f"{datetime.fromtimestamp(each['used']):%Y-%m-%d %H:%M}",
+        ]
+        for each in sections
+    ]
+    if rows:
+        voice.table("Kept features", columns, rows)
+    total = sum(each["bytes"] for each in sections)
+    value = {"place": str(kept.root), "limit": kept.limit, "bytes": total, "sections": sections}
+    voice.result(value, f"{_size(total)} of at most {_size(kept.limit)} in {kept.root}")
+
+
+@cache.command()
+@click.option("--backbone", help="Only what this backbone computed; also the name of one line of `cache list`.")
+@click.option("--limit", help="Remove only what is above this size, longest unused first: 500MB, 10GB.")
+@voiced
+def clear(voice: Voice, backbone: str | None, limit: str | None) -> None:
+    """Remove kept features. They are computed again when they are needed.
+
+    \b
+    Examples:
+      justright cache clear
+      justright cache clear --backbone efficientnet_lite0
+      justright cache clear --limit 10GB
+    """
+    kept = FeatureCache()
+    freed = kept.clear(backbone, limit)
+    voice.result({"place": str(kept.root), "freed": freed}, f"{_size(freed)} freed in {kept.root}")
+
+
+def _size(n_bytes: int) -> str:
+    unit = next((unit for unit in reversed(UNITS) if n_bytes >= UNITS[unit]), "B")
+    return f"{n_bytes / UNITS[unit]:.3g} {unit}"

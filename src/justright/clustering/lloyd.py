@@ -1,0 +1,138 @@
+"""Lloyd's iterations when some rows already know their cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from array_api_compat import array_namespace
+from jaxtyping import Float, Int
+
+from justright.clustering.arrays import count_by_group, like, squared_norms, sum_by_group, to_numpy
+from justright.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The rows to assign, and what the labeled rows add to each cluster.
+
+    Labeled rows never move, so their sums stand for them: sum, count and squared norms per cluster.
+    """
+
+    x: Float[Any, "rows dim"]
+    norms: Float[Any, " rows"]
+    labeled_sum: Float[Any, "clusters dim"]
+    labeled_count: Int[Array, " clusters"]
+    labeled_norm: float
+
+    @property
+    def n_clusters(self) -> int:
+        """K."""
+        return len(self.labeled_count)
+
+
+@runtime_checkable
+class Assignment(Protocol):
+    """Keeps the cluster of each row and its score while centroids move."""
+
+    labels: Any
+    own: Any
+
+    def update(self, centroids: Any, moved: Any) -> None:
+        """Take note of new centroids."""
+
+    def replace(self, row: int, cluster: int, score: float) -> None:
+        """Put one row into a cluster by hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where one start led: each row's cluster, the centroids, their inertia and the number of iterations."""
+
+    labels: Int[Any, " rows"]
+    centroids: Float[Any, "clusters dim"]
+    inertia: float
+    n_iter: int
+
+
+def lloyd(
+    points: Points, centroids: Float[Any, "clusters dim"], assignment: Assignment, max_iter: int, tol: float
+) -> Outcome:
+    """Move centroids to the mean of their members and members to their nearest centroid, in turn.
+
+    Neither half can raise the inertia sum_i ||x_i - c_i||^2 over labeled and unlabeled rows. Ends when no row
+    changes, when (sum_k ||shift_k||)^2 < tol as in GCD, or after max_iter rounds.
+    """
+    xp, n_clusters = array_namespace(centroids), points.n_clusters
+    total = xp.astype(points.labeled_sum, xp.float64, copy=True)
+    centroids = xp.asarray(centroids, copy=True)
+    assignment.update(centroids, np.arange(n_clusters))
+    count, _ = _mend(points, assignment, centroids)
+    total += sum_by_group(points.x, assignment.labels, n_clusters)
+    moved = np.arange(n_clusters)
+    n_iter = 0
+    while n_iter < max_iter and len(moved):
+        n_iter += 1
+        where = like(moved, centroids)
+        mean = xp.astype(total[where, :] / like(count[moved].astype(np.float64), total)[:, None], centroids.dtype)
+        shift = float(xp.sum(xp.linalg.vector_norm(mean - centroids[where, :], axis=1)))
+        centroids[where, :] = mean
+        before = xp.asarray(assignment.labels, copy=True)
+        assignment.update(centroids, moved)
+        count, n_mended = _mend(points, assignment, centroids)
+        moved = _update_sums(points, total, before, assignment.labels)
+        if shift**2 < tol and not n_mended:
+            break
+    return Outcome(assignment.labels, centroids, _inertia(points, centroids, assignment.own), n_iter)
+
+
+def _update_sums(
+    points: Points, total: Float[Any, "clusters dim"], before: Int[Any, " rows"], after: Int[Any, " rows"]
+) -> Int[Array, " moved"]:
+    """Carry the rows that changed from their old cluster to the new one; the clusters this touched."""
+    xp = array_namespace(before)
+    (changed,) = xp.nonzero(before != after)
+    if not changed.shape[0]:
+        return np.zeros(0, dtype=np.int64)
+    rows, old, new = xp.take(points.x, changed, axis=0), xp.take(before, changed), xp.take(after, changed)
+    moved = np.union1d(to_numpy(old), to_numpy(new))
+    where = like(moved, rows)
+    gained, lost = (sum_by_group(rows, xp.searchsorted(where, each), len(moved)) for each in (new, old))
+    total[where, :] += gained - lost
+    return moved
+
+
+def _mend(
+    points: Points, assignment: Assignment, centroids: Float[Any, "clusters dim"]
+) -> tuple[Int[Array, " clusters"], int]:
+    """Give every empty cluster the row farthest from its own centroid.
+
+    The row comes from a cluster that keeps at least one other member, so that no hole moves on. Returns the number
+    of members of each cluster, and how many clusters were empty.
+    """
+    count = count_by_group(assignment.labels, points.n_clusters) + points.labeled_count
+    empty = [int(cluster) for cluster in np.flatnonzero(count == 0)]
+    n_empty = len(empty)
+    if not empty:
+        return count, 0
+    labels = to_numpy(assignment.labels).copy()
+    for row in np.argsort(-to_numpy(assignment.own + points.norms), kind="stable"):
+        if not empty:
+            break
+        if count[labels[row]] > 1:
+            cluster = empty.pop()
+            count[labels[row]] -= 1
+            count[cluster] += 1
+            assignment.replace(int(row), cluster, -float(points.norms[row]))
+            centroids[cluster, :] = points.x[row, :]
+    return count, n_empty
+
+
+def _inertia(points: Points, centroids: Float[Any, "clusters dim"], own: Float[Any, " rows"]) -> float:
+    xp = array_namespace(centroids)
+    unlabeled = xp.sum(xp.clip(own + points.norms, 0, None), dtype=xp.float64)
+    wide = xp.astype(centroids, xp.float64)
+    count = like(points.labeled_count.astype(np.float64), wide)
+    labeled = xp.sum(count * squared_norms(wide)) - 2 * xp.sum(wide * points.labeled_sum)
+    return float(unlabeled) + float(labeled) + points.labeled_norm

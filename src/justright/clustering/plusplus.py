@@ -1,0 +1,100 @@
+"""k-means++: where the clusters without labels start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from jaxtyping import Float, Int
+
+from justright.clustering.arrays import like, row_blocks, squared_norms, to_numpy
+from justright.types import Array
+
+
+class SeedingOrder:
+    """Rows drawn one after the other, each with probability proportional to its distance from all before it.
+
+        p(i) ~ min_c ||x_i - c||^2    over the given centroids and the rows drawn so far
+
+    (Arthur and Vassilvitskii, 2007.) Without given centroids the first row is uniform. With several candidates per
+    step the one that leaves the least distance in total is taken:
+
+        argmin_c  sum_i min(d_i, ||x_i - c||^2)
+
+    All restarts draw their next row together: one product per step serves them all, and only the columns of new rows
+    are computed, never again those before. One order serves every K, since the first rows do not depend on how many
+    will follow; it grows only as far as it is asked.
+    """
+
+    def __init__(
+        self,
+        x: Float[Any, "rows dim"],
+        centroids: Float[Any, "given dim"],
+        restarts: Sequence[np.random.Generator],
+        n_candidates: int = 1,
+    ):
+        xp = array_namespace(x)
+        self.x = x
+        self.restarts = restarts
+        self.n_candidates = n_candidates
+        self.norms = squared_norms(x)
+        nearest = _distance_to_nearest(x, self.norms, centroids)
+        self.distance = xp.stack([nearest] * len(restarts))  # (restarts, rows)
+        self.has_centroid = centroids.shape[0] > 0
+        self.picks: list[Int[Array, " restarts"]] = []
+
+    def prefix(self, n: int) -> Int[Array, "restarts prefix"]:
+        """The first n rows of each restart's order; fewer if there are not as many distinct rows."""
+        xp = array_namespace(self.x)
+        while len(self.picks) < n and bool(xp.all(xp.any(self.distance > 0, axis=1))):
+            self._step()
+        return np.array(self.picks[:n], dtype=np.int64).reshape(-1, len(self.restarts)).T
+
+    def _step(self) -> None:
+        xp = array_namespace(self.x)
+        n_restarts, n_candidates = len(self.restarts), self.n_candidates
+        weight = self.distance if self.has_centroid or self.picks else xp.ones_like(self.distance)
+        uniform = np.stack([restart.random(n_candidates) for restart in self.restarts])
+        candidates = _draw(weight, uniform)
+        column = _distances(self.x, self.norms, xp.take(self.x, like(candidates.ravel(), self.x), axis=0)).T
+        left = xp.minimum(self.distance[:, None, :], xp.reshape(column, (n_restarts, n_candidates, -1)))
+        restart = np.arange(n_restarts)
+        best = to_numpy(xp.argmin(xp.sum(left, axis=2, dtype=xp.float64), axis=1)) if n_candidates > 1 else 0 * restart
+        self.picks.append(candidates[restart, best])
+        self.distance = left[like(restart, left), like(best, left), :]
+
+
+def _distances(
+    x: Float[Any, "rows dim"], norms: Float[Any, " rows"], centroids: Float[Any, "places dim"]
+) -> Float[Any, "rows places"]:
+    """||x_i - c||^2, exactly 0 where the two are the same up to rounding."""
+    xp = array_namespace(x)
+    scale = norms[:, None] + squared_norms(centroids)[None, :]
+    distance = scale - 2 * (x @ centroids.T)
+    # Rounding leaves about eps * scale between duplicates; as a weight it would let a duplicate be drawn.
+    tiny = 32 * xp.finfo(x.dtype).eps
+    return xp.where(distance > tiny * scale, distance, xp.zeros_like(distance))
+
+
+def _distance_to_nearest(
+    x: Float[Any, "rows dim"], norms: Float[Any, " rows"], centroids: Float[Any, "given dim"]
+) -> Float[Any, " rows"]:
+    xp = array_namespace(x)
+    nearest = xp.full((x.shape[0],), xp.inf, dtype=x.dtype, device=x.device)
+    if centroids.shape[0]:
+        for rows in row_blocks(x.shape[0], centroids.shape[0]):
+            nearest[rows] = xp.min(_distances(x[rows, :], norms[rows], centroids), axis=1)
+    return nearest
+
+
+def _draw(
+    weight: Float[Any, "restarts rows"], uniform: Float[Array, "restarts candidates"]
+) -> Int[Array, "restarts candidates"]:
+    """The first row at which the running sum of a restart's weights passes uniform * total."""
+    xp = array_namespace(weight)
+    running = xp.cumulative_sum(weight, axis=1, dtype=xp.float64)
+    target = like(uniform, weight) * running[:, -1:]
+    passed = [to_numpy(xp.searchsorted(running[r, :], target[r, :], side="right")) for r in range(len(uniform))]
+    return np.minimum(np.stack(passed), weight.shape[1] - 1)

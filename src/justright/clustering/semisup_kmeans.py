@@ -1,0 +1,174 @@
+"""k-means that keeps the labels it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from jaxtyping import Float, Int
+
+from justright.clustering.arrays import count_by_group, like, row_blocks, squared_norms, sum_by_group
+from justright.clustering.assignment import NearestAssignment, nearest_two
+from justright.clustering.balanced import BalancedAssignment
+from justright.clustering.checks import check_features, check_labels, check_n_clusters, prepared
+from justright.clustering.lloyd import Assignment, Outcome, Points, lloyd
+from justright.clustering.plusplus import SeedingOrder
+from justright.errors import DegenerateError
+from justright.progress import Track, silent
+from justright.seeding import generator
+from justright.types import UNLABELED, Array
+
+
+class SemiSupKMeans:
+    """Clusters of images, some of which are labeled: given labels stay, the rest is assigned.
+
+        min  sum_i ||x_i - c_{label i}||^2    with label_i fixed for labeled i
+
+    The semi-supervised k-means of GCD (Vaze et al., CVPR 2022): one cluster per labeled class starts at the class
+    mean, the further ones start by k-means++ on unlabeled features; then Lloyd's iterations in which only
+    unlabeled images move. The restart of lowest inertia wins. Without labels it is plain k-means.
+
+    Works on numpy arrays and torch tensors; what it learns is of the same kind, on the same device.
+
+    Parameters:
+        n_clusters: K, at least the number of labeled classes.
+        n_init: restarts; each draws from its own stream, so more of them can only lower the inertia.
+        max_iter: iterations of one restart at most.
+        tol: a restart ends when (sum_k ||shift_k||)^2 < tol; 0 goes on until no image changes.
+        n_candidates: rows tried per step of k-means++, the best one is taken; 1 in GCD, 2 + log K in scikit-learn.
+            More of them find lower inertia with fewer restarts.
+        seed: same seed, same result.
+        init: where the clusters beyond the labeled classes start, instead of k-means++; then n_init is not used.
+        normalize: scale every feature to length 1 first. `centroids_` and `init` live in that space.
+        balanced: no cluster grows beyond ceil(images / K), unless by labeled images alone.
+
+    Attributes: labels_, the cluster of each image; centroids_; inertia_; n_iter_ of the winning restart;
+    classes_, the labeled classes in ascending order: cluster k is the class classes_[k], later clusters are new.
+    """
+
+    def __init__(
+        self,
+        n_clusters: int,
+        n_init: int = 10,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        n_candidates: int = 1,
+        seed: int = 0,
+        init: Float[Any, "new dim"] | None = None,
+        normalize: bool = True,
+        balanced: bool = False,
+    ):
+        self.n_clusters = n_clusters
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_candidates = n_candidates
+        self.seed = seed
+        self.init = init
+        self.normalize = normalize
+        self.balanced = balanced
+
+    def fit(self, features: Any, labels: Any = None, track: Track = silent) -> SemiSupKMeans:
+        """Cluster features (images x dim) given labels (images), -1 for unlabeled and None for no label at all."""
+        check_features(features)
+        given = check_labels(features, labels)
+        is_labeled = given != UNLABELED
+        self.classes_, class_of_labeled = np.unique(given[is_labeled], return_inverse=True)
+        check_n_clusters(self.n_clusters, len(self.classes_), int((~is_labeled).sum()))
+        if min(self.n_init, self.max_iter, self.n_candidates) < 1:
+            raise DegenerateError(
+                f"n_init {self.n_init}, max_iter {self.max_iter}, n_candidates {self.n_candidates}.",
+                expected="at least 1 of each",
+            )
+
+        x = prepared(features, self.normalize)
+        xp = array_namespace(x)
+        # Distances do not depend on the origin, but their rounding does: it is least around the mean.
+        origin = xp.mean(x, axis=0)
+        x = x - origin[None, :]
+        points, cluster_of_labeled = self._points(x, is_labeled, class_of_labeled)
+        starts = self._starts(points, origin)
+        outcomes = (
+            lloyd(points, start, self._assignment(points, len(x)), self.max_iter, self.tol)
+            for start in track(starts, len(starts), "k-means restarts")
+        )
+        best: Outcome = min(outcomes, key=lambda outcome: outcome.inertia)
+
+        self.labels_ = xp.zeros(x.shape[0], dtype=xp.int64, device=x.device)
+        self.labels_[like(is_labeled, x)] = cluster_of_labeled
+        self.labels_[like(~is_labeled, x)] = best.labels
+        self.centroids_ = best.centroids + origin[None, :]
+        self.inertia_ = _inertia(x, best.centroids, self.labels_)
+        self.n_iter_ = best.n_iter
+        return self
+
+    def predict(self, features: Any) -> Any:
+        """The cluster whose centroid is nearest to each feature."""
+        check_features(features)
+        if features.shape[1] != self.centroids_.shape[1]:
+            raise DegenerateError(
+                f"Features of {features.shape[1]} numbers.", expected=f"{self.centroids_.shape[1]}, as in fit"
+            )
+        x = prepared(features, self.normalize)
+        origin = array_namespace(x).mean(self.centroids_, axis=0, keepdims=True)
+        return nearest_two(x - origin, self.centroids_ - origin)[0]
+
+    def _points(
+        self, x: Float[Any, "images dim"], is_labeled: Any, class_of_labeled: Int[Array, " labeled"]
+    ) -> tuple[Points, Int[Any, " labeled"]]:
+        cluster = like(class_of_labeled, x)
+        labeled, unlabeled = x[like(is_labeled, x), :], x[like(~is_labeled, x), :]
+        xp = array_namespace(x)
+        points = Points(
+            x=unlabeled,
+            norms=squared_norms(unlabeled),
+            labeled_sum=sum_by_group(labeled, cluster, self.n_clusters),
+            labeled_count=count_by_group(cluster, self.n_clusters),
+            labeled_norm=float(xp.sum(squared_norms(labeled), dtype=xp.float64)),
+        )
+        return points, cluster
+
+    def _starts(self, points: Points, origin: Float[Any, " dim"]) -> list[Float[Any, "clusters dim"]]:
+        """The first centroids of each restart: class means, then drawn rows."""
+        xp = array_namespace(points.x)
+        n_classes = len(self.classes_)
+        count = like(points.labeled_count[:n_classes].astype(np.float64), points.x)
+        means = xp.astype(points.labeled_sum[:n_classes, :] / count[:, None], points.x.dtype)
+        n_new = self.n_clusters - n_classes
+        if self.init is not None:
+            if tuple(self.init.shape) != (n_new, points.x.shape[1]):
+                raise DegenerateError(
+                    f"Initial centroids of shape {tuple(self.init.shape)}.",
+                    expected=f"({n_new}, {points.x.shape[1]}), one per cluster beyond the labeled classes",
+                )
+            given = xp.astype(xp.asarray(self.init, device=origin.device), origin.dtype)
+            return [xp.concat([means, given - origin[None, :]])]
+        if n_new == 0:
+            return [means]  # nothing is drawn, so every restart would be this one
+        restarts = [generator(self.seed, "k-means++", restart) for restart in range(self.n_init)]
+        picks = SeedingOrder(points.x, means, restarts, self.n_candidates).prefix(n_new)
+        if picks.shape[1] < n_new:
+            raise DegenerateError(
+                f"Only {n_classes + picks.shape[1]} clusters can start at different places: every unlabeled feature "
+                "equals one of them.",
+                expected="as many distinct features as clusters",
+                advice="lower n_clusters, or look for duplicates and for features that collapsed to a point",
+            )
+        return [xp.concat([means, xp.take(points.x, like(each, points.x), axis=0)]) for each in picks]
+
+    def _assignment(self, points: Points, n_images: int) -> Assignment:
+        if not self.balanced:
+            return NearestAssignment(points.x)
+        share = -(-n_images // self.n_clusters)
+        return BalancedAssignment(points.x, points.norms, np.maximum(share - points.labeled_count, 0))
+
+
+def _inertia(x: Float[Any, "images dim"], centroids: Float[Any, "clusters dim"], labels: Int[Any, " images"]) -> float:
+    """sum_i ||x_i - c_{label i}||^2 from differences: products would lose what is left between near points."""
+    xp = array_namespace(x)
+    total = 0.0
+    for rows in row_blocks(x.shape[0], x.shape[1]):
+        difference = x[rows, :] - xp.take(centroids, labels[rows], axis=0)
+        total += float(xp.sum(squared_norms(difference), dtype=xp.float64))
+    return total

@@ -1,0 +1,168 @@
+"""The number of clusters at which k-means agrees best with the labels we have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Int
+from scipy.optimize import minimize_scalar
+
+from justright.clustering import SemiSupKMeans
+from justright.clustering.arrays import like, to_numpy
+from justright.clustering.checks import check_features, check_labels, prepared
+from justright.clustering.plusplus import SeedingOrder
+from justright.errors import DegenerateError
+from justright.estimation.base import CategoryCounter
+from justright.estimation.interval import middle_interval
+from justright.evaluation import Counts, match_counts
+from justright.progress import Track, silent
+from justright.seeding import generator
+from justright.types import UNLABELED, Array
+
+# How far the search walks on from its best K, to either side, as long as no K is worse.
+_N_WALK = 10
+
+# Searches from other seeds that the interval adds to the one of the fit.
+_N_MORE = 4
+
+
+class LabeledSearchCounter(CategoryCounter):
+    """K by the labeled images: too few clusters merge their classes, too many tear them apart.
+
+        argmax_K  ACC(labeled images; k-means with K clusters on all images, labels unseen)
+
+    as in GCD (Vaze et al., CVPR 2022): bounded Brent search between the number of labeled classes and `max_k`, on
+    whole numbers, each clustered once, then a walk over neighbors that are as good. The best K ever looked at is
+    returned. There is one seeding order, and every K takes a prefix of it, so neighboring K differ by what K changes
+    and less by luck.
+
+    Parameters:
+        max_k: the largest K considered; None means max(1000, 2 * labeled classes). Never above the images given.
+        max_iter: k-means iterations per K at most.
+        n_candidates: rows tried per seeding step; the best one is taken.
+        normalize: scale every feature to length 1 first.
+        seed: same seed, same result.
+
+    Attributes: n_categories_; curve_, each K looked at, ascending, with the accuracy on labeled images.
+    """
+
+    curve_axes: ClassVar[tuple[str, str]] = ("K", "accuracy on labeled images")
+
+    def __init__(
+        self,
+        max_k: int | None = None,
+        max_iter: int = 100,
+        n_candidates: int = 8,
+        normalize: bool = True,
+        seed: int = 0,
+    ):
+        self.max_k = max_k
+        self.max_iter = max_iter
+        self.n_candidates = n_candidates
+        self.normalize = normalize
+        self.seed = seed
+
+    def fit(self, features: Any, labels: Any, track: Track = silent) -> LabeledSearchCounter:
+        """Search K. How many clusterings it takes is not known beforehand; `track` is told the most there can be."""
+        check_features(features)
+        given = check_labels(features, labels)
+        self._is_labeled = given != UNLABELED
+        self._class = given[self._is_labeled]
+        if not len(self._class):
+            raise DegenerateError("No image is labeled.", expected="labeled images that K can be judged by")
+        self._x = prepared(features, self.normalize)
+        self._counts = self._search(self.seed, track)
+        accuracy = {k: match_counts(counts).accuracy for k, counts in self._counts.items()}
+        self.curve_ = np.array(sorted(accuracy.items()), dtype=np.float64)
+        self.n_categories_ = _best(accuracy)
+        return self
+
+    def interval(self, level: float = 0.9, n_resamples: int = 100, track: Track = silent) -> tuple[int, int]:
+        """The K that other labeled classes and another seeding would have given.
+
+        Classes are drawn anew with replacement. The clusterings never saw a label, so those of one search serve
+        every draw; a few searches from other seeds are added, since k-means has its luck too.
+        """
+        searches = [self._counts]
+        searches += [
+            self._search(self.seed + 1 + again, silent) for again in track(range(_N_MORE), _N_MORE, "searches")
+        ]
+        classes = np.unique(self._class)
+        estimates = []
+        for resample in range(n_resamples):
+            drawn = generator(self.seed, "interval", resample).integers(len(classes), size=len(classes))
+            times = np.bincount(drawn, minlength=len(classes))
+            search = searches[resample % len(searches)]
+            estimates.append(
+                _best({k: match_counts(_repeat(counts, classes, times)).accuracy for k, counts in search.items()})
+            )
+        return middle_interval(estimates, level)
+
+    def _search(self, seed: int, track: Track) -> dict[int, Counts]:
+        """Everything the search looked at: K and how the clusters meet the classes of labeled images."""
+        x, n_classes = self._x, len(np.unique(self._class))
+        low, high = n_classes, min(max(1000, 2 * n_classes) if self.max_k is None else self.max_k, self._x.shape[0])
+        order = SeedingOrder(x, x[:0, :], [generator(seed, "k-means++")], self.n_candidates)
+        n_distinct = order.prefix(low).shape[1]
+        if min(high, n_distinct) < low:
+            raise DegenerateError(
+                f"At most {min(high, n_distinct)} clusters for {low} labeled classes.",
+                expected="max_k and the number of distinct images at least the number of labeled classes",
+            )
+
+        def count(n_clusters: int) -> tuple[int, Counts]:
+            start = order.prefix(n_clusters)[0]
+            kmeans = SemiSupKMeans(len(start), init=x[like(start, x), :], max_iter=self.max_iter, normalize=False)
+            return len(start), Counts.of(self._class, to_numpy(kmeans.fit(x).labels_)[self._is_labeled])
+
+        return _brent(count, low, high, track)
+
+
+def _best(accuracy: dict[int, float]) -> int:
+    """The K of highest accuracy; among equals the one nearest to the middle between the lowest and the highest.
+
+    Where new classes share a cluster or are torn the labeled images see nothing, so the best K is often a stretch.
+    """
+    best = max(accuracy.values())
+    equals = sorted(k for k in accuracy if accuracy[k] == best)
+    return min(equals, key=lambda k: abs(2 * k - equals[0] - equals[-1]))
+
+
+def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int, track: Track) -> dict[int, Counts]:
+    """Bounded Brent over the whole numbers low..high for the best accuracy; everything looked at, by K."""
+    # Golden sections alone would end at one whole number within this many steps; parabolas hasten that.
+    n_steps = 3 + math.ceil(math.log(max(high - low, 1), (1 + math.sqrt(5)) / 2))
+    steps = track(range(n_steps + 2 * _N_WALK), n_steps + 2 * _N_WALK, "clusterings")
+    seen: dict[int, Counts] = {}
+    accuracy: dict[int, float] = {}
+
+    def error(k: float) -> float:
+        asked = round(k)
+        if asked not in accuracy:
+            next(steps, None)
+            n_clusters, counts = count(asked)
+            seen[n_clusters] = counts
+            accuracy[asked] = match_counts(counts).accuracy
+        return -accuracy[asked]
+
+    if low < high:
+        minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 1.0, "maxiter": n_steps})
+    else:
+        error(float(low))
+    # Brent takes level ground for a slope and stops anywhere on it: walk on to where it ends.
+    for direction in (-1, 1):
+        k = _best(accuracy)
+        for _ in range(_N_WALK):
+            k += direction
+            if not low <= k <= high or -error(float(k)) < max(accuracy.values()):
+                break
+    return seen
+
+
+def _repeat(counts: Counts, classes: Int[Array, " classes"], times: Int[Array, " classes"]) -> Counts:
+    """The counts if the images of each class had come that many times; only clusters and classes that are left."""
+    n = counts.n * times[np.searchsorted(classes, counts.class_)]
+    return Counts(counts.cluster[n > 0], counts.class_[n > 0], n[n > 0])

@@ -1,0 +1,126 @@
+"""The number of Gaussians that explains the features best, by splitting and merging clusters."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.clustering import SemiSupKMeans
+from justright.clustering.arrays import to_numpy
+from justright.clustering.checks import check_features, check_labels, prepared
+from justright.errors import DegenerateError
+from justright.estimation.base import CategoryCounter
+from justright.estimation.interval import middle_interval
+from justright.estimation.marginal import NormalInverseWishart
+from justright.estimation.space import gpc_prior, labeled_prior, principal_axes
+from justright.estimation.split_merge import SplitMerge
+from justright.progress import Track, silent
+from justright.seeding import generator
+from justright.types import UNLABELED, Array
+
+_STABLE_ROUNDS = 3
+
+
+class MixtureCounter(CategoryCounter):
+    """K by split and merge: a cluster is torn where two Gaussians explain it better than one, and the reverse.
+
+    After GPC (Zhao et al., ICCV 2023). Each round clusters the images with the labels kept, then asks of every
+    cluster whether to split it and of near pairs whether to merge them, by the marginal likelihood under a
+    normal-inverse-Wishart prior. The clusters are fed back until K holds for three rounds.
+
+    Parameters:
+        prior: "labeled" learns from the labeled classes how wide and how far apart classes are; "gpc" takes the
+            published constants, which suit unit features of a few dozen images per class.
+        n_axes: principal axes kept, at most.
+        start: the first K; None means 1.5 times the labeled classes.
+        max_rounds: rounds at most.
+        accept_worse: the probability with which a split or merge is taken against the odds; GPC has 0.1.
+        use_labeled: whether clusters of labeled classes take part: a new class hidden in one splits off, a piece of
+            one is merged back. GPC leaves them alone, and then finds no more than k-means set free.
+        n_init: k-means restarts of the first round; later rounds go on from where the last one ended.
+        normalize: scale every feature to length 1 first.
+        seed: same seed, same result.
+
+    Attributes: n_categories_; curve_, the K before each round and the last one.
+    """
+
+    curve_axes: ClassVar[tuple[str, str]] = ("round", "K")
+
+    def __init__(
+        self,
+        prior: Literal["labeled", "gpc"] = "labeled",
+        n_axes: int = 128,
+        start: int | None = None,
+        max_rounds: int = 50,
+        accept_worse: float = 0.0,
+        use_labeled: bool = True,
+        n_init: int = 10,
+        normalize: bool = True,
+        seed: int = 0,
+    ):
+        self.prior = prior
+        self.n_axes = n_axes
+        self.start = start
+        self.max_rounds = max_rounds
+        self.accept_worse = accept_worse
+        self.use_labeled = use_labeled
+        self.n_init = n_init
+        self.normalize = normalize
+        self.seed = seed
+
+    def fit(self, features: Any, labels: Any, track: Track = silent) -> MixtureCounter:
+        """Split and merge until K is stable; `track` is told the most rounds there can be."""
+        check_features(features)
+        self._given = check_labels(features, labels)
+        x = to_numpy(prepared(features, self.normalize))
+        z = principal_axes(x, min(self.n_axes, len(x) - 1))
+        if not z.shape[1]:
+            raise DegenerateError("All features are the same.", expected="images that differ")
+        self._z, self._niw = self._prior(z)
+        history = self._rounds(np.arange(len(x)), self.seed, track)
+        self.curve_ = np.array(list(enumerate(history)), dtype=np.float64)
+        self.n_categories_ = history[-1]
+        return self
+
+    def interval(self, level: float = 0.9, n_resamples: int = 10, track: Track = silent) -> tuple[int, int]:
+        """K on four fifths of the images, drawn without replacement and clustered from another seed each time.
+
+        A bootstrap would repeat images, and a repeated image is a cluster to a mixture. Every labeled class keeps
+        an image.
+        """
+        estimates = []
+        _, first = np.unique(self._given, return_index=True)
+        for resample in track(range(n_resamples), n_resamples, "resamples"):
+            draw = generator(self.seed, "interval", resample)
+            kept = draw.permutation(len(self._z))[: -(-4 * len(self._z) // 5)]
+            estimates.append(self._rounds(np.union1d(kept, first), int(draw.integers(1 << 31)), silent)[-1])
+        return middle_interval(estimates, level)
+
+    def _prior(self, z: Float[Array, "images axes"]) -> tuple[Float[Array, "images axes"], NormalInverseWishart]:
+        if self.prior == "gpc":
+            return z, gpc_prior(z)
+        return labeled_prior(z, self._given)
+
+    def _rounds(self, rows: Int[Array, " kept"], seed: int, track: Track) -> list[int]:
+        """K before each round on these images, and after the last one."""
+        z, given = self._z[rows], self._given[rows]
+        n_classes = len(np.unique(given[given != UNLABELED]))
+        k = self._first_k(n_classes, int((given == UNLABELED).sum()))
+        kmeans = SemiSupKMeans(k, n_init=self.n_init, normalize=False, seed=seed).fit(z, given)
+        step = SplitMerge(z, given != UNLABELED, self._niw, self.accept_worse, self.use_labeled, seed)
+        history = [k]
+        for n_round in track(range(self.max_rounds), self.max_rounds, "split and merge rounds"):
+            centroids = step.centroids(kmeans.labels_, n_classes, n_round)
+            history.append(n_classes + len(centroids))
+            if len(set(history[-_STABLE_ROUNDS - 1 :])) == 1 and len(history) > _STABLE_ROUNDS:
+                break
+            kmeans = SemiSupKMeans(history[-1], init=centroids, normalize=False).fit(z, given)
+        return history
+
+    def _first_k(self, n_classes: int, n_unlabeled: int) -> int:
+        if self.start is None and not n_classes:
+            raise DegenerateError("No image is labeled.", expected="labeled classes or `start`, a first K")
+        k = round(1.5 * n_classes) if self.start is None else self.start
+        return max(min(k, n_classes + n_unlabeled), n_classes, 1)

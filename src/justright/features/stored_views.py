@@ -1,0 +1,81 @@
+"""What training reads: views of images after the frozen prefix, whether a bank stores them or not."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from justright.data.image_set import ImageSet
+from justright.data.views import Transform, transform_named
+from justright.errors import DataError
+from justright.features.backbone import Backbone
+from justright.features.cutting import Stored
+from justright.features.drawing import Job, ViewDrawer
+from justright.progress import Track, silent
+from justright.seeding import generator
+from justright.types import Array
+
+Rows = Sequence[int] | Int[Array, " rows"]
+
+
+class Views(ABC):
+    """Views of images after the frozen prefix. Rows are positions in the image set it was made from."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        images: ImageSet,
+        transform: str | Transform = "weak",
+        seed: int = 0,
+        rows: Rows | None = None,
+        n_threads: int = 4,
+        batch_size: int = 32,
+    ):
+        """`rows` are the good ones; the others cannot be asked for."""
+        good = np.arange(len(images)) if rows is None else np.asarray(rows, dtype=np.int64)
+        self.backbone = backbone
+        self.transform = transform_named(transform)
+        self.seed = seed
+        self.images = images.take(good).with_ids()
+        self.batch_size = batch_size
+        self.drawer = ViewDrawer(self.images, self.transform, backbone.recipe, seed, n_threads)
+        self._position = np.full(len(images), -1)
+        self._position[good] = np.arange(len(good))
+
+    @abstractmethod
+    def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
+        """What `backbone.suffix` takes, for one view of each row."""
+
+    @abstractmethod
+    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
+        """Which views a step uses: different ones for each image, the same for the same arguments."""
+
+    @abstractmethod
+    def refresh(self, epoch: int, track: Track = silent) -> None:
+        """Prepare the views of an epoch."""
+
+    def _positions(self, rows: Int[Array, " batch"]) -> Int[Array, " batch"]:
+        positions = self._position[rows]
+        if (positions < 0).any():
+            raise DataError(f"rows {rows[positions < 0][:5].tolist()} have no views", expected="rows given as good")
+        return positions
+
+
+class FreshViews(Views):
+    """The frozen prefix anew at every step, nothing stored: the public recipe to the letter."""
+
+    def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
+        """Draw the views now and push them through the prefix."""
+        jobs: list[Job] = [(tuple(self._positions(rows).tolist()), tuple(views.tolist()))]
+        (drawn,) = self.drawer.draw(jobs)
+        return self.backbone.prefix(drawn.to(self.backbone.device))
+
+    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
+        """Views that no other step has."""
+        return generator(self.seed, "views", epoch, step).integers(1 << 62, size=(n_views, n_images))
+
+    def refresh(self, epoch: int, track: Track = silent) -> None:
+        """Every view is new anyway."""

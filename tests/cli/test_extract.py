@@ -1,0 +1,142 @@
+"""`justright extract` and `justright cache` as a person meets them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from click.testing import CliRunner
+from safetensors.torch import save_file
+
+from justright.cli import main
+from justright.cli.extract import POOLINGS, PRECISIONS
+from justright.cli.extract import extract as command
+from justright.features import backbone, extract
+from justright.features.guarded_timm import timm
+from justright.features.table import FeatureTable
+
+BACKBONE = "test_vit"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    torch.manual_seed(0)
+    file = tmp_path_factory.mktemp("checkpoint") / "tiny.safetensors"
+    save_file(timm.create_model(BACKBONE, pretrained=False).state_dict(), file)
+    return file
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def call(checkpoint):
+    def call(*words, backbone=BACKBONE, exit_code=0):
+        words = [str(word) for word in words]
+        if words[0] == "extract":
+            words += ["--backbone", backbone, "--checkpoint", str(checkpoint), "--batch-size", "2"]
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == exit_code, result.output
+        return result.output
+
+    return call
+
+
+def test_a_folder_becomes_a_table(call, make_tree, tmp_path):
+    photos = make_tree({"cats": 3, "dogs": 2})
+    out = tmp_path / "features"
+    assert "test_vit: 5 x 64 float32" in call("extract", photos, "--out", out)
+    table = FeatureTable.open(out)
+    assert table.classes == {0: "cats", 1: "dogs"}
+    value = json.loads(call("extract", photos, "--out", out, "--json"))
+    assert (value["images"], value["shape"], value["quarantined"]) == (5, [64], [])
+
+
+def test_bad_images_are_shown(call, make_tree, tmp_path):
+    photos = make_tree({"cats": 3})
+    (photos / "cats" / "9.jpg").write_bytes(b"no picture")
+    text = call("extract", photos, "--out", tmp_path / "t", "--max-bad", 0.5)
+    assert "1 bad images" in text
+    assert "cats/9.jpg" in text
+    assert "not an image" in text
+    text = call("extract", photos, "--out", tmp_path / "u", exit_code=1)
+    assert "1 of 4 images of photos are bad" in text
+
+
+def test_other_features_are_refused_and_replaced_on_demand(call, make_tree, tmp_path):
+    out = tmp_path / "t"
+    call("extract", make_tree({"cats": 3}), "--out", out)
+    text = call("extract", make_tree({"dogs": 2}, "more"), "--out", out, exit_code=1)
+    assert "data.images: 3, 2" in text
+    assert "--overwrite" in text
+    call("extract", make_tree({"dogs": 2}, "more"), "--out", out, "--overwrite")
+    assert len(FeatureTable.open(out)) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nowhere"], "no such file or folder: nowhere"),
+        (["{photos}", "--device", "abacus"], "the device 'abacus' cannot be used"),
+    ],
+)
+def test_mistakes_are_told_in_one_message(call, make_tree, tmp_path, words, said):
+    photos = make_tree({"cats": 1})
+    words = [word.format(photos=photos) for word in words]
+    text = call("extract", *words, "--out", tmp_path / "t", exit_code=1)
+    assert text.startswith("Error: ")
+    assert said in text
+    assert "Traceback" not in text
+
+
+def test_an_unknown_backbone_is_told(call, make_tree, tmp_path):
+    text = call("extract", make_tree({"cats": 1}), "--out", tmp_path / "t", backbone="vit_nonsense", exit_code=1)
+    assert "no backbone is called 'vit_nonsense'" in text
+
+
+def test_a_place_that_cannot_be_written_is_told(call, make_tree, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    text = call("extract", make_tree({"cats": 1}), "--out", tmp_path / "file" / "t", exit_code=1)
+    assert text.strip().startswith("Error: ")
+    assert "Not a directory" in text
+
+
+def test_ctrl_c_keeps_what_was_finished(call, make_tree, tmp_path, monkeypatch):
+    photos = make_tree({"cats": 40})
+
+    def stop(self, rows, *rest):
+        if self.next_row:
+            raise KeyboardInterrupt
+        return original(self, rows, *rest)
+
+    original = extract._Extraction._finish_shard
+    monkeypatch.setattr(extract._Extraction, "_finish_shard", stop)
+    assert "Stopped." in call("extract", photos, "--out", tmp_path / "t", exit_code=130)
+    monkeypatch.undo()
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    assert len((tmp_path / "t" / "shards.jsonl").read_text().splitlines()) == 1
+    call("extract", photos, "--out", tmp_path / "t")
+    assert len(FeatureTable.open(tmp_path / "t")) == 40
+
+
+def test_the_cache_is_listed_and_cleared(call, make_tree, tmp_path):
+    call("extract", make_tree({"cats": 3}), "--out", tmp_path / "t")
+    call("extract", make_tree({"cats": 4}, "uncached", first_seed=50), "--out", tmp_path / "u", "--no-cache")
+    value = json.loads(call("cache", "list", "--json"))
+    assert [(section["backbone"], section["images"]) for section in value["sections"]] == [(BACKBONE, 3)]
+    assert "test_vit" in call("cache", "list")
+    assert json.loads(call("cache", "clear", "--limit", "1GB", "--json"))["freed"] == 0
+    assert json.loads(call("cache", "clear", "--backbone", "another", "--json"))["freed"] == 0
+    assert json.loads(call("cache", "clear", "--json"))["freed"] == value["bytes"]
+    assert "0 B of at most 20 GB" in call("cache", "list")
+    assert "'much' is no size" in call("cache", "clear", "--limit", "much", exit_code=1)
+
+
+def test_the_options_are_those_of_the_library():
+    assert PRECISIONS == extract.PRECISIONS
+    assert POOLINGS == backbone.POOLINGS
+    default = next(option.default for option in command.params if option.name == "batch_size")
+    assert default == extract.BATCH_SIZE

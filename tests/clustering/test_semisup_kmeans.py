@@ -1,0 +1,328 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from justright.clustering import SemiSupKMeans
+from justright.clustering.assignment import NearestAssignment
+from justright.clustering.balanced import auction
+from justright.clustering.plusplus import SeedingOrder
+from justright.errors import DegenerateError
+
+
+def blobs(n_images=240, n_classes=8, dim=6, noise=0.4, seed=0):
+    """Features, classes, and labels that know half of the images of half of the classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=n_images)
+    x = rng.normal(size=(n_classes, dim))[y] + noise * rng.normal(size=(n_images, dim))
+    return x, y, np.where((y < n_classes // 2) & (rng.random(n_images) < 0.5), y, -1)
+
+
+def semisup_kmeans_as_loops(x, labels, init, max_iter):
+    """GCD's algorithm, one image and one cluster at a time."""
+    classes = sorted(set(labels.tolist()) - {-1})
+    centroids = [np.mean([x[i] for i in range(len(x)) if labels[i] == c], axis=0) for c in classes] + list(init)
+
+    def assign():
+        return [
+            classes.index(labels[i]) if labels[i] >= 0 else int(np.argmin([sum((x[i] - c) ** 2) for c in centroids]))
+            for i in range(len(x))
+        ]
+
+    cluster = assign()
+    for _ in range(max_iter):
+        members = [[x[i] for i in range(len(x)) if cluster[i] == k] for k in range(len(centroids))]
+        centroids = [np.mean(m, axis=0) for m in members]
+        before, cluster = cluster, assign()
+        if cluster == before:
+            break
+    return cluster, centroids, sum(sum((x[i] - centroids[cluster[i]]) ** 2) for i in range(len(x)))
+
+
+def plus_plus_as_loops(x, centroids, uniform):
+    picks = []
+    for u in uniform:
+        places = list(centroids) + [x[p] for p in picks]
+        weight = [min((sum((row - c) ** 2) for c in places), default=1.0) for row in x]
+        target, running = u * sum(weight), 0.0
+        for i, w in enumerate(weight):
+            running += w
+            if running > target:
+                picks.append(i)
+                break
+    return picks
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 100])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_agrees_with_the_algorithm_written_as_loops(max_iter, dtype):
+    x, _, labels = blobs(n_images=90, seed=1)
+    init = x[labels < 0][:5]
+    kmeans = SemiSupKMeans(9, init=init, max_iter=max_iter, tol=0.0, normalize=False).fit(x.astype(dtype), labels)
+    cluster, centroids, inertia = semisup_kmeans_as_loops(x, labels, init, max_iter)
+    assert kmeans.labels_.tolist() == cluster
+    np.testing.assert_allclose(kmeans.centroids_, centroids, rtol=1e-4, atol=1e-5)
+    assert kmeans.inertia_ == pytest.approx(inertia, rel=1e-5)
+
+
+def streams(n=1):
+    return [np.random.default_rng(seed) for seed in range(n)]
+
+
+def test_the_seeding_agrees_with_the_draws_written_as_loops():
+    x, _, _ = blobs(n_images=60)
+    for given_centroids in (x[:0], x[:3] + 0.1):
+        picks = SeedingOrder(x, given_centroids, streams(4)).prefix(7)
+        assert picks.tolist() == [plus_plus_as_loops(x, given_centroids, r.random(7)) for r in streams(4)]
+
+
+def test_the_best_candidate_is_taken():
+    x, _, _ = blobs(n_images=60)
+    picks = SeedingOrder(x, x[:1], streams(), n_candidates=3).prefix(1)[0]
+    candidates = [plus_plus_as_loops(x, x[:1], [u])[0] for u in streams()[0].random(3)]
+    least = ((x - x[0]) ** 2).sum(axis=1)
+    left = [np.minimum(least, ((x - x[c]) ** 2).sum(axis=1)).sum() for c in candidates]
+    assert picks.tolist() == [candidates[int(np.argmin(left))]]
+
+
+def test_labels_are_kept_and_their_clusters_come_first_in_sorted_order():
+    x, _, labels = blobs()
+    shifted = np.where(labels >= 0, labels * 10 + 7, -1)
+    kmeans = SemiSupKMeans(8).fit(x, shifted)
+    assert kmeans.classes_.tolist() == [7, 17, 27, 37]
+    known = shifted >= 0
+    np.testing.assert_array_equal(kmeans.classes_[kmeans.labels_[known]], shifted[known])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n_images=st.integers(12, 60),
+    n_new=st.integers(0, 6),
+    noise=st.floats(0.0, 3.0),
+    balanced=st.booleans(),
+)
+def test_inertia_never_rises_labeled_images_never_move_and_no_cluster_is_empty(seed, n_images, n_new, noise, balanced):
+    x, _, labels = blobs(n_images, n_classes=4, dim=3, noise=noise + 0.01, seed=seed)
+    labels[:2] = -1
+    classes, place = np.unique(labels[labels >= 0], return_inverse=True)
+    n_clusters = max(len(classes) + min(n_new, int((labels < 0).sum())), 1)
+    last = np.inf
+    for max_iter in (1, 2, 3, 5, 20):
+        kmeans = SemiSupKMeans(n_clusters, n_init=1, max_iter=max_iter, tol=0.0, seed=seed, balanced=balanced)
+        kmeans.fit(x, labels)
+        assert kmeans.inertia_ <= last * (1 + 1e-9) + 1e-12
+        last = kmeans.inertia_
+        np.testing.assert_array_equal(kmeans.labels_[labels >= 0], place)
+        assert np.bincount(kmeans.labels_, minlength=n_clusters).min() >= 1
+        assert np.isfinite(kmeans.centroids_).all()
+
+
+def test_following_only_what_moved_gives_the_answer_of_a_full_search():
+    rng = np.random.default_rng(0)
+    x, centroids = rng.normal(size=(300, 5)), rng.normal(size=(20, 5))
+    assignment = NearestAssignment(x)
+    assignment.update(centroids, np.arange(20))
+    for step in range(40):
+        moved = np.sort(rng.choice(20, size=rng.integers(1, 20), replace=False))
+        centroids[moved] += rng.normal(scale=rng.choice([0.01, 0.5, 2.0]), size=(len(moved), 5))
+        assignment.update(centroids, moved)
+        distance = ((x[:, None] - centroids) ** 2).sum(axis=2)
+        np.testing.assert_array_equal(assignment.labels, distance.argmin(axis=1), err_msg=f"step {step}")
+        second = np.sort(distance, axis=1)[:, 1] - (x**2).sum(axis=1)
+        assert (assignment.rival <= second + 1e-9).all()
+
+
+def test_shuffling_rows_shuffles_labels():
+    x, _, labels = blobs()
+    order = np.random.default_rng(1).permutation(len(x))
+    init = SemiSupKMeans(8, n_init=1, max_iter=1).fit(x, labels).centroids_[4:]
+    one = SemiSupKMeans(8, init=init).fit(x, labels)
+    other = SemiSupKMeans(8, init=init).fit(x[order], labels[order])
+    np.testing.assert_array_equal(one.labels_[order], other.labels_)
+    assert one.inertia_ == pytest.approx(other.inertia_, rel=1e-9)
+
+
+def test_same_seed_same_result_and_more_restarts_are_never_worse():
+    x, _, labels = blobs(noise=1.0)
+    fits = [SemiSupKMeans(12, n_init=n, seed=5).fit(x, labels) for n in (1, 4, 4, 12)]
+    np.testing.assert_array_equal(fits[1].labels_, fits[2].labels_)
+    assert fits[0].inertia_ >= fits[1].inertia_ == fits[2].inertia_ >= fits[3].inertia_
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_torch_and_numpy_agree(balanced):
+    x, _, labels = blobs(noise=0.8)
+    ours = SemiSupKMeans(10, balanced=balanced).fit(x, labels)
+    theirs = SemiSupKMeans(10, balanced=balanced).fit(torch.from_numpy(x), torch.from_numpy(labels))
+    assert isinstance(theirs.labels_, torch.Tensor)
+    assert isinstance(theirs.centroids_, torch.Tensor)
+    np.testing.assert_array_equal(theirs.labels_.numpy(), ours.labels_)
+    np.testing.assert_allclose(theirs.centroids_.numpy(), ours.centroids_, rtol=1e-9)
+    assert theirs.inertia_ == pytest.approx(ours.inertia_)
+    np.testing.assert_array_equal(theirs.predict(torch.from_numpy(x[:9])).numpy(), ours.predict(x[:9]))
+
+
+def test_half_precision_features_are_clustered_in_single_precision():
+    x, _, labels = blobs(noise=0.1)
+    half = SemiSupKMeans(8).fit(x.astype(np.float16), labels)
+    assert half.centroids_.dtype == np.float32
+    np.testing.assert_array_equal(half.labels_, SemiSupKMeans(8).fit(x.astype(np.float32), labels).labels_)
+
+
+def test_predict_repeats_the_labels_of_unlabeled_images():
+    x, _, labels = blobs()
+    kmeans = SemiSupKMeans(8, tol=0.0).fit(x, labels)
+    unlabeled = labels < 0
+    np.testing.assert_array_equal(kmeans.predict(x[unlabeled]), kmeans.labels_[unlabeled])
+
+
+def test_far_from_the_origin_single_precision_still_finds_the_blobs():
+    x, y, _ = blobs(noise=0.02)
+    kmeans = SemiSupKMeans(8, normalize=False).fit((x + 300).astype(np.float32))
+    assert len({*zip(y.tolist(), kmeans.labels_.tolist(), strict=True)}) == 8
+
+
+def test_as_many_clusters_as_images():
+    x, _, _ = blobs(n_images=30)
+    kmeans = SemiSupKMeans(30).fit(x)
+    assert sorted(kmeans.labels_.tolist()) == list(range(30))
+    assert kmeans.inertia_ == pytest.approx(0, abs=1e-12)
+
+
+def test_all_images_labeled_gives_the_class_means():
+    x, y, _ = blobs(n_images=40)
+    kmeans = SemiSupKMeans(8, normalize=False).fit(x, y)
+    np.testing.assert_array_equal(kmeans.labels_, y)
+    np.testing.assert_allclose(kmeans.centroids_, [x[y == c].mean(axis=0) for c in range(8)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_duplicates_fill_as_many_clusters_as_there_are_distinct_images(dtype):
+    x = np.repeat(blobs(n_images=6)[0], 7, axis=0).astype(dtype)
+    kmeans = SemiSupKMeans(6).fit(x)
+    assert np.bincount(kmeans.labels_).tolist() == [7] * 6
+    with pytest.raises(DegenerateError, match="Only 6 clusters can start"):
+        SemiSupKMeans(7).fit(x)
+
+
+def test_a_cluster_that_starts_where_nobody_is_gets_the_farthest_image():
+    x = np.array([[0.0], [0.1], [0.2], [5.0]])
+    kmeans = SemiSupKMeans(2, init=np.array([[0.1], [900.0]]), normalize=False).fit(x)
+    assert kmeans.labels_.tolist() == [0, 0, 0, 1]
+    worse = SemiSupKMeans(3, init=np.array([[0.1], [900.0], [901.0]]), normalize=False).fit(x)
+    assert np.bincount(worse.labels_).min() == 1
+
+
+def test_a_row_of_zeros_has_no_direction_and_no_nan():
+    x, _, labels = blobs()
+    x[5] = 0
+    assert np.isfinite(SemiSupKMeans(8).fit(x, labels).centroids_).all()
+
+
+def test_balanced_clusters_are_as_large_as_each_other():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=(70, 2)), rng.normal(size=(20, 2)) + 9])
+    kmeans = SemiSupKMeans(3, balanced=True, normalize=False).fit(x)
+    assert np.bincount(kmeans.labels_).tolist() == [30, 30, 30]
+
+
+def test_balance_does_not_expel_labeled_images():
+    x, _, _ = blobs(n_images=40)
+    labels = np.where(np.arange(40) < 25, 3, -1)
+    sizes = np.bincount(SemiSupKMeans(4, balanced=True).fit(x, labels).labels_)
+    assert sizes[0] == 25
+    assert sizes.max() == 25
+    assert sizes[1:].max() <= 10
+
+
+def test_the_auction_is_as_cheap_as_the_hungarian_assignment_up_to_its_step():
+    from scipy.optimize import linear_sum_assignment
+
+    rng = np.random.default_rng(2)
+    cost = rng.random((60, 4))
+    capacity = np.array([10, 15, 0, 40])
+    labels = auction(cost, capacity)
+    seats = np.repeat(np.arange(4), capacity)
+    rows, columns = linear_sum_assignment(cost[:, seats])
+    best = cost[:, seats][rows, columns].sum()
+    assert (np.bincount(labels, minlength=4) <= capacity).all()
+    assert best - 1e-9 <= cost[np.arange(60), labels].sum() <= best + 65e-3 * cost.min(axis=1).mean()
+
+
+def test_a_longer_seeding_order_begins_with_the_shorter_one():
+    x, _, _ = blobs()
+    one, other = (SeedingOrder(x, x[:0], streams(2), n_candidates=4) for _ in range(2))
+    short = one.prefix(5)
+    np.testing.assert_array_equal(other.prefix(20)[:, :5], short)
+    np.testing.assert_array_equal(one.prefix(20), other.prefix(20))
+    assert SeedingOrder(np.repeat(x[:4], 3, axis=0), x[:0], streams(2)).prefix(9).shape == (2, 4)
+
+
+def test_the_number_of_threads_changes_nothing():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    x, _, labels = blobs(n_images=3000, n_classes=40, dim=64)
+    x = x.astype(np.float32)
+    found = []
+    for n_threads in (1, 2):
+        with threadpoolctl.threadpool_limits(n_threads):
+            found.append(SemiSupKMeans(40, n_init=2).fit(x, labels).labels_)
+    np.testing.assert_array_equal(*found)
+
+
+X = blobs(n_images=20)[0]
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "features", "labels", "says"),
+    [
+        (1, X, np.arange(20) % 3 - 1, "1 clusters for 2 labeled classes"),
+        (21, X, None, "21 clusters"),
+        (20, X, np.where(np.arange(20) < 2, 0, -1), "20 clusters, 1 of them labeled"),
+        (0, X, None, "0 clusters"),
+        (2, np.where(np.arange(20)[:, None] == 3, np.nan, X), None, r"1 rows, e.g. \[3\]"),
+        (2, np.where(np.arange(20)[:, None] == 3, np.inf, X), None, "not finite"),
+        (2, X[:0], None, "shape"),
+        (2, X[:, :0], None, "shape"),
+        (2, X[0], None, "shape"),
+        (2, X.astype(int), None, "type"),
+        (2, X, np.zeros(19, dtype=int), "19"),
+        (2, X, np.full(20, -2), "A label of -2"),
+        (2, X, np.zeros(20), "type float64"),
+        (2, np.ones((20, 3)), None, "Only 1 clusters"),
+    ],
+)
+def test_input_that_leaves_nothing_to_compute_is_refused(n_clusters, features, labels, says):
+    with pytest.raises(DegenerateError, match=says):
+        SemiSupKMeans(n_clusters).fit(features, labels)
+
+
+def test_initial_centroids_of_another_shape_are_refused():
+    with pytest.raises(DegenerateError, match="Initial centroids"):
+        SemiSupKMeans(4, init=X[:3]).fit(X)
+
+
+def test_features_of_another_width_are_not_predicted():
+    with pytest.raises(DegenerateError, match="Features of 5 numbers"):
+        SemiSupKMeans(4).fit(X).predict(X[:, :5])
+
+
+def test_restarts_are_tracked():
+    seen = []
+
+    def track(steps, total, what):
+        for step in steps:
+            seen.append((total, what))
+            yield step
+
+    SemiSupKMeans(3, n_init=4).fit(X, track=track)
+    assert seen == [(4, "k-means restarts")] * 4
+
+
+def test_importing_does_not_import_torch():
+    code = "import sys, justright.clustering, justright.estimation; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,124 @@
+import numpy as np
+import pytest
+import torch
+
+from justright.clustering import SemiSupKMeans
+from justright.clustering.plusplus import SeedingOrder
+from justright.errors import DegenerateError
+from justright.estimation import COUNTERS, CategoryCounter, LabeledSearchCounter
+from justright.estimation.labeled_search import _best, _brent
+from justright.evaluation import Counts, match_clusters
+from justright.progress import silent
+from justright.seeding import generator
+
+
+def mixture(n_images=600, n_classes=20, dim=24, noise=0.15, n_labeled_classes=10, seed=0):
+    """Classes around random directions; half of the images of some classes are labeled."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n_images) % n_classes)
+    x = rng.normal(size=(n_classes, dim))[y] + noise * dim**0.5 * rng.normal(size=(n_images, dim))
+    return x, y, np.where((y < n_labeled_classes) & (rng.random(n_images) < 0.5), y, -1)
+
+
+# Every class is labeled, so every merge and every tear is seen; a local optimum of k-means may still shift K by one.
+@pytest.mark.parametrize("seed", range(3))
+def test_finds_the_number_of_classes_when_each_is_seen(seed):
+    x, _, labels = mixture(n_labeled_classes=20, seed=seed)
+    counter = LabeledSearchCounter(max_k=100).fit(x, labels)
+    assert abs(counter.n_categories_ - 20) <= 1
+
+
+# Half of the classes are labeled: what happens to the ten others is not seen, so the accuracy is level around the
+# truth, and K is known up to about a fifth. The interval has to say so.
+@pytest.mark.parametrize("seed", range(3))
+def test_comes_near_when_half_of_the_classes_are_seen(seed):
+    x, _, labels = mixture(seed=seed)
+    counter = LabeledSearchCounter(max_k=100).fit(x, labels)
+    assert abs(counter.n_categories_ - 20) <= 4
+    low, high = counter.interval(n_resamples=50)
+    assert low <= 20 <= high
+
+
+def test_the_curve_holds_the_accuracy_of_k_means_at_each_k():
+    x, y, labels = mixture(noise=0.4)
+    counter = LabeledSearchCounter(max_k=40, seed=3).fit(x, labels)
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    order = SeedingOrder(unit, unit[:0], [generator(3, "k-means++")], counter.n_candidates)
+    known = labels >= 0
+    for k, accuracy in counter.curve_:
+        start = unit[order.prefix(int(k))[0]]
+        found = SemiSupKMeans(int(k), init=start, normalize=False).fit(unit).labels_
+        assert accuracy == match_clusters(y[known], found[known]).accuracy
+    best = counter.curve_[counter.curve_[:, 1] == counter.curve_[:, 1].max(), 0]
+    assert counter.n_categories_ in best
+
+
+def test_among_equals_the_middle_is_taken():
+    assert _best({10: 0.5, 12: 0.9, 15: 0.9, 17: 0.9, 30: 0.2}) == 15
+    assert _best({3: 0.9, 4: 0.9}) == 3
+
+
+def test_the_walk_reaches_both_ends_of_a_level_stretch():
+    def count(k):
+        n_right = 100 - max(0, 30 - k, k - 37)
+        return k, Counts(np.array([0, 1]), np.array([0, 0]), np.array([n_right, 101 - n_right]))
+
+    looked_at = _brent(count, 10, 100, silent)
+    assert {29, 30, 37, 38} <= set(looked_at)
+
+
+def test_every_k_is_within_bounds_and_looked_at_once():
+    x, _, labels = mixture()
+    counter = LabeledSearchCounter(max_k=30).fit(x, labels)
+    k = counter.curve_[:, 0]
+    assert k.min() >= 10
+    assert k.max() <= 30
+    assert (np.diff(k) > 0).all()
+    only = LabeledSearchCounter(max_k=10).fit(x, labels)
+    assert only.curve_[:, 0].tolist() == [10]
+
+
+def test_same_seed_same_result():
+    x, _, labels = mixture(n_images=200, noise=0.4)
+    one, other = (LabeledSearchCounter(max_k=40, seed=1).fit(x, labels) for _ in range(2))
+    np.testing.assert_array_equal(one.curve_, other.curve_)
+    assert one.interval(n_resamples=10) == other.interval(n_resamples=10)
+
+
+def test_torch_and_numpy_agree():
+    x, _, labels = mixture(n_images=200)
+    ours = LabeledSearchCounter(max_k=40).fit(x, labels)
+    theirs = LabeledSearchCounter(max_k=40).fit(torch.from_numpy(x), torch.from_numpy(labels))
+    np.testing.assert_allclose(ours.curve_, theirs.curve_)
+
+
+def test_half_precision_is_enough():
+    x, _, labels = mixture(n_images=200)
+    half, single = (LabeledSearchCounter(max_k=40).fit(x.astype(t), labels) for t in (np.float16, np.float32))
+    assert abs(half.n_categories_ - single.n_categories_) <= 2
+
+
+def test_duplicates_bound_the_search_by_the_distinct_images():
+    x, _, labels = mixture(n_images=60, n_classes=6)
+    counter = LabeledSearchCounter().fit(np.repeat(x, 2, axis=0), np.repeat(labels, 2))
+    assert counter.curve_[:, 0].max() <= 60
+
+
+@pytest.mark.parametrize(
+    ("max_k", "labels", "says"),
+    [
+        (None, np.full(60, -1), "No image is labeled"),
+        (2, np.arange(60) % 4 - 1, "At most 2 clusters for 3 labeled classes"),
+        (None, np.zeros(59, dtype=int), "59"),
+        (None, np.full(60, -3), "A label of -3"),
+    ],
+)
+def test_input_that_leaves_nothing_to_search_is_refused(max_k, labels, says):
+    with pytest.raises(DegenerateError, match=says):
+        LabeledSearchCounter(max_k=max_k).fit(mixture(n_images=60)[0], labels)
+
+
+def test_all_counters_are_registered_and_say_what_their_curve_shows():
+    for counter in COUNTERS.values():
+        assert issubclass(counter, CategoryCounter)
+        assert len(counter.curve_axes) == 2

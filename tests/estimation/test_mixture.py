@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+import torch
+
+from justright.errors import DegenerateError
+from justright.estimation import MixtureCounter
+from justright.estimation.space import gpc_prior, labeled_prior, principal_axes
+from justright.estimation.split_merge import SplitMerge
+
+
+def mixture(n_images=500, n_classes=12, dim=32, noise=0.5, seed=0):
+    """Classes with a falling spectrum; half of the images of half of the classes are labeled."""
+    rng = np.random.default_rng(seed)
+    spectrum = (1 + np.arange(dim)) ** -0.5
+    y = rng.integers(n_classes, size=n_images)
+    x = (rng.normal(size=(n_classes, dim))[y] + noise * rng.normal(size=(n_images, dim))) * spectrum
+    return x, y, np.where((y < n_classes // 2) & (rng.random(n_images) < 0.5), y, -1)
+
+
+# The odds of a true pair and of a spurious split differ by dozens of nats here, so only a local optimum of k-means can
+# add or cost a cluster: one is allowed.
+@pytest.mark.parametrize(("noise", "seed"), [(0.3, 0), (0.6, 1), (0.6, 2)])
+def test_finds_the_number_of_classes(noise, seed):
+    x, _, labels = mixture(noise=noise, seed=seed)
+    assert abs(MixtureCounter().fit(x, labels).n_categories_ - 12) <= 1
+
+
+@pytest.mark.parametrize("start", [6, 24])
+def test_comes_down_as_well_as_up(start):
+    x, _, labels = mixture()
+    counter = MixtureCounter(start=start).fit(x, labels)
+    assert counter.curve_[0].tolist() == [0, start]
+    assert abs(counter.n_categories_ - 12) <= 1
+
+
+def test_the_curve_ends_with_three_rounds_that_change_nothing():
+    x, _, labels = mixture()
+    counter = MixtureCounter().fit(x, labels)
+    k = counter.curve_[:, 1]
+    assert k[0] == 9
+    assert set(k[-4:]) == {counter.n_categories_}
+    np.testing.assert_array_equal(counter.curve_[:, 0], np.arange(len(k)))
+    assert len(MixtureCounter(max_rounds=1).fit(x, labels).curve_) == 2
+
+
+def test_the_interval_holds_the_truth():
+    x, _, labels = mixture(noise=0.6)
+    low, high = MixtureCounter().fit(x, labels).interval(n_resamples=4)
+    assert low <= 12 <= high
+    assert high - low <= 4
+
+
+def test_same_seed_same_result_and_torch_agrees():
+    x, _, labels = mixture(n_images=200, n_classes=6)
+    one, other = (MixtureCounter(seed=2, accept_worse=0.1, max_rounds=3).fit(x, labels) for _ in range(2))
+    np.testing.assert_array_equal(one.curve_, other.curve_)
+    assert one.interval(n_resamples=2) == other.interval(n_resamples=2)
+    tensors = MixtureCounter(seed=2, accept_worse=0.1, max_rounds=3).fit(torch.from_numpy(x), torch.from_numpy(labels))
+    np.testing.assert_array_equal(tensors.curve_, one.curve_)
+
+
+def test_the_published_constants_and_rule_can_be_had():
+    x, _, labels = mixture(n_images=200, n_classes=6)
+    counter = MixtureCounter(prior="gpc", use_labeled=False).fit(x, labels)
+    prior = gpc_prior(np.zeros((3, 7)))
+    assert (prior.kappa, prior.nu, prior.psi) == (1e-4, 8.0, 0.005)
+    assert counter.n_categories_ >= 3
+
+
+def test_works_without_labels_when_told_where_to_start():
+    x, _, _ = mixture(n_images=200, n_classes=5)
+    unlabeled = np.full(200, -1)
+    assert MixtureCounter(prior="gpc", start=4, max_rounds=5).fit(x, unlabeled).n_categories_ >= 1
+    with pytest.raises(DegenerateError, match="No image is labeled"):
+        MixtureCounter(prior="gpc").fit(x, unlabeled)
+    with pytest.raises(DegenerateError, match="0 labeled classes"):
+        MixtureCounter(start=4).fit(x, unlabeled)
+
+
+def test_duplicates_are_no_classes_and_no_error():
+    x, _, labels = mixture(n_images=300, n_classes=6)
+    counter = MixtureCounter(max_rounds=5).fit(np.repeat(x, 3, axis=0), np.repeat(labels, 3))
+    assert counter.n_categories_ >= 3
+    with pytest.raises(DegenerateError, match="All features are the same"):
+        MixtureCounter().fit(np.ones((30, 4)), np.arange(30) % 3 - 1)
+
+
+@pytest.mark.parametrize("shape", [(40, 7), (7, 40)])
+def test_principal_axes_keep_distances_and_are_ordered(shape):
+    x = np.random.default_rng(0).normal(size=shape)
+    axes = principal_axes(x, min(shape))
+    assert (np.diff(axes.var(axis=0)) <= 1e-9).all()
+    distance = ((x[:, None] - x) ** 2).sum(axis=2)
+    np.testing.assert_allclose(((axes[:, None] - axes) ** 2).sum(axis=2), distance, atol=1e-9)
+
+
+def test_the_labeled_prior_expects_classes_like_the_labeled_ones():
+    x, _, labels = mixture(n_images=3000, noise=0.5)
+    z, prior = labeled_prior(x, labels)
+    known = labels >= 0
+    within = np.mean([z[labels == c].var(axis=0, ddof=1) for c in np.unique(labels[known])], axis=0)
+    np.testing.assert_allclose(within, 1.0, rtol=0.1)
+    # means were drawn with variance 1 per axis, noise with 0.25: its share of the means' variance is 0.25
+    assert prior.kappa == pytest.approx(0.25, rel=0.3)
+    assert prior.psi == pytest.approx(prior.nu - 32 - 1)
+
+
+def split_merge(z, is_labeled, use_labeled=True):
+    prior = labeled_prior(z, np.where(np.arange(len(z)) < len(z) // 2, 0, 1))[1]
+    return SplitMerge(z, is_labeled, prior, accept_worse=0.0, use_labeled=use_labeled, seed=0)
+
+
+def test_two_blobs_in_one_cluster_split_and_one_blob_in_two_merges():
+    rng = np.random.default_rng(0)
+    z = np.concatenate([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 9])
+    step = split_merge(z, np.zeros(80, dtype=bool))
+    joined = step.centroids(np.zeros(80, dtype=int), 0, 0)
+    np.testing.assert_allclose(np.sort(joined[:, 0]), [0, 9], atol=0.6)
+    torn = np.where(np.arange(80) < 40, np.arange(80) % 2, 2)
+    np.testing.assert_allclose(np.sort(step.centroids(torn, 0, 0)[:, 0]), [0, 9], atol=0.6)
+    right = np.where(np.arange(80) < 40, 0, 1)
+    assert len(step.centroids(right, 0, 0)) == 2
+
+
+def test_a_labeled_cluster_gives_back_what_is_not_its_own_and_takes_in_what_is():
+    rng = np.random.default_rng(0)
+    z = np.concatenate([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 9])
+    is_labeled = np.arange(80) < 20
+    step = split_merge(z, is_labeled)
+    np.testing.assert_allclose(step.centroids(np.zeros(80, dtype=int), 1, 0)[:, 0], [9], atol=0.6)
+    fragment = np.select([np.arange(80) < 30, np.arange(80) < 40], [0, 1], 2)
+    np.testing.assert_allclose(step.centroids(fragment, 1, 0)[:, 0], [9], atol=0.6)
+    alone = split_merge(z, is_labeled, use_labeled=False)
+    assert len(alone.centroids(np.zeros(80, dtype=int), 1, 0)) == 0
+    assert len(alone.centroids(fragment, 1, 0)) == 2

@@ -1,0 +1,190 @@
+"""The rules of the house: who may import whom, what is public, and that the documents say what is true."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import justright
+from justright.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "justright"
+
+FLOORS = [
+    {"types", "errors", "seeding", "progress", "files"},
+    {"geometry", "data"},
+    {"features", "clustering", "selection", "evaluation", "models", "losses"},
+    {"estimation", "discovery"},
+    {"benchmark"},
+    {"report", "review"},
+    {"cli"},
+]
+NEEDS_TORCH = (
+    "data/views.py",
+    "data/recipe.py",
+    "data/pixels.py",
+    "data/color_jitter.py",
+    "features/",
+    "models/",
+    "losses/",
+    "discovery/",
+)
+PUBLIC = {
+    "ClassSplit",
+    "ImageSet",
+    "JustrightError",
+    "Pool",
+    "Split",
+    "Truth",
+    "from_dataset",
+    "gcd_split",
+    "glyph_set",
+    "merge_pool",
+    "open_images",
+    "read_class_split",
+}
+
+
+def floor_of(room: str) -> int:
+    return next(level for level, rooms in enumerate(FLOORS) if room in rooms)
+
+
+def imports(file: Path) -> set[str]:
+    """Every module a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: a relative import"
+            found |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def rooms() -> list[tuple[Path, str]]:
+    files = [file for file in SOURCE.rglob("*.py") if file.parent != SOURCE or not file.stem.startswith("__")]
+    return [(file, file.relative_to(SOURCE).parts[0].removesuffix(".py")) for file in files]
+
+
+def test_every_room_has_a_floor():
+    assert {room for _, room in rooms()} <= set.union(*FLOORS)
+
+
+def test_floors_import_only_from_floors_below_and_rooms_do_not_know_their_neighbors():
+    offenders = []
+    for file, room in rooms():
+        for module in imports(file):
+            if not module.startswith("justright."):
+                continue
+            other = module.split(".")[1]
+            if other in set.union(*FLOORS) and other != room and floor_of(other) >= floor_of(room):
+                offenders.append(f"{file.relative_to(SOURCE)} imports {module}")
+    assert offenders == []
+
+
+def test_discovery_and_selection_do_not_meet():
+    for file, room in rooms():
+        if room == "discovery":
+            assert not any(module.startswith("justright.selection") for module in imports(file)), file
+
+
+def test_torch_enters_only_where_it_is_needed():
+    for file, _ in rooms():
+        name = file.relative_to(SOURCE).as_posix()
+        if not name.startswith(NEEDS_TORCH):
+            heavy = {m.split(".")[0] for m in imports(file)} & {"torch", "torchvision", "timm"}
+            assert not heavy, f"{name} imports {heavy}"
+
+
+def test_the_front_door_holds_exactly_the_public_names():
+    assert set(justright.__all__) == PUBLIC | {"__version__"}
+    for name in PUBLIC:
+        assert getattr(justright, name).__doc__, name
+    assert set(dir(justright)) == set(justright.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = justright.nonsense
+
+
+def test_asking_for_help_loads_nothing_heavy():
+    code = "import sys, justright.cli as c; c.main(['--help'], standalone_mode=False); print(sorted(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for heavy in ("'torch'", "'timm'", "'sklearn'", "'matplotlib.pyplot'", "'ot'"):
+        assert heavy not in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_helps_with_examples(name):
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    text = command.get_help(click.Context(command, info_name=name))
+    assert f"justright {name}" in text, f"the help of {name} shows no example"
+
+
+def readme_commands() -> list[str]:
+    blocks = re.findall(r"```(?:sh|bash|console)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    lines = [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line.startswith(("make", "justright"))]
+
+
+def test_the_readme_shows_commands():
+    assert {"make demo", "make test"} <= set(readme_commands())
+
+
+@pytest.mark.parametrize("line", readme_commands())
+def test_the_commands_of_the_readme_exist(line):
+    program, *words = line.split()
+    if program == "make":
+        targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+        assert words[0] in targets
+        return
+    command: click.Command = main
+    context = click.Context(main)
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found = command.get_command(context, words.pop(0))
+        assert found is not None, line
+        command = found
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word.split("=")[0] for word in words if word.startswith("--")} <= known | {"--help", "--version"}
+
+
+def equation_rows() -> list[tuple[int, str]]:
+    text = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+    return [(int(number), home) for number, home in re.findall(r"^\| Eq\. (\d+) \|[^|]*\| (.*?) \|", text, re.M)]
+
+
+def test_the_index_names_every_equation_of_the_paper():
+    assert [number for number, _ in equation_rows()] == list(range(1, 18))
+
+
+@pytest.mark.parametrize(("number", "home"), [row for row in equation_rows() if row[1].startswith("`")])
+def test_an_equation_lives_where_the_index_says(number, home):
+    module, name = home.strip("`").rsplit(".", 1)
+    doc = getattr(importlib.import_module(module), name).__doc__
+    said = {int(n) for span in re.findall(r"Eq\. ([\d, andto]+)", doc) for n in numbers(span)}
+    assert number in said, f"the docstring of {home} does not say Eq. {number}"
+
+
+def numbers(span: str) -> list[int]:
+    """The equations a phrase such as `7, 9 to 11` means."""
+    found: list[int] = []
+    for part in re.split(r",|and", span):
+        ends = [int(end) for end in re.findall(r"\d+", part)]
+        found += range(ends[0], ends[-1] + 1) if ends else []
+    return found
+
+
+def test_ci_runs_the_test_command_of_the_readme():
+    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").strip().splitlines()[-1] == "make test"
+
+
+def test_a_module_runs_as_a_program():
+    out = subprocess.run([sys.executable, "-m", "justright", "--version"], capture_output=True, text=True, check=True)
+    assert justright.__version__ in out.stdout
