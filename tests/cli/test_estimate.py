@@ -39,7 +39,7 @@ def test_both_counters_answer_and_are_compared(stores):
 
 
 def test_labels_of_the_target_change_nothing(stores):
-    words = ("--max-k", 20, "--json")
+    words = ("--max-k", 20, "--json", "--no-interval")
     seen = [run(stores / "labeled", "--target", stores / name, *words).stdout for name in ("target", "blind")]
     assert seen[0] == seen[1]
     found = json.loads(seen[0])

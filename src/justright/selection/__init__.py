@@ -4,6 +4,8 @@ from justright.selection.base import Selector
 from justright.selection.beta import BetaSelector
 from justright.selection.bins import BinsSelector
 from justright.selection.cui import CuiSelector
+from justright.selection.engines import ENGINES, Engine
+from justright.selection.file_rows import FileRows, row_shards
 from justright.selection.harden import harden
 from justright.selection.stability import Stability, stability
 from justright.selection.transfer_flow import LabelEffect, label_effect, transfer_flow
@@ -18,11 +20,14 @@ SELECTORS: dict[str, type[Selector]] = {
 }
 
 __all__ = [
+    "ENGINES",
     "SELECTORS",
     "BetaSelector",
     "BinsSelector",
     "ClassWeights",
     "CuiSelector",
+    "Engine",
+    "FileRows",
     "LabelEffect",
     "Selector",
     "Stability",
@@ -30,6 +35,7 @@ __all__ = [
     "harden",
     "label_effect",
     "load_weights",
+    "row_shards",
     "save_weights",
     "stability",
     "transfer_flow",

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.errors import DataError, JustrightError
+from justright.selection.engines import Engine, in_process
 from justright.selection.shards import ArrayLike, PoolShards, TargetShards, as_labels, as_numpy
 from justright.types import Array
 
@@ -38,8 +39,13 @@ class Selector(ABC):
         """Learn the weights from arrays in memory."""
 
     @abstractmethod
-    def fit_stream(self, pool_shards: PoolShards, target_shards: TargetShards) -> Selector:
-        """Learn the same weights from shards, one in memory at a time."""
+    def fit_stream(
+        self, pool_shards: PoolShards, target_shards: TargetShards, *, engine: Engine = in_process
+    ) -> Selector:
+        """Learn the same weights from shards, one in memory at a time.
+
+        `engine` is where shards are worked on, see `justright.selection.engines`; it does not change the weights.
+        """
 
     @property
     def selected_classes_(self) -> Int[Array, " selected"]:

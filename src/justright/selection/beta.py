@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,6 +12,7 @@ from jaxtyping import Float, Int
 from justright.errors import DegenerateError, JustrightError
 from justright.geometry import (
     DOMAINS,
+    CosineSummary,
     cosine_similarity,
     cosine_summary,
     row_norms,
@@ -17,16 +20,20 @@ from justright.geometry import (
 )
 from justright.selection.base import Resample, Selector, check_choice
 from justright.selection.beta_weights import final_weights, peak_similarity, soft_weights, weight_reason
+from justright.selection.engines import Engine, in_process, merge_all
 from justright.selection.shards import (
     ArrayLike,
     PoolShards,
+    TargetItem,
     TargetShards,
     as_numpy,
     check_classes,
     check_repeatable,
     pool_batches,
     pool_sums,
+    target_batch,
     target_batches,
+    target_items,
 )
 from justright.types import Array
 
@@ -82,19 +89,21 @@ class BetaSelector(Selector):
         """Weigh the classes of the pool."""
         return self.fit_stream([(pool_features, pool_labels)], [target_features])
 
-    def fit_stream(self, pool_shards: PoolShards, target_shards: TargetShards) -> BetaSelector:
+    def fit_stream(
+        self, pool_shards: PoolShards, target_shards: TargetShards, *, engine: Engine = in_process
+    ) -> BetaSelector:
         """Weigh the classes of the pool, one shard in memory at a time.
 
         At class level both are read once. At image level the target is read anew for every 1,024 images of the pool.
         """
         self._check_options()
         if self.level == "image":
-            return self._fit_images(pool_shards, target_shards)
-        sums = pool_sums(pool_shards)  # Eq. 7
+            return self._fit_images(pool_shards, target_shards, engine)
+        sums = pool_sums(pool_shards, engine=engine)  # Eq. 7
         centroids = sums.centroids()
         _check_centroids(sums.classes, centroids)
         self.classes_, self.class_count_ = sums.classes, sums.counts
-        self.class_similarity_ = self._similarity(centroids, target_shards)  # Eq. 12
+        self.class_similarity_ = self._similarity(centroids, target_shards, engine)  # Eq. 12
         self.class_weight_ = self._weigh(self.class_similarity_, self.class_count_)
         self.reason_ = self._reasons()
         return self
@@ -148,21 +157,21 @@ class BetaSelector(Selector):
             )
 
     def _similarity(
-        self, centroids: Float[Array, "classes dim"], target_shards: TargetShards
+        self, centroids: Float[Array, "classes dim"], target_shards: TargetShards, engine: Engine
     ) -> Float[Array, " classes"]:
-        summary = cosine_summary(centroids, self.reduction)
-        for target in target_batches(target_shards, centroids.shape[1]):
-            summary.update(target)
-        return summary.similarity()
+        work = partial(_shard_summary, centroids, self.reduction)
+        summary: Any = cosine_summary(centroids, self.reduction)  # each kind merges with its own, so they share no type
+        return merge_all(summary, work, target_items(target_shards), engine).similarity()
 
-    def _fit_images(self, pool_shards: PoolShards, target_shards: TargetShards) -> BetaSelector:
+    def _fit_images(self, pool_shards: PoolShards, target_shards: TargetShards, engine: Engine) -> BetaSelector:
         check_repeatable(target_shards, "level='image' reads the target once for every block of the pool")
         similarities: list[Float[Array, " _"]] = []
         all_labels: list[Int[Array, " _"]] = []
         for features, labels in pool_batches(pool_shards):
             all_labels.append(labels)
             for start in range(0, len(features), IMAGE_BLOCK):
-                similarities.append(self._similarity(features[start : start + IMAGE_BLOCK], target_shards))
+                block = features[start : start + IMAGE_BLOCK]
+                similarities.append(self._similarity(block, target_shards, engine))
         self._image_labels = np.concatenate(all_labels) if all_labels else np.zeros(0, dtype=np.int64)
         self.classes_, position, self.class_count_ = np.unique(
             self._image_labels, return_inverse=True, return_counts=True
@@ -185,6 +194,10 @@ class BetaSelector(Selector):
             weight_reason(weight, similarity, peak, is_hard=self.threshold is not None)
             for weight, similarity in zip(self.class_weight_, self.class_similarity_, strict=True)
         ]
+
+
+def _shard_summary(centroids: Float[Array, "classes dim"], reduction: str | float, item: TargetItem) -> CosineSummary:
+    return cosine_summary(centroids, reduction).update(target_batch(item, centroids.shape[1]))
 
 
 def _check_centroids(classes: Int[Array, " classes"], centroids: Float[Array, "classes dim"]) -> None:

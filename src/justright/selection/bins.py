@@ -12,6 +12,7 @@ from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
 from justright.seeding import generator
 from justright.selection.base import Resample, Selector, check_choice
 from justright.selection.binning import assign_bins, bin_reasons, vote, vote_reasons
+from justright.selection.engines import Engine, in_process
 from justright.selection.shards import ArrayLike, PoolShards, TargetShards, pool_sums, target_batches
 from justright.selection.target_clusters import ClusterCount, cluster_target
 from justright.types import Array
@@ -81,15 +82,20 @@ class BinsSelector(Selector):
         return self.fit_stream([(pool_features, pool_labels)], [target_features], target_clusters)
 
     def fit_stream(
-        self, pool_shards: PoolShards, target_shards: TargetShards, target_clusters: ArrayLike | None = None
+        self,
+        pool_shards: PoolShards,
+        target_shards: TargetShards,
+        target_clusters: ArrayLike | None = None,
+        *,
+        engine: Engine = in_process,
     ) -> BinsSelector:
         """Select classes of the pool, one shard in memory at a time. K-means reads the target twice."""
         self._check_options()
         is_l2 = self.metric == "l2"
-        pool = pool_sums(pool_shards, normalize=is_l2)  # Eq. 7
+        pool = pool_sums(pool_shards, normalize=is_l2, engine=engine)  # Eq. 7
         dim = pool.sums.shape[1]
         self.target_clusters_, clusters = cluster_target(
-            target_shards, dim, self.n_clusters, target_clusters, self.seed, normalize=is_l2
+            target_shards, dim, self.n_clusters, target_clusters, self.seed, normalize=is_l2, engine=engine
         )
         return self._decide(pool, clusters)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -10,6 +11,7 @@ from jaxtyping import Float, Int
 
 from justright.errors import DataError, DegenerateError
 from justright.geometry import ClassSums, check_rows, unit_rows
+from justright.selection.engines import Engine, in_process, merge_all
 from justright.types import Array
 
 
@@ -25,6 +27,10 @@ PoolShards: TypeAlias = Iterable[tuple[ArrayLike, ArrayLike]]
 
 TargetShards: TypeAlias = Iterable[ArrayLike]
 """Features of the target, shard by shard."""
+
+PoolItem: TypeAlias = tuple[int, tuple[ArrayLike, ArrayLike]]
+TargetItem: TypeAlias = tuple[int, ArrayLike]
+"""A shard with its number, which errors name."""
 
 
 def as_features(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
@@ -58,40 +64,64 @@ def pool_batches(
     shards: PoolShards, normalize: bool = False
 ) -> Iterator[tuple[Float[Array, "images dim"], Int[Array, " images"]]]:
     """The shards of the pool, each checked, with rows of length 1 if `normalize`."""
-    for number, (features, labels) in enumerate(shards):
-        what = f"pool shard {number}"
-        array = as_features(features, what)
-        yield (unit_rows(array, what) if normalize else array), as_labels(labels, len(array), what)
+    return map(partial(pool_batch, normalize=normalize), enumerate(shards))
+
+
+def pool_batch(item: PoolItem, normalize: bool = False) -> tuple[Float[Array, "images dim"], Int[Array, " images"]]:
+    """One shard of the pool, checked."""
+    number, (features, labels) = item
+    what = f"pool shard {number}"
+    array = as_features(features, what)
+    return (unit_rows(array, what) if normalize else array), as_labels(labels, len(array), what)
 
 
 def target_batches(shards: TargetShards, dim: int, normalize: bool = False) -> Iterator[Float[Array, "images dim"]]:
     """The shards of the target, each checked against the pool's `dim`; no image at all is an error."""
-    n_images = 0
+    return map(partial(target_batch, dim=dim, normalize=normalize), target_items(shards))
+
+
+def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[Array, "images dim"]:
+    """One shard of the target, checked."""
+    number, features = item
+    what = f"target shard {number}"
+    array = as_features(features, what)
+    if array.shape[1] != dim:
+        raise DataError(
+            f"{what}: {array.shape[1]} dimensions, while the pool has {dim}",
+            expected="pool and target in one space",
+            advice="extract both with the same backbone",
+        )
+    return unit_rows(array, what) if normalize else array
+
+
+def target_items(shards: TargetShards) -> Iterator[TargetItem]:
+    """The shards that hold images, with their numbers; no image at all is an error."""
+    is_empty = True
     for number, features in enumerate(shards):
-        what = f"target shard {number}"
-        array = as_features(features, what)
-        if len(array) and array.shape[1] != dim:
-            raise DataError(
-                f"{what}: {array.shape[1]} dimensions, while the pool has {dim}",
-                expected="pool and target in one space",
-                advice="extract both with the same backbone",
-            )
-        n_images += len(array)
-        if len(array):
-            yield unit_rows(array, what) if normalize else array
-    if n_images == 0:
+        if n_rows(features):
+            is_empty = False
+            yield number, features
+    if is_empty:
         raise DegenerateError(
             "the target is empty", expected="at least one target image", advice="look at what the target was read from"
         )
 
 
-def pool_sums(shards: PoolShards, normalize: bool = False) -> ClassSums:
+def n_rows(shard: ArrayLike) -> int:
+    """The number of images of a shard, which is not read for it."""
+    shape = np.shape(shard)
+    return shape[0] if shape else 0
+
+
+def pool_sums(shards: PoolShards, normalize: bool = False, engine: Engine = in_process) -> ClassSums:
     """Sum and count of each class of the pool; fewer than two classes is an error."""
-    sums = ClassSums()
-    for features, labels in pool_batches(shards, normalize):
-        sums.update(features, labels)
+    sums = merge_all(ClassSums(), partial(_shard_sums, normalize=normalize), enumerate(shards), engine)
     check_classes(sums.classes)
     return sums
+
+
+def _shard_sums(item: PoolItem, normalize: bool) -> ClassSums:
+    return ClassSums().update(*pool_batch(item, normalize))
 
 
 def check_classes(classes: Int[Array, " classes"]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -11,7 +12,18 @@ from jaxtyping import Float, Int
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.geometry import ClassSums, row_chunks
 from justright.seeding import generator
-from justright.selection.shards import ArrayLike, TargetShards, as_labels, as_numpy, check_repeatable, target_batches
+from justright.selection.engines import Engine, in_process, merge_all
+from justright.selection.shards import (
+    ArrayLike,
+    TargetItem,
+    TargetShards,
+    as_labels,
+    as_numpy,
+    check_repeatable,
+    n_rows,
+    target_batch,
+    target_items,
+)
 from justright.types import Array
 
 MAX_FIT_IMAGES = 50_000
@@ -36,6 +48,7 @@ def cluster_target(
     seed: int,
     *,
     normalize: bool = False,
+    engine: Engine = in_process,
 ) -> tuple[Int[Array, " target"], ClassSums]:
     """The cluster of every target image, and sum and count of each cluster.
 
@@ -43,22 +56,25 @@ def cluster_target(
     k-means runs with `n_clusters`, in the space of the features, or on the unit sphere if `normalize`.
     """
     if given is not None:
-        batches = target_batches(target_shards, dim, normalize)
-        return _given_clusters(batches, given)
+        clusters = as_labels(given, len(as_numpy(given)), "target_clusters")
+        paired = _with_clusters(target_shards, clusters)
+        return clusters, merge_all(ClassSums(), partial(_sum_given, dim=dim, normalize=normalize), paired, engine)
     n_wanted = _number(n_clusters)
     check_repeatable(target_shards, "k-means reads them twice: to place its centers, then to assign every image")
-    sample, n_images = _sample(target_batches(target_shards, dim, normalize), seed)
+    n_images = sum(n_rows(shard) for _, shard in target_items(target_shards))
     if n_images < n_wanted:
         raise DegenerateError(
             f"{n_images} target images for {n_wanted} clusters",
             expected="at least as many images as clusters",
             advice=f"n_clusters of at most {n_images}",
         )
+    sampled = _with_rows(target_shards, _sample(n_images, seed))
+    sample = np.concatenate(list(engine(partial(_take, dim=dim, normalize=normalize), sampled)))
     centers = _k_means(sample, n_wanted, seed)
     sums, assigned = ClassSums(), []
-    for batch in target_batches(target_shards, dim, normalize):
-        nearest = nearest_center(batch, centers)
-        sums.update(batch, nearest)
+    work = partial(_assign, centers, normalize=normalize)
+    for nearest, shard_sums in engine(work, target_items(target_shards)):
+        sums.merge(shard_sums)
         assigned.append(nearest)
     return np.concatenate(assigned), sums
 
@@ -73,19 +89,33 @@ def nearest_center(
     return np.concatenate(nearest).astype(np.int64)
 
 
-def _given_clusters(
-    batches: Iterator[Float[Array, "images dim"]], given: ArrayLike
-) -> tuple[Int[Array, " target"], ClassSums]:
-    clusters = as_labels(given, len(as_numpy(given)), "target_clusters")
-    sums, start = ClassSums(), 0
-    for batch in batches:
-        sums.update(batch[: len(clusters) - start], clusters[start : start + len(batch)])
-        start += len(batch)
+def _assign(
+    centers: Float[Array, "clusters dim"], item: TargetItem, normalize: bool
+) -> tuple[Int[Array, " images"], ClassSums]:
+    batch = target_batch(item, centers.shape[1], normalize)
+    nearest = nearest_center(batch, centers)
+    return nearest, ClassSums().update(batch, nearest)
+
+
+def _with_clusters(
+    shards: TargetShards, clusters: Int[Array, " target"]
+) -> Iterator[tuple[TargetItem, Int[Array, " images"]]]:
+    """Each shard with its part of the clusters."""
+    start = 0
+    for number, shard in target_items(shards):
+        stop = start + n_rows(shard)
+        yield (number, shard), clusters[start:stop]
+        start = stop
     if start != len(clusters):
         raise DataError(
             f"{len(clusters)} target_clusters for {start} target images", expected="one cluster per target image"
         )
-    return clusters, sums
+
+
+def _sum_given(pair: tuple[TargetItem, Int[Array, " given"]], dim: int, normalize: bool) -> ClassSums:
+    item, clusters = pair
+    batch = target_batch(item, dim, normalize)
+    return ClassSums().update(batch[: len(clusters)], clusters)  # too few are an error once all shards are counted
 
 
 def _number(n_clusters: ClusterCount) -> int:
@@ -102,23 +132,31 @@ def _number(n_clusters: ClusterCount) -> int:
     return int(n_clusters)
 
 
-def _sample(batches: Iterator[Float[Array, "images dim"]], seed: int) -> tuple[Float[Array, "sample dim"], int]:
-    """Up to MAX_FIT_IMAGES images: those with the smallest of random numbers drawn in order of the images.
+def _sample(n_images: int, seed: int) -> Int[Array, " sample"]:
+    """Up to MAX_FIT_IMAGES of the images: those with the smallest of random numbers drawn in order of the images.
 
     How the images are cut into shards does not change which are drawn.
     """
-    draws = generator(seed, "target sample")
-    kept: list[Float[Array, "_ dim"]] = []
-    priority = np.zeros(0)
-    n_images = 0
-    for batch in batches:
-        n_images += len(batch)
-        priority = np.concatenate([priority, draws.random(len(batch))])
-        kept.append(batch)
-        if len(priority) > MAX_FIT_IMAGES:
-            chosen = np.sort(np.argpartition(priority, MAX_FIT_IMAGES)[:MAX_FIT_IMAGES])
-            kept, priority = [np.concatenate(kept)[chosen]], priority[chosen]
-    return np.concatenate(kept), n_images
+    if n_images <= MAX_FIT_IMAGES:
+        return np.arange(n_images)
+    priority = generator(seed, "target sample").random(n_images)
+    return np.sort(np.argpartition(priority, MAX_FIT_IMAGES)[:MAX_FIT_IMAGES])
+
+
+def _with_rows(shards: TargetShards, rows: Int[Array, " sample"]) -> Iterator[tuple[TargetItem, Int[Array, " own"]]]:
+    """Each shard that holds some of these rows of the target, with their places in the shard."""
+    start = 0
+    for number, shard in target_items(shards):
+        stop = start + n_rows(shard)
+        own = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)] - start
+        if len(own):
+            yield (number, shard), own
+        start = stop
+
+
+def _take(pair: tuple[TargetItem, Int[Array, " own"]], dim: int, normalize: bool) -> Float[Array, "own dim"]:
+    item, rows = pair
+    return target_batch(item, dim, normalize)[rows]
 
 
 def _k_means(sample: Float[Array, "sample dim"], n_clusters: int, seed: int) -> Float[Array, "clusters dim"]:

@@ -6,8 +6,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.errors import DegenerateError
+from justright.geometry import ClassSums
 from justright.selection.base import Resample, Selector
-from justright.selection.shards import ArrayLike, PoolShards, TargetShards, pool_batches
+from justright.selection.engines import Engine, in_process, merge_all
+from justright.selection.shards import ArrayLike, PoolItem, PoolShards, TargetShards, pool_batch
 from justright.types import Array
 
 
@@ -18,11 +20,11 @@ class UniformSelector(Selector):
         """Learn which classes there are."""
         return self.fit_stream([(pool_features, pool_labels)], [target_features])
 
-    def fit_stream(self, pool_shards: PoolShards, target_shards: TargetShards) -> UniformSelector:
+    def fit_stream(
+        self, pool_shards: PoolShards, target_shards: TargetShards, *, engine: Engine = in_process
+    ) -> UniformSelector:
         """Learn which classes there are, shard by shard."""
-        found: Int[Array, " classes"] = np.zeros(0, dtype=np.int64)
-        for _, labels in pool_batches(pool_shards):
-            found = np.union1d(found, labels)
+        found = merge_all(ClassSums(), _shard_classes, enumerate(pool_shards), engine).classes
         if len(found) == 0:
             raise DegenerateError("the pool is empty", expected="at least one labeled image")
         self.classes_ = found
@@ -44,3 +46,8 @@ class UniformSelector(Selector):
             return weight
 
         return weigh
+
+
+def _shard_classes(item: PoolItem) -> ClassSums:
+    features, labels = pool_batch(item)
+    return ClassSums().update(features[:, :0], labels)  # which classes there are, without the work of sums
