@@ -10,7 +10,7 @@ import click
 from justright import __version__
 from justright.errors import JustrightError
 
-COMMANDS = ("audit", "cache", "data", "demo", "evaluate", "extract")
+COMMANDS = ("audit", "cache", "data", "demo", "estimate", "evaluate", "extract", "select")
 """Each is a module of this folder with a click command of the same name."""
 
 STOPPED_BY_USER = 130

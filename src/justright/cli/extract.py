@@ -69,7 +69,7 @@ def extract(
     from justright.features.backbone import load_backbone
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract as compute
-    from justright.features.extract import usable
+    from justright.features.feature_network import usable
 
     backbone = load_backbone(name, checkpoint, usable(device))
     try:

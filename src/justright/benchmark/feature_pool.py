@@ -1,0 +1,160 @@
+"""The features of several labeled data sets as one pool with one label space, read shard by shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+
+from justright.data.image_set import NAME
+from justright.data.pool import Origin
+from justright.errors import DataError
+from justright.features.table import FeatureTable
+from justright.types import UNLABELED, Array, Labels
+
+PLACES = ("id", "dataset", "path")
+"""What the pool says of an image beside its class."""
+
+
+@dataclass(frozen=True)
+class FeaturePool:
+    """Feature tables one after the other; `labels` are aligned with their rows, `origins` with the labels 0, 1, ..."""
+
+    tables: tuple[FeatureTable, ...]
+    labels: Labels
+    origins: tuple[Origin, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[tuple[Float[Array, "rows dim"], Int[Array, " rows"]]]:
+        """Features and labels, one shard in memory at a time; may be iterated again."""
+        start = 0
+        for table in self.tables:
+            for block, _ in table.shards():
+                yield block, self.labels[start : start + len(block)]
+                start += len(block)
+
+    @cached_property
+    def class_names(self) -> list[str]:
+        """`dataset/class` by label."""
+        return [f"{origin.dataset}/{origin.class_name}" for origin in self.origins]
+
+    @cached_property
+    def counts(self) -> Int[Array, " classes"]:
+        """Images by label."""
+        return np.bincount(self.labels, minlength=len(self.origins))
+
+    @cached_property
+    def features(self) -> Float[Array, "images dim"]:
+        """All rows as one array: the memory map itself if there is one table, else a copy in memory."""
+        if len(self.tables) == 1:
+            return self.tables[0].features
+        return np.concatenate([table.features for table in self.tables])
+
+    def take(self, rows: Int[Array, " rows"]) -> Float[Array, "rows dim"]:
+        """The features of some rows, in ascending order, without the others in memory."""
+        starts = np.cumsum([0, *map(len, self.tables)])
+        inside = [rows[(rows >= a) & (rows < b)] - a for a, b in pairwise(starts)]
+        return np.concatenate([table.features[own] for table, own in zip(self.tables, inside, strict=True)])
+
+    def index(self) -> pa.Table:
+        """One row an image: id, dataset, path, label, class_name."""
+        parts = [_with_text(table.index.select(list(PLACES))) for table in self.tables]
+        labels = pa.array(self.labels.astype(np.int32))
+        table = pa.concat_tables(parts).unify_dictionaries().append_column("label", labels)
+        return table.append_column("class_name", spread(self.class_names, labels))
+
+
+@dataclass(frozen=True)
+class TargetBlocks:
+    """The features of an unlabeled table, one block in memory at a time; may be iterated again."""
+
+    table: FeatureTable
+
+    def __iter__(self) -> Iterator[Float[Array, "rows dim"]]:
+        for block, _ in self.table.shards():
+            yield block
+
+
+def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
+    """Merge labeled tables; labels follow the order of the tables, then of their data sets, then of their own labels.
+
+    Classes are named `dataset/class`, so two tables with a data set of one name are refused; so are unlabeled rows and
+    features of different backbones. Rows stay where they are.
+    """
+    if not tables:
+        raise DataError("the pool is empty", expected="at least one feature store")
+    _check(tables)
+    labels: list[Int[Array, " _"]] = []
+    origins: list[Origin] = []
+    for table in tables:
+        own = np.zeros(len(table), dtype=np.int64)
+        datasets, dataset_of_row = _datasets(table)
+        for number, dataset in enumerate(datasets):
+            rows = np.flatnonzero(dataset_of_row == number)
+            found, first, position = np.unique(table.labels[rows], return_index=True, return_inverse=True)
+            names = table.index["class_name"].take(pa.array(rows[first])).to_pylist()
+            own[rows] = len(origins) + position
+            known = zip(found.tolist(), names, strict=True)
+            origins += [Origin(dataset, label, name or str(label)) for label, name in known]
+        labels.append(own)
+    return FeaturePool(tuple(tables), np.concatenate(labels), tuple(origins))
+
+
+def _check(tables: Sequence[FeatureTable]) -> None:
+    seen: set[str] = set()
+    for table in tables:
+        tables[0].header.require_comparable(table.header)
+        require_flat(table)
+        names = set(_datasets(table)[0])
+        if twice := sorted(seen & names):
+            raise DataError(
+                f"two stores of the pool hold a data set called {twice[0]!r}",
+                expected="a name each, because classes are named dataset/class",
+                advice="give each store once, or extract one of them under another name",
+            )
+        seen |= names
+        if n := int((table.labels == UNLABELED).sum()):
+            raise DataError(
+                f"{n:,} of the {len(table):,} images of {', '.join(sorted(names))} have no label",
+                expected="labeled images in the pool",
+                advice="extract the labeled images alone, or give this store as --target",
+            )
+
+
+def spread(of_class: Sequence[str], labels: pa.Array) -> pa.Array:
+    """What is said of each class, said of each image: four bytes an image, and the same bytes in every file.
+
+    A dictionary that repeats a text, as the plain one by class may, does not always give the same file.
+    """
+    return pa.array(of_class, pa.string()).take(labels).cast(NAME)
+
+
+def require_flat(table: FeatureTable) -> None:
+    """Selection wants one vector an image."""
+    if len(table.header.shape) != 1:
+        size = " x ".join(map(str, table.header.shape))
+        raise DataError(
+            f"{size} numbers an image in {', '.join(_datasets(table)[0])}",
+            expected="one vector an image",
+            advice="extract again with --pooling class or average",
+        )
+
+
+def _datasets(table: FeatureTable) -> tuple[list[str], Int[Array, " rows"]]:
+    """The data sets of a table in order of appearance, and which one each row is of."""
+    column = table.index["dataset"].cast(pa.string()).combine_chunks().dictionary_encode()
+    return column.dictionary.to_pylist(), column.indices.to_numpy()
+
+
+def _with_text(table: pa.Table) -> pa.Table:
+    """The columns with one type each, whichever way a table was made; names of data sets stay cheap."""
+    kinds = {"id": pa.string(), "dataset": NAME, "path": pa.string()}
+    columns = {name: table[name].cast(pa.string()).cast(kind) for name, kind in kinds.items()}
+    return pa.table(columns).unify_dictionaries()

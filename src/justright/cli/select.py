@@ -1,0 +1,150 @@
+"""`justright select`: which labeled classes to learn from?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from justright.benchmark.diagnose import N_DRAWS, SPACES, Space, diagnose, standard_settings, with_setting
+from justright.benchmark.diagnosis import COLUMNS, Diagnosis
+from justright.benchmark.feature_pool import TargetBlocks, merge_tables, require_flat
+from justright.benchmark.label_outlook import label_outlook
+from justright.benchmark.selection_result import SelectionResult
+from justright.benchmark.weight_files import save_selection
+from justright.cli.selector_options import make_selector, selector_options
+from justright.cli.voice import Voice, voiced
+from justright.errors import DataError
+from justright.features.table import FeatureTable
+from justright.selection import SELECTORS, stability
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+STORE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("pool", nargs=-1, required=True, type=STORE)
+@click.option("--target", required=True, type=STORE, help="Features of the unlabeled images.")
+@click.option("--selector", "name", type=click.Choice(list(SELECTORS)), default="beta", show_default=True)
+@click.option("--out", type=FILE, help="Where the weights go, as Parquet. Left out, they are only shown.")
+@click.option("--figures", type=click.Path(path_type=Path, file_okay=False), help="Directory for figures, as SVG.")
+@click.option("--html", type=FILE, help="Where one self-contained page of it all goes.")
+@click.option("--stability", "n_resamples", type=click.IntRange(1), help="Weigh again on so many resamples.")
+@click.option("--diagnose", "is_diagnosing", is_flag=True, help="Which selector, or none? Judged on held-out classes.")
+@click.option("--draws", "n_draws", type=click.IntRange(2), default=N_DRAWS, show_default=True, help="Of --diagnose.")
+@click.option("--space", type=click.Choice(SPACES), default="frozen", show_default=True, help="Of --diagnose.")
+@click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
+@selector_options
+@voiced
+def select(
+    voice: Voice,
+    pool: tuple[Path, ...],
+    target: Path,
+    name: str,
+    out: Path | None,
+    figures: Path | None,
+    html: Path | None,
+    n_resamples: int | None,
+    is_diagnosing: bool,
+    n_draws: int,
+    space: Space,
+    seed: int,
+    preset: str | None,
+    **given: Any,
+) -> None:
+    """Weigh the classes of each POOL by how well they guide discovery in a target.
+
+    POOL and target are features that `justright extract` wrote. Labels of the target are not looked at.
+
+    \b
+    Selectors:
+      none  all weigh 1
+      beta  soft weights, highest between too near and too far
+      bins  discards the far, then the near
+      cui   keeps the nearest
+
+    \b
+    --out weights.parquet writes two files:
+      weights.parquet          one row an image: id, dataset, path, label, class_name, weight, reason
+      weights.classes.parquet  one row a class: n_images, weight, reason, similarity or distance, ...
+
+    --diagnose holds out classes of the pool that look like the target, lets each selector help to find them again, and
+    says which wins, by how much and how sure. The answer may be: use everything. --space linear shows the features as
+    linear discriminants of the weighted pool do, a stand-in for training; frozen takes them as they are.
+
+    \b
+    Examples:
+      justright select birds.features --target photos.features --out weights.parquet
+      justright select birds.features pets.features --target photos.features --out w.parquet --html w.html
+      justright select birds.features --target photos.features --selector bins --n-clusters 40 --stability 50
+      justright select birds.features --target photos.features --diagnose --json
+    """
+    selector = make_selector(name, given, seed, preset)
+    unlabeled = FeatureTable.open(target).without_labels()
+    merged = merge_tables([FeatureTable.open(path) for path in pool])
+    merged.tables[0].header.require_comparable(unlabeled.header)
+    require_flat(unlabeled)
+    selector.fit_stream(merged, TargetBlocks(unlabeled))
+    stable = None
+    if n_resamples:
+        stable = stability(
+            selector,
+            merged.features,
+            merged.labels,
+            unlabeled.features,
+            target_clusters=getattr(selector, "target_clusters_", None),
+            n_resamples=n_resamples,
+            seed=seed,
+            track=voice.track,
+        )
+    weight = selector.sample_weight(merged.labels)
+    outlook = label_outlook(merged, unlabeled, weight, given["n_clusters"], seed)
+    result = SelectionResult(name, selector, merged, stable, outlook)
+    diagnosis = None
+    if is_diagnosing:
+        settings = with_setting(standard_settings(space), f"{name}, as asked", selector)
+        features = (merged.features, merged.labels, unlabeled.features)
+        diagnosis = diagnose(*features, settings, n_draws, seed, voice.track, space)
+    asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
+    asked |= {"selector": repr(selector), "seed": seed}
+    if backbone := merged.tables[0].header.backbone.get("name"):
+        asked["backbone"] = backbone
+    try:
+        written = [] if out is None else [out, save_selection(out, result, unlabeled)]
+        if figures or html:
+            from justright.report.selection_report import write_selection_report  # matplotlib is slow to import
+
+            files, problem = write_selection_report(result, asked, diagnosis, figures, html, seed)
+            written += files
+            if problem:
+                voice.say(f"No example images: {problem}")
+    except OSError as error:
+        raise DataError(f"{error.filename or out}: {error.strerror or error}", advice="name another place") from error
+    for file in written:
+        voice.say(f"Written: {file}")
+    value = {"asked": asked} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
+    _show(voice, result, diagnosis)
+    voice.result(value | {"written": [str(file) for file in written]}, _last_words(result, diagnosis))
+
+
+def _show(voice: Voice, result: SelectionResult, diagnosis: Diagnosis | None) -> None:
+    title = f"Kept by {result.name}"
+    voice.table(title, result.source_columns(), result.source_cells())
+    if result.stability is not None:
+        share = result.stability.kept_share
+        n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
+        columns = ("always kept", "now and then", "never kept", "a weight varies by")
+        row = (n_always, len(share) - n_always - n_never, n_never, float(result.stability.weight_std.mean()))
+        voice.table(f"Classes over {result.stability.n_resamples} resamples", columns, [row])
+    if diagnosis is not None:
+        voice.table("Diagnosis on held-out classes", COLUMNS, diagnosis.cells())
+
+
+def _last_words(result: SelectionResult, diagnosis: Diagnosis | None) -> str:
+    lines = [f"{result.summary()}."]
+    if result.outlook is not None:
+        lines.append(result.outlook.sentence())
+    if diagnosis is not None:
+        lines += [diagnosis.verdict, diagnosis.how(), diagnosis.caveat]
+    return "\n".join(lines)

@@ -1,0 +1,131 @@
+"""A few images of the classes that weigh most and least: to see what a selection means."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from jaxtyping import Int
+from PIL import Image, ImageOps
+
+from justright.benchmark.feature_pool import FeaturePool
+from justright.benchmark.selection_result import SelectionResult
+from justright.data.image_set import ImageSet
+from justright.data.opening import open_images
+from justright.errors import JustrightError
+from justright.features.store import INDEX
+from justright.report.svg import INK, PAPER
+from justright.seeding import generator
+from justright.types import Array
+
+N_CLASSES, N_IMAGES, THUMB = 6, 4, 88
+"""Classes at each end, images a class, and pixels a side."""
+
+ROW, LEFT = THUMB + 26, 10
+
+
+@dataclass(frozen=True)
+class ClassExamples:
+    """A class and some of its images, each as the text of a data URI."""
+
+    class_name: str
+    weight: float
+    reason: str
+    thumbnails: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExampleSheet:
+    """The classes that weigh most, then those that weigh least; `problem` says why images are missing."""
+
+    most: tuple[ClassExamples, ...]
+    least: tuple[ClassExamples, ...]
+    problem: str = ""
+
+    @property
+    def parts(self) -> list[tuple[str, tuple[ClassExamples, ...]]]:
+        """The two ends with their titles; an empty one is left out."""
+        parts = [("Weigh most", self.most), ("Weigh least", self.least)]
+        return [(title, classes) for title, classes in parts if classes]
+
+
+def example_sheet(
+    result: SelectionResult, n_classes: int = N_CLASSES, n_images: int = N_IMAGES, seed: int = 0
+) -> ExampleSheet:
+    """Open images of the classes at both ends of the weights; of equal weights, which ones is drawn by seed.
+
+    Images are looked for where they were when their features were extracted. If one cannot be opened any more there is
+    no sheet, but the reason.
+    """
+    weight = result.selector.class_weight_
+    n_least = 0 if np.ptp(weight) == 0 else min(n_classes, len(weight) // 2)  # of equals, none weighs least
+    drawn = generator(seed, "examples").permutation(len(weight))
+    order = drawn[np.argsort(-weight[drawn], kind="stable")]
+    try:
+        sets = [_images(result.pool, number) for number in range(len(result.pool.tables))]
+        most = tuple(
+            _examples(result, sets, label, n_images) for label in order.tolist()[: min(n_classes, -(-len(weight) // 2))]
+        )
+        least = tuple(_examples(result, sets, label, n_images) for label in order.tolist()[len(order) - n_least :])
+    except (JustrightError, OSError) as error:
+        return ExampleSheet((), (), problem=str(error).splitlines()[0])
+    return ExampleSheet(most, least)
+
+
+def draw_sheet(sheet: ExampleSheet) -> str:
+    """The sheet as an SVG document."""
+    rows: list[str] = []
+    y = 0
+    for title, classes in sheet.parts:
+        rows.append(f'<text x="{LEFT}" y="{y + 24}" font-size="15" font-weight="bold">{title}</text>')
+        y += 34
+        for each in classes:
+            said = f"{each.class_name}  ·  {each.reason}"
+            rows.append(f'<text x="{LEFT}" y="{y + 14}" font-size="12">{escape(said)}</text>')
+            for place, uri in enumerate(each.thumbnails):
+                at = f'x="{LEFT + place * (THUMB + 4)}" y="{y + 20}" width="{THUMB}" height="{THUMB}"'
+                rows.append(f'<image {at} href="{uri}"/>')
+            y += ROW
+    width = LEFT * 2 + max(460, N_IMAGES * (THUMB + 4))
+    size = f'viewBox="0 0 {width} {y + 10}" width="{width}" height="{y + 10}"'
+    paper = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" fill="{INK}">\n'
+        f"{paper}\n{''.join(rows)}\n</svg>\n"
+    )
+
+
+def _images(pool: FeaturePool, number: int) -> ImageSet:
+    """The images behind a feature store: its index lists them as `open_images` reads it."""
+    path = pool.tables[number].path
+    if path is None or "source" not in pool.tables[number].index.column_names:
+        raise JustrightError("the feature store does not say where its images are")
+    return open_images(path / INDEX)
+
+
+def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_images: int) -> ClassExamples:
+    pool = result.pool
+    rows = np.flatnonzero(pool.labels == label)
+    rows = rows[np.unique(np.linspace(0, len(rows) - 1, n_images).astype(int))]
+    return ClassExamples(
+        class_name=pool.class_names[label],
+        weight=float(result.selector.class_weight_[label]),
+        reason=result.selector.reason_[label],
+        thumbnails=tuple(_thumbnail(image) for image in _open(pool, sets, rows)),
+    )
+
+
+def _open(pool: FeaturePool, sets: Sequence[ImageSet], rows: Int[Array, " rows"]) -> list[Image.Image]:
+    starts = np.cumsum([0, *map(len, pool.tables)])
+    numbers = np.searchsorted(starts, rows, side="right") - 1
+    return [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
+
+
+def _thumbnail(image: Image.Image) -> str:
+    small, buffer = ImageOps.fit(image, (THUMB * 2, THUMB * 2)), io.BytesIO()  # twice, for screens with fine pixels
+    small.save(buffer, "JPEG", quality=72)
+    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()

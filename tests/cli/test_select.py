@@ -1,0 +1,217 @@
+"""`justright select` as a person meets it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from justright.benchmark.weight_files import load_selection
+from justright.cli import main
+from justright.cli.selector_options import OPTIONS
+from justright.data.image_set import NAME
+from justright.data.opening import open_images
+from justright.errors import DataError
+from justright.features.table import FeatureTable
+from justright.selection import SELECTORS, BetaSelector
+
+CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))
+
+
+def features(labels, seed):
+    rng = np.random.default_rng(seed)
+    return (CENTERS[labels] + rng.normal(0, 0.2, (len(labels), 8))).astype(np.float32)
+
+
+@pytest.fixture
+def stores(tmp_path):
+    """Two data sets of labeled features, and a target whose store has labels, other labels, or none."""
+    for number, (name, n) in enumerate({"birds": 6, "pets": 4}.items()):
+        labels = np.repeat(np.arange(n), 6)
+        columns = {"label": labels, "class_name": [f"c{label}" for label in labels], "dataset": [name] * len(labels)}
+        FeatureTable.of(features(labels + 6 * number, number), **columns).write(tmp_path / name)
+    truth = np.repeat(np.arange(10, 16), 8)
+    x = features(truth, 9)
+    FeatureTable.of(x, label=truth).write(tmp_path / "target")
+    FeatureTable.of(x, label=truth[::-1].copy()).write(tmp_path / "permuted")
+    FeatureTable.of(x).write(tmp_path / "blind")
+    return tmp_path
+
+
+@pytest.fixture
+def call(stores):
+    def call(*words, pools=("birds", "pets"), target="target", exit_code=0):
+        given = [*(str(stores / pool) for pool in pools), "--target", str(stores / target), *map(str, words)]
+        done = CliRunner().invoke(main, ["select", *given])
+        assert done.exit_code == exit_code, done.output
+        return done
+
+    return call
+
+
+BINS = ("--selector", "bins", "--n-clusters", 6, "--no-discard")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--selector", "none"),
+        ("--domain", "affine"),
+        ("--level", "image", "--domain", "affine", "--reduction", 0.1),
+        BINS,
+        ("--selector", "cui", "--n-clusters", 6, "--n-classes", 4),
+    ],
+)
+def test_weights_go_to_a_file_and_come_back(call, stores, words):
+    out = stores / "weights.parquet"
+    done = call(*words, "--out", out)
+    assert "all" in done.stdout
+    assert "Transfer flow" in done.stdout
+    saved = load_selection(out)
+    assert saved.images.column_names == ["id", "dataset", "path", "label", "class_name", "weight", "reason"]
+    assert saved.images.num_rows == 60
+    assert saved.classes["class_name"].to_pylist()[6] == "pets/c0"
+    assert saved.classes["n_images"].to_pylist() == [6] * 10
+    assert saved.images["class_name"].to_pylist()[-1] == "pets/c3"
+    assert all(saved.images["reason"].to_pylist())
+    if "image" not in words:
+        by_class = np.array(saved.classes["weight"])[np.array(saved.images["label"])]
+        assert saved.sample_weight.tolist() == by_class.tolist()
+        assert saved.images["reason"][0].as_py() == saved.classes["reason"][0].as_py()
+    else:
+        assert len(set(saved.sample_weight.tolist())) > 10
+
+
+def test_weights_are_those_of_the_library(call, stores):
+    call("--domain", "affine", "--alpha", 3, "--out", stores / "w.parquet")
+    tables = [FeatureTable.open(stores / name) for name in ("birds", "pets")]
+    pool = np.concatenate([table.features for table in tables])
+    labels = np.concatenate([tables[0].labels, tables[1].labels + 6])
+    fitted = BetaSelector(3.0, domain="affine").fit(pool, labels, FeatureTable.open(stores / "target").features)
+    saved = load_selection(stores / "w.parquet")
+    assert saved.classes["weight"].to_numpy() == pytest.approx(fitted.class_weight_)
+    assert saved.about["params"]["alpha"] == 3
+
+
+@pytest.mark.parametrize("words", [("--domain", "affine"), BINS])
+def test_labels_of_the_target_cannot_reach_the_weights(call, stores, words):
+    written = []
+    for target in ("target", "permuted", "blind"):
+        out = stores / target / ".." / f"{target}.parquet"
+        call(*words, "--out", out, target=target)
+        written.append((out.read_bytes(), out.with_name(f"{target}.classes.parquet").read_bytes()))
+    assert written[0] == written[1] == written[2]
+
+
+def test_json_has_everything(call, stores):
+    done = call(*BINS, "--stability", 5, "--diagnose", "--draws", 2, "--json", "--out", stores / "w.parquet")
+    value = json.loads(done.stdout)
+    assert value["selector"] == "bins"
+    assert [row["dataset"] for row in value["sources"]] == ["birds", "pets", "all"]
+    assert {"distance", "bin", "kept_share", "reason"} <= set(value["classes"][0])
+    assert value["stability"]["n_resamples"] == 5
+    assert value["diagnosis"]["verdict"]
+    assert value["label_outlook"]["n_clusters"] == 6
+    assert value["written"][0].endswith("w.parquet")
+    assert json.loads(call(*BINS, "--stability", 5, "--json").stdout)["classes"] == value["classes"]
+
+
+def test_the_terminal_says_counts_outlook_and_verdict(call):
+    done = call("--domain", "affine", "--stability", 3, "--diagnose", "--draws", 2)
+    for said in ("birds", "most similarity", "always kept", "a guess: give --n-clusters", "New against none"):
+        assert said in done.stdout
+    assert "Frozen features" in done.stdout
+
+
+def test_figures_and_page(call, stores):
+    done = call(*BINS, "--figures", stores / "figures", "--html", stores / "page.html")
+    assert ET.parse(stores / "figures" / "ranked.svg").getroot().tag.endswith("svg")
+    assert "No example images" in done.stderr
+    assert not (stores / "figures" / "examples.svg").exists()
+    assert "birds/c0" in (stores / "page.html").read_text(encoding="utf-8")
+
+
+def test_images_are_found_again_where_the_features_came_from(call, stores, make_tree):
+    photos = make_tree({f"c{n}": 5 for n in range(6)})
+    images = open_images(photos).with_ids()
+    index = images.table.set_column(
+        images.table.schema.get_field_index("source"), "source", pa.array(["folder:../photos"] * 30).cast(NAME)
+    )
+    table = FeatureTable(features(images.labels, 3), index, FeatureTable.open(stores / "birds").header)
+    table.write(stores / "seen")
+    words = ("--domain", "affine", "--html", stores / "page.html", "--figures", stores / "figures")
+    assert "No example images" not in call(*words, pools=["seen"]).stderr
+    html = (stores / "page.html").read_text(encoding="utf-8")
+    assert html.count("data:image/jpeg") == 6 * 4
+    sheet = ET.parse(stores / "figures" / "examples.svg").getroot()
+    assert len(sheet.findall("{http://www.w3.org/2000/svg}image")) == 24
+    photos.rename(stores / "moved")
+    done = call(*words, pools=["seen"])
+    assert "cannot be read" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "said"),
+    [
+        (("--selector", "bins"), {}, "--n-clusters K"),
+        (("--selector", "bins", "--n-clusters", 6, "--alpha", 2), {}, "--alpha belongs to beta"),
+        (("--no-select",), {}, "--no-select belongs to bins"),
+        (("--preset", "official", "--alpha", 2), {}, "--preset official"),
+        (("--selector", "bins", "--n-clusters", 49), {}, "48 target images for 49 clusters"),
+        (("--threshold", 99), {}, "weights are 0 at threshold 99"),
+        ((), {"pools": ("birds", "birds")}, "called 'birds'"),
+        ((), {"pools": ("birds", "blind")}, "have no label"),
+        ((), {"pools": ("nowhere",)}, "no feature store"),
+        ((), {"target": "empty"}, "the target is empty"),
+        ((), {"target": "wide"}, "9 dimensions, while the pool has 8"),
+        ((), {"target": "nan"}, "target"),
+        ((), {"pools": ("one",)}, "one class only"),
+        (("--diagnose",), {"pools": ("pets",)}, "4 classes with at least"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_message(call, stores, words, options, said):
+    FeatureTable.of(np.zeros((0, 8), np.float32)).write(stores / "empty")
+    FeatureTable.of(np.ones((3, 9), np.float32)).write(stores / "wide")
+    FeatureTable.of(np.full((3, 8), np.nan, np.float32)).write(stores / "nan")
+    FeatureTable.of(np.ones((3, 8), np.float32), label=np.zeros(3, int)).write(stores / "one")
+    done = call("--out", stores / "w.parquet", *words, **options, exit_code=1)
+    assert done.output.count("Error: ") == 1
+    assert said in done.output
+    assert "Traceback" not in done.output
+    assert not (stores / "w.parquet").exists()
+
+
+def test_a_place_that_cannot_be_written_is_told(call, stores):
+    (stores / "file").write_text("in the way")
+    assert "Error: " in call("--domain", "affine", "--out", stores / "file" / "w.parquet", exit_code=1).output
+
+
+def test_a_file_that_holds_no_weights_is_told(stores):
+    with pytest.raises(DataError, match="does not hold weights"):
+        load_selection(stores / "nothing.parquet")
+
+
+def test_the_official_preset(call, stores):
+    call("--preset", "official", "--out", stores / "w.parquet")
+    weight = load_selection(stores / "w.parquet").sample_weight
+    assert weight.min() >= 0.01
+    assert weight.max() == 1
+
+
+def test_every_parameter_of_every_selector_is_an_option():
+    wanted = {name for kind in SELECTORS.values() for name in inspect.signature(kind).parameters} - {"seed"}
+    assert set(OPTIONS) == wanted
+
+
+def test_importing_the_command_loads_nothing_heavy():
+    code = "import sys, justright.cli.select; print(sorted(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for heavy in ("'torch'", "'sklearn'", "'matplotlib'", "'ot'"):
+        assert heavy not in out

@@ -1,0 +1,41 @@
+"""A small pool of two data sets, weighed by each selector."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.benchmark.feature_pool import TargetBlocks, merge_tables
+from justright.benchmark.label_outlook import label_outlook
+from justright.benchmark.selection_result import SelectionResult
+from justright.features.table import FeatureTable
+from justright.selection import stability
+
+
+def blobs(centers, per, seed, spread=0.2):
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(len(centers)), per)
+    return (centers[labels] + rng.normal(0, spread, (len(labels), centers.shape[1]))).astype(np.float32), labels
+
+
+@pytest.fixture
+def weighed():
+    """A function that fits a selector and gives the result."""
+    rng = np.random.default_rng(0)
+    centers = 0.6 + rng.normal(size=(13, 8))
+    tables = []
+    for number, (name, part) in enumerate({"birds": centers[:5], "<pets> & co": centers[5:9]}.items()):
+        x, labels = blobs(part, 6, number)
+        tables.append(FeatureTable.of(x, label=labels, dataset=[name] * len(x)))
+    pool = merge_tables(tables)
+    target = FeatureTable.of(blobs(centers[8:], 10, 9)[0])
+
+    def weigh(name, selector, n_resamples=0):
+        selector.fit_stream(pool, TargetBlocks(target))
+        stable = None
+        if n_resamples:
+            stable = stability(selector, pool.features, pool.labels, target.features, n_resamples=n_resamples)
+        outlook = label_outlook(pool, target, selector.sample_weight(pool.labels))
+        return SelectionResult(name, selector, pool, stable, outlook)
+
+    return weigh

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from justright.evaluation.figures import to_svg
+from justright.report.selection_figures import draw_selection
+from justright.report.svg import for_page
+from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector
+
+SETTINGS = {
+    "soft": BetaSelector(domain="affine"),
+    "hard": BetaSelector(domain="affine", threshold=1.0),
+    "rank": BetaSelector(domain="rank", normalize="mean"),
+    "minmax": BetaSelector(domain="minmax", normalize="max"),
+    "image": BetaSelector(domain="affine", level="image", weight_range=(0.01, 1.0)),
+    "bins": BinsSelector(n_clusters=5, discard=False),
+    "discarding": BinsSelector(n_clusters=5, select=False, mass="uniform"),
+    "majority": BinsSelector(n_clusters=5, combine="majority", discard=False),
+    "cui": CuiSelector(n_clusters=5),
+    "marginal": CuiSelector(n_clusters=5, greedy="marginal"),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_selection_is_drawn_as_valid_xml(weighed, name):
+    (svg,) = [to_svg(figure) for figure in draw_selection(weighed(name, SETTINGS[name])).values()]
+    assert ET.fromstring(svg).tag.endswith("svg")
+    assert "birds" in svg
+    assert "&lt;pets&gt; &amp; co" in svg
+    inside = ET.fromstring(for_page(svg, "one", "What it shows"))
+    assert inside.get("viewBox") is not None
+    assert inside.get("width") is None
+    ids = [each.get("id") for each in inside.iter() if each.get("id")]
+    assert all(each.startswith("one-") for each in ids)
+    text = ET.tostring(inside, encoding="unicode")
+    assert "http" not in text
+    assert "#333333" not in text, "ink has the color of the page"
+
+
+def test_marks_lie_on_the_curve(weighed):
+    selector = BetaSelector(domain="affine", normalize="max")
+    figure = draw_selection(weighed("beta", selector))["weights"]
+    (line,) = figure.axes[0].lines
+    on_curve = np.interp(selector.class_similarity_, line.get_xdata(), line.get_ydata())
+    assert on_curve == pytest.approx(selector.class_weight_, abs=1e-3)
+
+
+def test_bins_show_threshold_and_names(weighed):
+    svg = to_svg(draw_selection(weighed("bins", BinsSelector(n_clusters=5, select=False)))["ranked"])
+    assert "threshold" in svg
+    svg = to_svg(draw_selection(weighed("bins", BinsSelector(n_clusters=5, discard=False)))["ranked"])
+    assert "threshold" not in svg
+    assert "bin 2, kept" in svg
+
+
+def test_no_selection_has_no_figure(weighed):
+    assert draw_selection(weighed("none", UniformSelector())) == {}

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from justright.benchmark.diagnosis import NONE, Diagnosis, Outcome
+from justright.report.example_sheet import ClassExamples, ExampleSheet, example_sheet
+from justright.report.page_shell import page, table
+from justright.report.selection_report import write_selection_report
+from justright.selection import BetaSelector, UniformSelector
+
+VOID = {"meta", "br", "img", "input"}
+
+
+class Checker(HTMLParser):
+    """Collects addresses and checks that elements are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.addresses = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.addresses += [value for name, value in attrs if name in ("src", "href", "action", "data")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def check(html):
+    checker = Checker()
+    checker.feed(html)
+    assert checker.open == []
+    return checker
+
+
+@pytest.fixture
+def written(weighed, tmp_path):
+    outcomes = {NONE: [Outcome(0.5, 0.5, 1.0)] * 3, "bins": [Outcome(0.6, 0.5, 0.5)] * 3}
+    result = weighed("beta", BetaSelector(domain="affine"), n_resamples=3)
+    asked = {"pool": "<birds>", "target": "t"}
+    diagnosis = Diagnosis.of(outcomes, 0.2, 10, 2, "frozen")
+    files, problem = write_selection_report(result, asked, diagnosis, tmp_path / "figures", tmp_path / "page.html")
+    return result, files, problem, (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_page_asks_the_network_for_nothing(written):
+    *_, html = written
+    checker = check(html)
+    assert all(address.startswith(("#", "data:")) for address in checker.addresses)
+    assert not re.search(r"https?://", html)
+    assert not re.search(r"url\((?!#)|@import|fetch\(|XMLHttp", html)
+    assert "default-src 'none'" in html
+
+
+def test_the_page_says_everything_without_scripts(written):
+    result, files, problem, html = written
+    assert [file.name for file in files] == ["weights.svg", "page.html"]
+    assert "does not say where its images are" in problem
+    without = re.sub(r"<script>.*?</script>", "", html, flags=re.S)
+    for name in ("birds/0", "&lt;pets&gt; &amp; co/3", "&lt;birds&gt;", result.summary(), "Transfer flow", "bins wins"):
+        assert name in without
+    assert without.count("<tr>") >= len(result.pool.origins)
+    assert "prefers-color-scheme: dark" in html
+    assert "@media print" in html
+    assert html.count("<svg") == 1
+
+
+def test_the_same_selection_gives_the_same_page(written, tmp_path):
+    result, *_ = written
+    again = tmp_path / "again.html"
+    write_selection_report(result, {"pool": "<birds>", "target": "t"}, None, None, again)
+    write_selection_report(result, {"pool": "<birds>", "target": "t"}, None, None, tmp_path / "more.html")
+    assert again.read_bytes() == (tmp_path / "more.html").read_bytes()
+
+
+def test_equal_weights_have_no_least(weighed):
+    sheet = example_sheet(weighed("none", UniformSelector()))
+    assert sheet.problem
+    one = ClassExamples("a", 1.0, "kept", ())
+    assert [title for title, _ in ExampleSheet((one,), ()).parts] == ["Weigh most"]
+
+
+def test_numbers_of_a_column_have_the_decimals_that_tell_them_apart():
+    html = table(["name", "far", "close", "count"], [("a", 2.0, 0.99301, 1200), ("b", 1.825, 0.99222, 7)])
+    assert ">2.00<" in html
+    assert ">1.82<" in html
+    assert ">0.99301<" in html
+    assert ">1,200<" in html
+    assert table(["n"], [(None,), (0.0,)]).count("<td") == 2
+    check(page("<t>", html))
