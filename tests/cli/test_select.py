@@ -215,3 +215,9 @@ def test_importing_the_command_loads_nothing_heavy():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     for heavy in ("'torch'", "'sklearn'", "'matplotlib'", "'ot'"):
         assert heavy not in out
+
+
+def test_every_engine_writes_the_same_weights(call, stores):
+    for engine in ("local", "processes"):
+        call("--engine", engine, "--workers", 2, "--domain", "affine", "--out", stores / f"{engine}.parquet")
+    assert (stores / "local.parquet").read_bytes() == (stores / "processes.parquet").read_bytes()

@@ -14,8 +14,9 @@ from safetensors.torch import save_file
 from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
 from justright.features.backbone import POOLINGS, Backbone, load_backbone
-from justright.features.checkpoints import BACKBONES, home
+from justright.features.checkpoints import BACKBONES
 from justright.features.guarded_timm import timm
+from justright.features.home import home
 
 SMALL = ImageRecipe(resolution=32, resize=36)
 

@@ -15,6 +15,8 @@ from justright.data.image_set import NAME
 from justright.data.pool import Origin
 from justright.errors import DataError
 from justright.features.table import FeatureTable
+from justright.selection import row_shards
+from justright.selection.shards import ArrayLike
 from justright.types import UNLABELED, Array, Labels
 
 PLACES = ("id", "dataset", "path")
@@ -32,13 +34,13 @@ class FeaturePool:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __iter__(self) -> Iterator[tuple[Float[Array, "rows dim"], Int[Array, " rows"]]]:
-        """Features and labels, one shard in memory at a time; may be iterated again."""
+    def __iter__(self) -> Iterator[tuple[ArrayLike, Int[Array, " rows"]]]:
+        """Features, or where they lie in a file, and labels, shard by shard; may be iterated again."""
         start = 0
         for table in self.tables:
-            for block, _ in table.shards():
-                yield block, self.labels[start : start + len(block)]
-                start += len(block)
+            own = self.labels[start : start + len(table)]
+            yield from zip(row_shards(table.features), map(np.asarray, row_shards(own)), strict=True)
+            start += len(table)
 
     @cached_property
     def class_names(self) -> list[str]:
@@ -77,9 +79,8 @@ class TargetBlocks:
 
     table: FeatureTable
 
-    def __iter__(self) -> Iterator[Float[Array, "rows dim"]]:
-        for block, _ in self.table.shards():
-            yield block
+    def __iter__(self) -> Iterator[ArrayLike]:
+        yield from row_shards(self.table.features)
 
 
 def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:

@@ -27,7 +27,7 @@ def demo(voice: Voice, out: Path, seed: int) -> None:
     them and eight other scripts, near and far. Every selector chooses from the pool, and semi-supervised k-means on
     frozen features of the embedded backbone finds the categories. Training is not part of it yet.
 
-    \\b
+    \b
     Examples:
       justright demo
       justright demo --out somewhere --seed 1 --json
@@ -70,7 +70,7 @@ def _show(result: DemoResult, voice: Voice, out: Path) -> None:
             "seconds": result.seconds,
             "folder": str(out),
         },
-        "\\n".join(
+        "\n".join(
             [
                 f"Number of categories: {problem.n_target_classes} in truth, "
                 + ", ".join(f"{k} by {name}" for name, k in counted.items()),

@@ -41,7 +41,7 @@ def estimate(
     (GPC). Both read features that `justright extract` wrote; labels of the target are not looked at. LABELED should be
     of the target's own kind: classes of a foreign pool say little about how wide those of the target are.
 
-    \\b
+    \b
     Examples:
       justright estimate labeled.features --target photos.features
       justright estimate labeled.features --target photos.features --figure k.svg --json

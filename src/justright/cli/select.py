@@ -17,7 +17,7 @@ from justright.cli.selector_options import make_selector, selector_options
 from justright.cli.voice import Voice, voiced
 from justright.errors import DataError
 from justright.features.table import FeatureTable
-from justright.selection import SELECTORS, stability
+from justright.selection import ENGINES, SELECTORS, stability
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 STORE = click.Path(path_type=Path)
@@ -34,6 +34,8 @@ STORE = click.Path(path_type=Path)
 @click.option("--diagnose", "is_diagnosing", is_flag=True, help="Which selector, or none? Judged on held-out classes.")
 @click.option("--draws", "n_draws", type=click.IntRange(2), default=N_DRAWS, show_default=True, help="Of --diagnose.")
 @click.option("--space", type=click.Choice(SPACES), default="frozen", show_default=True, help="Of --diagnose.")
+@click.option("--engine", type=click.Choice(list(ENGINES)), default="local", show_default=True, help="Where it runs.")
+@click.option("--workers", type=click.IntRange(1), help="Of the engine; one a core if not given.")
 @click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
 @selector_options
 @voiced
@@ -49,6 +51,8 @@ def select(
     is_diagnosing: bool,
     n_draws: int,
     space: Space,
+    engine: str,
+    workers: int | None,
     seed: int,
     preset: str | None,
     **given: Any,
@@ -69,6 +73,9 @@ def select(
       weights.parquet          one row an image: id, dataset, path, label, class_name, weight, reason
       weights.classes.parquet  one row a class: n_images, weight, reason, similarity or distance, ...
 
+    Stores larger than memory are read block by block, in threads, in processes, or on Ray (install 'justright[ray]'),
+    and give the same weights to the last digit.
+
     --diagnose holds out classes of the pool that look like the target, lets each selector help to find them again, and
     says which wins, by how much and how sure. The answer may be: use everything. --space linear shows the features as
     linear discriminants of the weighted pool do, a stand-in for training; frozen takes them as they are.
@@ -85,7 +92,8 @@ def select(
     merged = merge_tables([FeatureTable.open(path) for path in pool])
     merged.tables[0].header.require_comparable(unlabeled.header)
     require_flat(unlabeled)
-    selector.fit_stream(merged, TargetBlocks(unlabeled))
+    with ENGINES[engine](workers) as run:
+        selector.fit_stream(merged, TargetBlocks(unlabeled), engine=run)
     stable = None
     if n_resamples:
         stable = stability(
