@@ -21,6 +21,13 @@ _HOMES = {
         "open_images",
         "read_class_split",
     ),
+    "justright.features.table": ("FeatureTable",),
+    "justright.features.backbone": ("load_backbone",),
+    "justright.features.extract": ("extract",),
+    "justright.selection": ("BetaSelector", "BinsSelector", "CuiSelector", "UniformSelector"),
+    "justright.clustering": ("SemiSupKMeans",),
+    "justright.estimation": ("LabeledSearchCounter", "MixtureCounter"),
+    "justright.evaluation": ("Scores", "evaluate"),
     "justright.errors": ("JustrightError",),
 }
 """Public names and where they live. They load when they are asked for, so that the command line answers at once."""

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from justright.cli import main
 from justright.cli.extract import POOLINGS, PRECISIONS
 from justright.cli.extract import extract as command
-from justright.features import backbone, extract
+from justright.features import backbone, extract, extraction, feature_network
 from justright.features.guarded_timm import timm
 from justright.features.table import FeatureTable
 
@@ -112,8 +112,8 @@ def test_ctrl_c_keeps_what_was_finished(call, make_tree, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return original(self, rows, *rest)
 
-    original = extract._Extraction._finish_shard
-    monkeypatch.setattr(extract._Extraction, "_finish_shard", stop)
+    original = extraction.Extraction._finish_shard
+    monkeypatch.setattr(extraction.Extraction, "_finish_shard", stop)
     assert "Stopped." in call("extract", photos, "--out", tmp_path / "t", exit_code=130)
     monkeypatch.undo()
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
@@ -136,7 +136,7 @@ def test_the_cache_is_listed_and_cleared(call, make_tree, tmp_path):
 
 
 def test_the_options_are_those_of_the_library():
-    assert PRECISIONS == extract.PRECISIONS
+    assert PRECISIONS == feature_network.PRECISIONS
     assert POOLINGS == backbone.POOLINGS
     default = next(option.default for option in command.params if option.name == "batch_size")
     assert default == extract.BATCH_SIZE

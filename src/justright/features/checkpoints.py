@@ -22,6 +22,7 @@ from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
 from justright.features import embedded
 from justright.features.guarded_timm import timm
+from justright.features.home import home
 
 GCD_RECIPE = ImageRecipe()
 """Resize 256, crop 224, ImageNet colors: what the field's public code gives DINO and DINOv2."""
@@ -75,11 +76,6 @@ BACKBONES: dict[str, Named] = {
     ),
 }
 """Every name that is ours. Any name of timm works as well."""
-
-
-def home() -> Path:
-    """Where checkpoints and caches live: JUSTRIGHT_HOME, or `.cache/justright` in the user's home."""
-    return Path(os.environ.get("JUSTRIGHT_HOME") or Path.home() / ".cache" / "justright")
 
 
 def named(name: str) -> Named:

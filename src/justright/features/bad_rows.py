@@ -1,0 +1,38 @@
+"""Images that an extraction sets aside, by row: why each is bad, and how many are too many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from justright.data.image_set import ImageSet
+from justright.data.quarantine import BadKind, Quarantined, reason_of, refuse_above
+
+Reasons: TypeAlias = Mapping[int, tuple[str, str]]
+"""Kind and reason of bad images, by their position in the source."""
+
+
+def reason_at(error: Exception, images: ImageSet, row: int) -> tuple[str, str]:
+    """Kind and reason of the image in a row that cannot be read."""
+    try:
+        data = images.encoded(row)
+    except Exception:  # the first error is the one to tell
+        data = b""
+    kind, reason = reason_of(error, images.table["path"][row].as_py(), data)
+    return kind.value, reason
+
+
+def quarantined(images: ImageSet, bad: Reasons) -> list[Quarantined]:
+    """The bad images as the store lists them, in the order of their rows."""
+    rows = sorted(bad)
+    places = images.table.select(["dataset", "source", "path"]).take(pa.array(rows, pa.int64())).to_pylist()
+    reasons = [bad[row] for row in rows]
+    return [Quarantined(**at, kind=BadKind(kind), reason=why) for at, (kind, why) in zip(places, reasons, strict=True)]
+
+
+def refuse_bad_rows(max_bad: float, images: ImageSet, bad: Reasons) -> None:
+    """Refuse to go on when a larger share than `max_bad` of the images is bad."""
+    if len(bad) > max_bad * len(images):
+        refuse_above(max_bad, quarantined(images, bad), len(images), ", ".join(images.datasets))

@@ -1,0 +1,165 @@
+"""Extraction: the work on one store, in shards of batches that all have one shape.
+
+What a network gives for an image may depend, in the last bits, on the shape of the batch. So every batch has the same
+shape (missing and bad images leave a black one in their place) and is made up within one shard, a fixed range of the
+source. The number of workers, a kill and a resume change neither. In a batch of the same shape neither the place nor
+the neighbors of an image change its bits on the CPUs tried, so what the cache gives is what would be computed; hardware
+that breaks this changes rounding, never more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.data.image_set import ImageSet
+from justright.errors import DegenerateError
+from justright.features.bad_rows import Reasons, reason_at, refuse_bad_rows
+from justright.features.cache_section import CacheSection, digests
+from justright.features.feature_network import Batch, FeatureNetwork, Features
+from justright.features.store_writer import StoreWriter
+from justright.features.workers import in_order
+from justright.types import Array
+
+SHARD_BATCHES = 16
+"""A kill loses at most so many batches, and what the workers had begun."""
+
+CACHE_ROWS = 2048
+
+Rows: TypeAlias = Int[Array, " rows"]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Features of some images of a shard."""
+
+    rows: Rows
+    features: Float[Array, " rows *axes"]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One batch. The last one of a shard carries what the cache gave for the shard."""
+
+    start: int
+    rows: Rows
+    cached: _Part | None = None
+
+
+class Extraction:
+    """The work on one store. `position` is the row of an image in the store, -1 for bad ones."""
+
+    def __init__(
+        self,
+        images: ImageSet,
+        content_ids: list[str],
+        unreadable: Reasons,
+        network: FeatureNetwork,
+        writer: StoreWriter,
+        section: CacheSection | None,
+        max_bad: float,
+    ):
+        self.images, self.network, self.writer, self.section = images, network, writer, section
+        self.unreadable, self.max_bad = unreadable, max_bad
+        self.ids = digests(content_ids)
+        _, first, same = np.unique(self.ids, return_index=True, return_inverse=True)
+        self.first = first[same]  # images with equal content are computed once
+        self.first[list(unreadable)] = list(unreadable)
+        self.shard_rows = network.batch_size * SHARD_BATCHES
+        self.bad = {row: reason for shard in writer.shards for row, reason in shard.bad.items()}
+        self.next_row = min(len(writer.shards) * self.shard_rows, len(images))
+        self.position = np.full(len(images), -1)
+        done = np.setdiff1d(np.arange(self.next_row), list(self.bad))
+        self.position[done] = np.arange(len(done))
+        self._fed = 0
+
+    def run(self, n_workers: int) -> Generator[None, None, None]:
+        """Do what is left; one step for each image."""
+        parts: list[_Part] = []
+        bad: dict[int, tuple[str, str]] = {}
+        on_cpu = self.network.device.type == "cpu"
+        work: Callable[[_Task], Any] = self._compute if on_cpu else self._load
+        with closing(in_order(work, self._tasks(), n_workers)) as results:
+            for task, result in results:
+                features, reasons = result if on_cpu else (self.network(result[0]), result[1])
+                bad |= reasons
+                is_good = np.isin(task.rows, list(reasons), invert=True)
+                parts.append(_Part(task.rows[is_good], features[: len(task.rows)][is_good]))
+                self._check_finite(parts[-1])
+                if task.cached is not None:
+                    self._finish_shard(task.start, [*parts, task.cached], bad)
+                    yield from repeat(None, self.next_row - task.start)
+                    parts, bad = [], {}
+
+    def feed_cache(self, n_waiting: int = 1) -> None:
+        """Give finished features to the cache once `n_waiting` images wait for it."""
+        while self.section is not None and self.next_row - self._fed >= n_waiting:
+            rows = np.arange(self._fed, min(self._fed + CACHE_ROWS, self.next_row))
+            rows = rows[(self.position[rows] >= 0) & (self.first[rows] == rows) & ~self.section.holds(self.ids[rows])]
+            self.section.add(self.ids[rows], self.writer.read(self.position[rows]))
+            self._fed = min(self._fed + CACHE_ROWS, self.next_row)
+
+    def _tasks(self) -> Iterator[_Task]:
+        for start in range(self.next_row, len(self.images), self.shard_rows):
+            rows = np.arange(start, min(start + self.shard_rows, len(self.images)))
+            rows = rows[(self.first[rows] == rows) & np.isin(rows, list(self.unreadable), invert=True)]
+            cached = _Part(rows[:0], np.empty((0, *self.network.shape), self.network.dtype))
+            if self.section is not None:
+                is_found, features = self.section.read(self.ids[rows])
+                if features is not None:
+                    cached, rows = _Part(rows[is_found], features), rows[~is_found]
+            size = self.network.batch_size
+            batches = [rows[i : i + size] for i in range(0, len(rows), size)] or [rows]
+            yield from (_Task(start, batch) for batch in batches[:-1])
+            yield _Task(start, batches[-1], cached)
+
+    def _load(self, task: _Task) -> tuple[Batch, Reasons]:
+        batch = self.network.black(self.network.batch_size if len(task.rows) else 0)
+        bad = {}
+        for slot, row in enumerate(task.rows.tolist()):
+            try:
+                batch[slot] = self.network.backbone.recipe.preprocess(self.images.image(row))
+            except Exception as error:
+                # decoders fail on damaged files in more ways than anyone has listed; the reason carries the error
+                bad[row] = reason_at(error, self.images, row)
+        return batch, bad
+
+    def _compute(self, task: _Task) -> tuple[Features, Reasons]:
+        batch, bad = self._load(task)
+        return self.network(batch), bad
+
+    def _finish_shard(self, start: int, parts: list[_Part], bad: dict[int, tuple[str, str]]) -> None:
+        stop = min(start + self.shard_rows, len(self.images))
+        block = np.zeros((stop - start, *self.network.shape), self.network.dtype)
+        for part in parts:
+            block[part.rows - start] = part.features
+        self.bad |= bad | {row: self.unreadable[row] for row in range(start, stop) if row in self.unreadable}
+        copies = start + np.flatnonzero(self.first[start:stop] != np.arange(start, stop))
+        self.bad |= {row: self.bad[first] for row in copies.tolist() if (first := int(self.first[row])) in self.bad}
+        copies = copies[np.isin(copies, list(self.bad), invert=True)]
+        here = self.first[copies] >= start
+        block[copies[here] - start] = block[self.first[copies[here]] - start]
+        if not here.all():
+            block[copies[~here] - start] = self.writer.read(self.position[self.first[copies[~here]]])
+        mine = {row: self.bad[row] for row in range(start, stop) if row in self.bad}
+        good = np.setdiff1d(np.arange(start, stop), list(mine))
+        self.position[good] = self.writer.n_rows + np.arange(len(good))
+        self.writer.add(block[good - start], mine)
+        self.next_row = stop
+        self.feed_cache(CACHE_ROWS)
+        refuse_bad_rows(self.max_bad, self.images, self.bad)
+
+    def _check_finite(self, part: _Part) -> None:
+        is_wrong = ~np.isfinite(part.features).all(axis=tuple(range(1, part.features.ndim)))
+        if is_wrong.any():
+            path = self.images.table["path"][int(part.rows[is_wrong][0])].as_py()
+            raise DegenerateError(
+                f"{path}: the feature is not finite in {self.network.precision}",
+                advice="--precision float32; if it is that already, the checkpoint is broken",
+            )

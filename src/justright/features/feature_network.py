@@ -1,0 +1,76 @@
+"""FeatureNetwork: a backbone with everything that settles the bytes of its features."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import PIL
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from justright.errors import DataError
+from justright.features.backbone import Backbone, Pooling
+from justright.features.cuts import ClassTokenCut
+from justright.features.cutting import whole
+from justright.types import Array
+
+Precision = Literal["float32", "bfloat16", "float16"]
+PRECISIONS: tuple[str, ...] = get_args(Precision)
+
+Features: TypeAlias = Float[Array, " batch *axes"]
+Batch: TypeAlias = Float[Tensor, "batch 3 side side"]
+
+
+class FeatureNetwork:
+    """From a batch of images to their features. `key` names all that their bytes depend on but the images."""
+
+    def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
+        self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
+        self.device = backbone.device
+        self.dtype = "float32" if precision == "float32" else "float16"
+        self.shape = self(self.black(1)).shape[1:]
+
+    def key(self) -> dict[str, Any]:
+        """The header of a store and the key of the cache, but for the data."""
+        is_cuda = self.device.type == "cuda"
+        chip = torch.cuda.get_device_name(self.device) if is_cuda else torch.backends.cpu.get_cpu_capability()
+        how = {"precision": self.precision, "batch_size": self.batch_size, "device": f"{self.device.type} {chip}"}
+        name = {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint, "pooling": self.pooling}
+        versions = {"torch": torch.__version__, "pillow": PIL.__version__}
+        transform = self.backbone.recipe.as_dict()
+        basics = {"shape": list(self.shape), "dtype": self.dtype}
+        return basics | {"backbone": name, "transform": transform, "computation": how | versions}
+
+    def black(self, n: int) -> Batch:
+        """A batch to be filled."""
+        side = self.backbone.recipe.resolution
+        return torch.zeros(n, 3, side, side)
+
+    def __call__(self, batch: Batch) -> Features:
+        """The features of a batch, as they are stored."""
+        if not len(batch):
+            return np.empty((0, *self.shape), self.dtype)
+        half = None if self.precision == "float32" else getattr(torch, self.precision)
+        # autocast keeps norms, softmax and sums in float32: that makes the halves sound
+        with torch.inference_mode(), torch.autocast(self.device.type, half) if half else nullcontext():
+            features = self._features(batch.to(self.device, non_blocking=True))
+        return features.float().cpu().numpy().astype(self.dtype)
+
+    def _features(self, batch: Tensor) -> Tensor:
+        # cutting a network that is no plain ViT takes hooks, which threads would see of each other
+        if self.pooling == "class" and not isinstance(self.backbone.cut, ClassTokenCut):
+            return whole(self.backbone.model, batch)
+        return self.backbone(batch, self.pooling)
+
+
+def usable(device: str) -> str:
+    """The name of a device, if torch can compute on it."""
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(f"the device {device!r} cannot be used: {reason}", advice="--device cpu") from error
+    return device

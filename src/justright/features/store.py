@@ -1,0 +1,173 @@
+"""A feature store: the directory that features are kept in. Its files, and how they are read, without torch.
+
+    store.json       the header: what the features were computed from, by what and how; whether they are complete
+    features.npy     one array, one row for each usable image, in the order of the images
+    shards.jsonl     one line for each finished range of rows: how many, their checksum, the bad images among them
+    index.parquet    id, label, class name, data set, path ... aligned with the rows of the array
+    quarantine.json  the bad images with path and reason
+
+One plain array because nothing reads faster (100,000 x 768 float16: written in 0.09 s, 1,000 random rows in 1.5 ms,
+where Parquet needs seconds) and a memory map of it is the whole table without a copy; no pickle is involved. It grows
+by whole shards at its end. A shard counts once its line with the checksum is on disk, and whoever goes on after a kill
+checks each range and cuts off what follows, so one growing file is as safe as one file a shard.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from jaxtyping import Float
+
+from justright.data.quarantine import BadKind, Quarantined
+from justright.errors import DataError, MissingDataError
+from justright.features.store_header import Header
+from justright.files import write_json
+from justright.types import Array
+
+Rows: TypeAlias = Float[Array, " rows *axes"]
+"""Features, one a row: (rows, dim), or (rows, patches, dim) where patch tokens were asked for."""
+
+FORMAT = 1
+HEADER, FEATURES, SHARDS, INDEX, QUARANTINE = FILES = (
+    "store.json", "features.npy", "shards.jsonl", "index.parquet", "quarantine.json"
+)  # fmt: skip
+
+
+class DamagedStoreError(DataError):
+    """Files of a feature store are missing, cut short or changed."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A finished range of the array. `bad` gives kind and reason by the position of a bad image in its source."""
+
+    n_rows: int
+    crc32: int
+    bad: Mapping[int, tuple[str, str]]
+
+
+def read_store(path: Path, verify: bool = True) -> tuple[Rows, pa.Table, Header]:
+    """Features, memory-mapped, and their index, of a finished store; what is missing or damaged is refused by name.
+
+    `verify` reads the features once to compare their checksums, about a second for each gigabyte or two.
+    """
+    header, is_complete = read_header(path)
+    shards = read_shards(path)
+    n_rows = sum(shard.n_rows for shard in shards)
+    if not is_complete:
+        raise DamagedStoreError(
+            f"{path} is not finished: {n_rows:,} features so far",
+            advice="the command that began it goes on from there",
+        )
+    try:
+        index = pq.read_table(path / INDEX, memory_map=True)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DamagedStoreError(f"{path / INDEX} cannot be read: {error}", advice="extract again") from error
+    size = _file_size(path / FEATURES) - len(npy_header(0, header))
+    if size != n_rows * row_bytes(header) or index.num_rows != n_rows:
+        raise DamagedStoreError(
+            f"{path / FEATURES} holds {size / row_bytes(header):,.6g} features, {INDEX} {index.num_rows:,} rows",
+            expected=f"{n_rows:,} as {SHARDS} says",
+            advice="extract again with --overwrite; what the cache knows is not computed again",
+        )
+    if verify and (n_whole := n_intact(path, header, shards)) < len(shards):
+        raise DamagedStoreError(f"{path / FEATURES}: shard {n_whole} has another checksum", advice="extract again")
+    return mapped(path, header, 0, n_rows), index, header
+
+
+def read_header(path: Path) -> tuple[Header, bool]:
+    """The header of a store, and whether the store is complete."""
+    if not (path / HEADER).is_file():
+        raise MissingDataError(
+            f"no feature store: {path}", expected=f"a directory that `justright extract` wrote, with {HEADER}"
+        )
+    try:
+        value = json.loads((path / HEADER).read_text(encoding="utf-8"))
+        if value.pop("format") != FORMAT:
+            raise DamagedStoreError(f"{path} was written by another version", advice="extract again")
+        return Header(**{name: value[name] for name in Header.__dataclass_fields__}), bool(value["complete"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedStoreError(f"{path / HEADER} cannot be read: {error!r}", advice="extract again") from error
+
+
+def write_header(path: Path, header: Header, is_complete: bool) -> None:
+    """Write the header as `read_header` reads it."""
+    write_json(path / HEADER, {"format": FORMAT, "complete": is_complete} | asdict(header))
+
+
+def read_shards(path: Path) -> list[Shard]:
+    """The records of finished shards; a last line that a kill cut short is left out."""
+    if not (path / SHARDS).is_file():
+        raise DamagedStoreError(f"{path / SHARDS} is missing", advice="extract again")
+    shards = []
+    for line in (path / SHARDS).read_bytes().split(b"\n")[:-1]:
+        try:
+            n_rows, crc32, bad = json.loads(line)
+            shards.append(Shard(int(n_rows), int(crc32), {int(row): (kind, reason) for row, kind, reason in bad}))
+        except (ValueError, TypeError):
+            break
+    return shards
+
+
+def shard_line(shard: Shard) -> bytes:
+    """The record of a shard as `read_shards` reads it."""
+    bad = [[row, kind, reason] for row, (kind, reason) in shard.bad.items()]
+    return json.dumps([shard.n_rows, shard.crc32, bad]).encode() + b"\n"
+
+
+def n_intact(path: Path, header: Header, shards: Sequence[Shard]) -> int:
+    """How many shards, from the first on, have the bytes that their records say."""
+    with (path / FEATURES).open("rb") as file:
+        file.seek(len(npy_header(0, header)))
+        for number, shard in enumerate(shards):
+            data = file.read(shard.n_rows * row_bytes(header))
+            if zlib.crc32(data) != shard.crc32 or len(data) != shard.n_rows * row_bytes(header):
+                return number
+    return len(shards)
+
+
+def read_quarantine(path: Path) -> list[Quarantined]:
+    """The bad images of a store, none where it does not list them."""
+    if not (path / QUARANTINE).exists():
+        return []
+    records = json.loads((path / QUARANTINE).read_text(encoding="utf-8"))
+    return [Quarantined(**record | {"kind": BadKind(record["kind"])}) for record in records]
+
+
+def mapped(path: Path, header: Header, start: int, stop: int) -> Rows:
+    """A range of the features as a read-only memory map."""
+    if start == stop:  # nothing cannot be mapped
+        return np.empty((0, *header.shape), header.dtype)
+    offset = len(npy_header(0, header)) + start * row_bytes(header)
+    return np.memmap(path / FEATURES, header.dtype, "r", offset, (stop - start, *header.shape))
+
+
+def npy_header(n_rows: int, header: Header) -> bytes:
+    """What the array begins with."""
+    # numpy leaves room for the number of rows to grow, so the length does not depend on it
+    buffer = io.BytesIO()
+    descr = np.lib.format.dtype_to_descr(np.dtype(header.dtype))
+    shape = (n_rows, *header.shape)
+    np.lib.format.write_array_header_1_0(buffer, {"descr": descr, "fortran_order": False, "shape": shape})
+    return buffer.getvalue()
+
+
+def row_bytes(header: Header) -> int:
+    """Bytes of one row of the array."""
+    return math.prod(header.shape) * np.dtype(header.dtype).itemsize
+
+
+def _file_size(file: Path) -> int:
+    if not file.is_file():
+        raise DamagedStoreError(f"{file} is missing", advice="extract again")
+    return file.stat().st_size

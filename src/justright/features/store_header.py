@@ -1,0 +1,73 @@
+"""Header: where features come from. Two stores may be compared, or one continued, as far as their headers agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import pyarrow as pa
+
+from justright.errors import DataError
+
+PRINT_ROWS = 4096  # labels are hashed in pieces of so many: another number is another print
+COMPARABLE = ("backbone", "transform")
+"""Features that agree in these parts of the header may be compared with each other."""
+
+
+class StoreMismatchError(DataError):
+    """Features of another backbone, transform or data than were asked for."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """Where features come from. Equal headers mean equal bytes; what cannot change a byte is not in here."""
+
+    shape: Sequence[int]
+    dtype: str
+    backbone: Mapping[str, Any] = field(default_factory=dict)
+    transform: Mapping[str, Any] = field(default_factory=dict)
+    computation: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dim(self) -> int:
+        """Numbers a feature, or a patch token, has."""
+        return self.shape[-1]
+
+    def differences(self, other: Header, parts: Sequence[str] = ()) -> list[str]:
+        """One line for each entry that differs: `backbone.name: this, other`."""
+        mine, theirs = _flat(self, parts), _flat(other, parts)
+        names = [name for name in {**mine, **theirs} if mine.get(name) != theirs.get(name)]
+        return [f"{name}: {mine.get(name, 'not given')}, {theirs.get(name, 'not given')}" for name in names]
+
+    def require_comparable(self, other: Header) -> None:
+        """Refuse features that another backbone or transform made: their distances mean nothing."""
+        if lines := self.differences(other, COMPARABLE):
+            raise StoreMismatchError("two feature tables do not belong together:\n" + indented(lines))
+
+
+def data_print(content_ids: Sequence[str], table: pa.Table) -> dict[str, Any]:
+    """The data as the header names them: how many images, their content, and all else the table says of them."""
+    content, said = blake2b(digest_size=16), blake2b(digest_size=16)
+    for start in range(0, len(content_ids), PRINT_ROWS):
+        content.update("\n".join(content_ids[start : start + PRINT_ROWS]).encode() + b"\n")
+    # where a source lies on this machine does not matter, and ids are the content
+    table = table.select([name for name in table.column_names if name not in ("id", "source")])
+    for start in range(0, table.num_rows, PRINT_ROWS):
+        said.update(json.dumps(table.slice(start, PRINT_ROWS).to_pydict()).encode())
+    return {"images": len(content_ids), "content": content.hexdigest(), "labels_and_paths": said.hexdigest()}
+
+
+def indented(lines: Sequence[str]) -> str:
+    """The lines as they stand below a sentence of an error."""
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _flat(header: Header, parts: Sequence[str]) -> dict[str, Any]:
+    value = {name: part for name, part in asdict(header).items() if not parts or name in parts}
+    nested = {f"{name}.{key}": v for name, part in value.items() if isinstance(part, dict) for key, v in part.items()}
+    # JSON has no tuples: what was read back and what was not must compare equal
+    return json.loads(json.dumps({name: v for name, v in value.items() if not isinstance(v, dict)} | nested))

@@ -1,0 +1,140 @@
+"""Writing a feature store: begun or continued, grown by whole shards, and complete once `finish` has returned."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from jaxtyping import Int
+
+from justright.data.quarantine import Quarantined
+from justright.errors import DataError
+from justright.features.store import (
+    FEATURES,
+    FILES,
+    HEADER,
+    INDEX,
+    QUARANTINE,
+    SHARDS,
+    DamagedStoreError,
+    Rows,
+    Shard,
+    mapped,
+    n_intact,
+    npy_header,
+    read_header,
+    read_shards,
+    row_bytes,
+    shard_line,
+    write_header,
+)
+from justright.features.store_header import Header, StoreMismatchError, indented
+from justright.files import replacing, write_json
+from justright.types import Array
+
+INDEX_ROWS = 16_384  # small row groups keep the memory of writing them small
+
+
+def begin_store(path: Path, header: Header, overwrite: bool = False) -> bool:
+    """Make sure that the directory is the store of this header, new or begun; True if it is complete already."""
+    if path.exists() and (not path.is_dir() or (not (path / HEADER).exists() and any(path.glob("[!.]*")))):
+        raise DataError(f"{path} exists and is no feature store", advice="name another place with --out")
+    if (path / HEADER).exists():
+        try:
+            there, is_complete = read_header(path)
+            lines = there.differences(header)
+        except DamagedStoreError as error:
+            if not overwrite:
+                raise
+            lines, is_complete = [str(error)], False
+        if not lines and not overwrite:
+            return is_complete
+        if not overwrite:
+            raise StoreMismatchError(
+                f"{path} holds other features. What differs (there, now asked for):\n" + indented(lines),
+                advice="name another place with --out, or replace it with --overwrite",
+            )
+        for name in FILES:
+            (path / name).unlink(missing_ok=True)
+    write_header(path, header, is_complete=False)
+    return False
+
+
+class StoreWriter:
+    """Grows a store that `begin_store` found unfinished; what was whole is kept, and `shards` lists it.
+
+    Two writers of one store at a time are refused.
+    """
+
+    def __init__(self, path: Path, header: Header):
+        self.path, self.header = path, header
+        self._lines: IO[bytes] = _opened(path / SHARDS)
+        _lock(self._lines, path)
+        self._array: IO[bytes] = _opened(path / FEATURES)
+        self.shards = read_shards(path)
+        self.shards = self.shards[: n_intact(path, header, self.shards)]
+        self.n_rows = sum(shard.n_rows for shard in self.shards)
+        beginning = npy_header(0, header)
+        self._array.write(beginning)
+        self._array.truncate(self._array.seek(len(beginning) + self.n_rows * row_bytes(header)))
+        self._lines.truncate(self._lines.seek(sum(len(shard_line(shard)) for shard in self.shards)))
+
+    def add(self, features: Rows, bad: Mapping[int, tuple[str, str]]) -> None:
+        """Append a shard. From the return on, a kill does not lose it."""
+        data = np.ascontiguousarray(features, dtype=self.header.dtype).tobytes()
+        shard = Shard(len(features), zlib.crc32(data), bad)
+        self._array.write(data)
+        self._array.flush()
+        # no fsync: a record without its data, which only a power cut can leave, shows in the checksum
+        self._lines.write(shard_line(shard))
+        self._lines.flush()
+        self.shards.append(shard)
+        self.n_rows += shard.n_rows
+
+    def read(self, rows: Int[Array, " rows"]) -> Rows:
+        """Rows that were written before."""
+        return np.array(mapped(self.path, self.header, 0, self.n_rows)[rows])
+
+    def finish(self, index: pa.Table, quarantined: Sequence[Quarantined]) -> None:
+        """Write what goes with the features, and call the store complete."""
+        with replacing(self.path / INDEX) as temporary:
+            pq.write_table(index, temporary, row_group_size=INDEX_ROWS)
+        write_json(self.path / QUARANTINE, [image.to_json() for image in quarantined])
+        self._array.seek(0)
+        self._array.write(npy_header(self.n_rows, self.header))
+        for file in (self._array, self._lines):
+            file.flush()
+            os.fsync(file.fileno())
+        write_header(self.path, self.header, is_complete=True)
+
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._array.close()
+        self._lines.close()
+
+
+def _opened(file: Path) -> IO[bytes]:
+    file.touch()
+    return file.open("r+b")
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows has none: there a second writer is the user's to avoid
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # falls with the process, however it ends
+    except OSError as error:
+        file.close()
+        raise DataError(
+            f"{path} is being written by another process", advice="wait for it, or name another --out"
+        ) from error

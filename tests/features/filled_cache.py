@@ -1,0 +1,17 @@
+"""A cache with two blocks of three images each, for the tests of the cache and of its sections."""
+
+from __future__ import annotations
+
+from justright.features.cache import FeatureCache
+from justright.features.cache_section import digests
+
+KEY = {"backbone": {"name": "tiny", "pooling": "class"}, "computation": {"precision": "float32"}}
+IDS = digests([f"image {i}" for i in range(6)])
+
+
+def filled(root, features, key=KEY, limit=None):
+    cache = FeatureCache(root, limit)
+    section = cache.section(key)
+    section.add(IDS[:3], features[:3])
+    section.add(IDS[3:], features[3:])
+    return cache
