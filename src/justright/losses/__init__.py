@@ -1,0 +1,24 @@
+"""What training minimizes: small modules, tensors in, a scalar out.
+
+Every loss takes the whole batch as views x images and labels with -1 for an unlabeled image, and none of them knows of
+processes. Several processes gather rows, labels and weights first, with gradients, and then hold the global batch each.
+"""
+
+from justright.losses.classification import WeightedCrossEntropy
+from justright.losses.distillation import DistillationLoss
+from justright.losses.infonce import SelfContrastiveLoss
+from justright.losses.objective import ContrastiveObjective, LossParts
+from justright.losses.reduction import labeled_mean
+from justright.losses.simgcd import SimGCDObjective
+from justright.losses.supcon import WeightedSupConLoss
+
+__all__ = [
+    "ContrastiveObjective",
+    "DistillationLoss",
+    "LossParts",
+    "SelfContrastiveLoss",
+    "SimGCDObjective",
+    "WeightedCrossEntropy",
+    "WeightedSupConLoss",
+    "labeled_mean",
+]

@@ -1,0 +1,26 @@
+"""How the values of single images become one number: here, and only here, the weights act."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from justright.types import UNLABELED
+
+
+def labeled_mean(
+    values: Float[Tensor, "views batch"], labels: Int[Tensor, " batch"], weight: Float[Tensor, " batch"]
+) -> Float[Tensor, ""]:
+    """The weighted mean over the views of the labeled images B_l.
+
+    1 / (views |B_l|) * sum_{i in B_l} w_i v_i
+
+    Divided by how many there are, not by the sum of their weights, so that halving every weight halves the loss.
+    The weight of an unlabeled image is not read. Without labeled images the mean is 0, and its gradient is 0 as well.
+    """
+    is_labeled = labels != UNLABELED
+    weight = torch.where(is_labeled, weight, 0.0).to(values.dtype)
+    n_rows = len(values) * is_labeled.sum().clamp(min=1)
+    # Unlabeled images are left out by where, not by a factor 0, which would keep an infinite value as NaN.
+    return (weight * torch.where(is_labeled, values, 0.0)).sum() / n_rows

@@ -1,0 +1,41 @@
+"""How the rate, the teacher's temperature and its momentum move: pure functions of the epoch, counted from 0."""
+
+from __future__ import annotations
+
+import math
+
+
+def learning_rate(epoch: int, n_epochs: int, base: float = 0.1, floor_share: float = 1e-3) -> float:
+    """Half a cosine from the base rate down to a floor, one step per epoch, as in GCD, XCon and SimGCD.
+
+    floor + (base - floor) (1 + cos(pi t / T)) / 2,     floor = floor_share * base
+    """
+    floor = floor_share * base
+    return floor + (base - floor) * _half_cosine(epoch, n_epochs)
+
+
+def teacher_temperature(epoch: int, first: float = 0.07, last: float = 0.04, n_warmup: int = 30) -> float:
+    """A straight line over the first n_warmup epochs, both ends included, then constant, as in SimGCD.
+
+    first + (last - first) t / (n_warmup - 1)     for t < n_warmup
+
+    A sharp teacher is worth following only once it knows something.
+    """
+    if epoch >= n_warmup - 1:
+        return last
+    return first + (last - first) * epoch / (n_warmup - 1)
+
+
+def teacher_momentum(epoch: int, n_epochs: int, base: float = 0.7, last: float = 0.999) -> float:
+    """Half a cosine up: the teacher follows quickly at first and hardly at the end, as in muGCD.
+
+    last - (1 - base) (1 + cos(pi t / T)) / 2
+
+    That starts at last - (1 - base), 0.699, and not at the base itself: the formula is muGCD's.
+    """
+    return last - (1 - base) * _half_cosine(epoch, n_epochs)
+
+
+def _half_cosine(epoch: int, n_epochs: int) -> float:
+    # Past the last epoch a cosine would come back up; training that goes on keeps the last value instead.
+    return (1 + math.cos(math.pi * min(epoch / n_epochs, 1.0))) / 2
