@@ -15,7 +15,7 @@ from justright.errors import DegenerateError
 
 
 def test_the_problem_has_old_and_new_characters_and_a_pool_of_many_scripts():
-    problem = glyph_problem(per_class=4, pool_per_class=1)
+    problem = glyph_problem(per_class=12, pool_per_class=1)
     assert {origin.dataset for origin in problem.pool.origins} == {OWN, *POOL_SCRIPTS}
     assert {problem.pool.origins[label].label for label in problem.own_classes} <= set(problem.split.old_classes)
     assert set(problem.split.unlabeled.labels.tolist()) == {-1}

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from justright.clustering import SemiSupKMeans
 from justright.errors import DegenerateError
-from justright.types import UNLABELED, Features, Labels
+from justright.types import UNLABELED, Array
 
 
 def discover_frozen(
-    pool_features: Features,
-    pool_labels: Labels,
-    target_features: Features,
+    pool_features: Float[Array, "pool dim"],
+    pool_labels: Int[Array, " pool"],
+    target_features: Float[Array, "target dim"],
     kept: Collection[int],
     own: Collection[int],
     n_target_classes: int,
     n_init: int = 10,
     seed: int = 0,
-) -> Labels:
+) -> Int[Array, " target"]:
     """The cluster of every target image when the classes `kept` guide the clustering.
 
     There is a cluster for each kept class of the pool and for each category of the target that is none of them
