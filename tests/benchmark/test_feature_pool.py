@@ -59,3 +59,7 @@ def test_the_target_may_be_read_again(tmp_path):
     stored = table([0, 1], {0: "a", 1: "b"}, "t").write(tmp_path / "t")
     blocks = TargetBlocks(stored.without_labels())
     assert [len(block) for block in blocks] == [len(block) for block in blocks] == [2]
+
+
+def test_classes_that_were_pooled_before_extraction_are_not_named_twice():
+    assert merge_tables([table([0], {0: "birds/wren"}, "birds")]).class_names == ["birds/wren"]

@@ -103,7 +103,9 @@ def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
             names = table.index["class_name"].take(pa.array(rows[first])).to_pylist()
             own[rows] = len(origins) + position
             known = zip(found.tolist(), names, strict=True)
-            origins += [Origin(dataset, label, name or str(label)) for label, name in known]
+            # a store of images that were pooled before they were extracted names its classes dataset/class already
+            own_names = [(label, (name or str(label)).removeprefix(f"{dataset}/")) for label, name in known]
+            origins += [Origin(dataset, label, name) for label, name in own_names]
         labels.append(own)
     return FeaturePool(tuple(tables), np.concatenate(labels), tuple(origins))
 

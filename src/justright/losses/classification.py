@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F  # noqa: N812 (torch's own name for it)
+from torch.nn.functional import cross_entropy
 
 from justright.losses.defaults import TEMPERATURE_STUDENT
 from justright.losses.reduction import labeled_mean
@@ -40,5 +40,5 @@ class WeightedCrossEntropy(nn.Module):
         n_views, n_images = logits.shape[:2]
         rows = logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)) / self.temperature_student
         classes = labels.long().repeat(n_views)
-        values = F.cross_entropy(rows, classes, ignore_index=UNLABELED, reduction="none")
+        values = cross_entropy(rows, classes, ignore_index=UNLABELED, reduction="none")
         return values.view(n_views, n_images)

@@ -20,7 +20,7 @@ def labeled_mean(
     The weight of an unlabeled image is not read. Without labeled images the mean is 0, and its gradient is 0 as well.
     """
     is_labeled = labels != UNLABELED
-    weight = torch.where(is_labeled, weight, 0.0).to(values.dtype)
     n_rows = len(values) * is_labeled.sum().clamp(min=1)
-    # Unlabeled images are left out by where, not by a factor 0, which would keep an infinite value as NaN.
-    return (weight * torch.where(is_labeled, values, 0.0)).sum() / n_rows
+    # Left out by where and not by a factor 0, which would let a value or weight that is not finite through as NaN.
+    weight, values = torch.where(is_labeled, weight, 0.0).to(values.dtype), torch.where(is_labeled, values, 0.0)
+    return (weight * values).sum() / n_rows

@@ -37,8 +37,8 @@ class MeanTeacher(nn.Module):
             for average, latest in zip(self.network.parameters(), student.parameters(), strict=True):
                 if latest.requires_grad:
                     average.lerp_(latest, 1 - momentum)
-            for held, latest in zip(self.network.buffers(), student.buffers(), strict=True):
-                held.copy_(latest)
+            for held, current in zip(self.network.buffers(), student.buffers(), strict=True):
+                held.copy_(current)
 
     def train(self, mode: bool = True) -> MeanTeacher:
         """Stay in evaluation mode, also when the network that holds this teacher goes to train."""

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from justright.losses import labeled_mean
+
+VALUES = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+LABELS = torch.tensor([0, -1, 7])
+
+
+def test_divides_by_how_many_rows_there_are_not_by_the_sum_of_their_weights():
+    mean = labeled_mean(VALUES, LABELS, torch.tensor([0.5, 9.0, 2.0]))
+    assert mean.item() == pytest.approx((0.5 * 1 + 2 * 3 + 0.5 * 4 + 2 * 6) / 4)
+
+
+def test_what_an_unlabeled_image_holds_is_not_read_and_gets_no_gradient():
+    values = VALUES.clone()
+    values[:, 1] = torch.inf
+    values.requires_grad_()
+    mean = labeled_mean(values, LABELS, torch.tensor([1.0, torch.nan, 1.0]))
+    mean.backward()
+    assert mean.item() == pytest.approx((1 + 3 + 4 + 6) / 4)
+    assert values.grad.tolist() == [[0.25, 0.0, 0.25]] * 2
+
+
+def test_double_precision_weights_keep_the_precision_of_the_values():
+    assert labeled_mean(VALUES, LABELS, torch.ones(3, dtype=torch.float64)).dtype == torch.float32
