@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from justright.data import grade
 from justright.data.catalog import CATALOG
+from justright.data.catalog.stanford_dogs import KINDS, kind_of
 from justright.errors import DataError, MissingDataError
 
 TRAIN = [
@@ -44,14 +46,15 @@ def test_labels_are_official_numbers_minus_one_in_the_order_of_the_lists(root: P
     assert images.table["split"].to_pylist() == ["train", "train", "train", "test"]
 
 
-def test_a_class_is_called_as_its_folder_and_has_no_super_category(root: Path) -> None:
+def test_a_class_is_called_as_its_folder_and_its_synset_gives_the_super_categories(root: Path) -> None:
     images = CATALOG["dogs"].load(root)
     assert images.classes == {
         0: "n02085620-Chihuahua",
         1: "n02085782-Japanese_spaniel",
         119: "n02116738-African_hunting_dog",
     }
-    assert images.hierarchy[0] == ()
+    assert images.hierarchy[0] == ("toy dog",)
+    assert images.hierarchy[119] == ("wild dog",)
 
 
 def test_the_lists_may_lie_in_their_own_folder(root: Path) -> None:
@@ -93,3 +96,32 @@ def test_lists_of_different_length_are_refused(root: Path) -> None:
     savemat(root / "test_list.mat", {"file_list": np.array(["a", "b"], dtype=object), "labels": np.ones((3, 1))})
     with pytest.raises(DataError, match="2 files and 3 labels"):
         CATALOG["dogs"].load(root)
+
+
+@pytest.mark.parametrize(
+    ("folder", "kind"),
+    [
+        ("n02099712-Labrador_retriever", ("hunting dog", "sporting dog", "retriever")),
+        ("n02106662-German_shepherd", ("working dog", "shepherd dog")),
+        ("n02110341-dalmatian", ()),
+        ("something_else", ()),
+    ],
+)
+def test_the_kind_of_a_breed(folder: str, kind: tuple[str, ...]) -> None:
+    assert kind_of(folder) == kind
+
+
+def test_ranges_of_synsets_do_not_overlap() -> None:
+    bounds = [bound for first, last, _ in KINDS for bound in (first, last)]
+    assert bounds == sorted(bounds)
+
+
+def test_new_breeds_are_graded_by_their_kind() -> None:
+    breeds = (
+        "n02099712-Labrador_retriever",
+        "n02099601-golden_retriever",
+        "n02102318-cocker_spaniel",
+        "n02112018-Pomeranian",
+    )
+    hierarchy = {label: kind_of(folder) for label, folder in enumerate(breeds)}
+    assert grade([1, 2, 3], [0], hierarchy) == {"Similar": (1,), "Medium": (2,), "Dissimilar": (3,)}

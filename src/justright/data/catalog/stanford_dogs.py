@@ -18,18 +18,60 @@ from justright.errors import DataError
 
 N_CLASSES = 120
 
+KINDS = (
+    (2085620, 2087046, ("toy dog",)),
+    (2087394, 2087394, ("hunting dog",)),
+    (2088094, 2092339, ("hunting dog", "hound")),
+    (2093256, 2098413, ("hunting dog", "terrier")),
+    (2099267, 2099849, ("hunting dog", "sporting dog", "retriever")),
+    (2100236, 2100583, ("hunting dog", "sporting dog", "pointer")),
+    (2100735, 2101006, ("hunting dog", "sporting dog", "setter")),
+    (2101388, 2102973, ("hunting dog", "sporting dog", "spaniel")),
+    (2104029, 2104365, ("working dog", "watchdog")),
+    (2105056, 2106662, ("working dog", "shepherd dog")),
+    (2107142, 2107312, ("working dog", "watchdog", "pinscher")),
+    (2107574, 2108000, ("working dog", "Sennenhund")),
+    (2108089, 2108089, ("working dog",)),
+    (2108422, 2108551, ("working dog", "mastiff")),
+    (2108915, 2108915, ("working dog", "bulldog")),
+    (2109047, 2109525, ("working dog",)),
+    (2109961, 2110185, ("working dog", "sled dog")),
+    (2110627, 2110627, ("working dog", "watchdog", "pinscher")),
+    (2111889, 2112350, ("spitz",)),
+    (2112706, 2112706, ("griffon",)),
+    (2113023, 2113186, ("corgi",)),
+    (2113624, 2113799, ("poodle",)),
+    (2115641, 2116738, ("wild dog",)),
+)
+"""Kinds of dogs in WordNet, coarse to fine, by ranges of synset numbers: what belongs together is numbered in a row.
+Breeds in no range (dalmatian, pug, Newfoundland, ...) stand directly under dog."""
+
+N_LEVELS = 3
+
 
 def load(root: Path) -> ImageSet:
     """Labels are the official class numbers minus 1; rows in the order of the lists, train before test.
 
-    A class is called as its folder is (`n02085620-Chihuahua`). The official files hold no hierarchy.
+    A class is called as its folder is (`n02085620-Chihuahua`); its synset number gives the super-categories, which the
+    official files do not hold.
     """
     images = root / first_folder(root, "Images", "images")
     names: dict[int, str] = {}
     train = _read_list(root, "train_list.mat", names)
     test = _read_list(root, "test_list.mat", names)
     check_present(images, train[0] + test[0])
-    return train_then_test(images, "dogs", [train], [test], [names.get(label, "") for label in range(N_CLASSES)])
+    folders = [names.get(label, "") for label in range(N_CLASSES)]
+    kinds = [kind_of(folder) for folder in folders]
+    levels = [[kind[level] if level < len(kind) else None for kind in kinds] for level in reversed(range(N_LEVELS))]
+    return train_then_test(images, "dogs", [train], [test], folders, superclasses=levels)
+
+
+def kind_of(folder: str) -> tuple[str, ...]:
+    """The super-categories of a breed, coarse to fine; none where WordNet has it directly under dog."""
+    number = folder.removeprefix("n").partition("-")[0]
+    if not number.isdecimal():
+        return ()
+    return next((kind for first, last, kind in KINDS if first <= int(number) <= last), ())
 
 
 def _read_list(root: Path, name: str, names: dict[int, str]) -> Part:
