@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.errors import DegenerateError, JustrightError
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
 from justright.seeding import generator
-from justright.selection.base import Resample, Selector, check_choice
+from justright.selection.base import check_choice
 from justright.selection.binning import assign_bins, bin_reasons, vote, vote_reasons
-from justright.selection.engines import Engine, in_process
-from justright.selection.shards import ArrayLike, PoolShards, TargetShards, pool_sums, target_batches
-from justright.selection.target_clusters import ClusterCount, cluster_target
+from justright.selection.clustered import ClusteredSelector
+from justright.selection.target_clusters import ClusterCount
 from justright.types import Array
 
 ADVICE = "a pool closer to the target, fewer n_bins, discard=False, or BetaSelector, which weighs without discarding"
 
 
-class BinsSelector(Selector):
+class BinsSelector(ClusteredSelector):
     """Weights 0 and 1: classes too far from the target are discarded, then those too near.
 
     The target's clusters are split at random into halves D_0 and D_1. With the optimal flow from the pool's classes and
@@ -70,58 +67,6 @@ class BinsSelector(Selector):
         self.combine = combine
         self.equal = equal
         self.seed = seed
-
-    def fit(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> BinsSelector:
-        """Select classes of the pool. `target_clusters` replace k-means."""
-        return self.fit_stream([(pool_features, pool_labels)], [target_features], target_clusters)
-
-    def fit_stream(
-        self,
-        pool_shards: PoolShards,
-        target_shards: TargetShards,
-        target_clusters: ArrayLike | None = None,
-        *,
-        engine: Engine = in_process,
-    ) -> BinsSelector:
-        """Select classes of the pool, one shard in memory at a time. K-means reads the target twice."""
-        self._check_options()
-        is_l2 = self.metric == "l2"
-        pool = pool_sums(pool_shards, normalize=is_l2, engine=engine)  # Eq. 7
-        dim = pool.sums.shape[1]
-        self.target_clusters_, clusters = cluster_target(
-            target_shards, dim, self.n_clusters, target_clusters, self.seed, normalize=is_l2, engine=engine
-        )
-        return self._decide(pool, clusters)
-
-    def resampler(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> Resample:
-        """Pool centroids and clusters stay; which images count and how clusters are halved is drawn anew."""
-        self._check_options()
-        is_l2 = self.metric == "l2"
-        pool = pool_sums([(pool_features, pool_labels)], normalize=is_l2)
-        dim = pool.sums.shape[1]
-        clusters, _ = cluster_target(
-            [target_features], dim, self.n_clusters, target_clusters, self.seed, normalize=is_l2
-        )
-        (target,) = target_batches([target_features], dim, normalize=is_l2)
-
-        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
-            again = copy.copy(self)
-            again.seed = seed
-            return again._decide(pool, ClassSums().update(target[rows], clusters[rows])).class_weight_
-
-        return weigh
 
     def _check_options(self) -> None:
         check_choice("metric", self.metric, tuple(DISTANCES))
@@ -182,9 +127,6 @@ class BinsSelector(Selector):
             )
         shuffled = generator(self.seed, "bins", split).permutation(n_clusters)
         return np.sort(shuffled[: n_clusters // 2]), np.sort(shuffled[n_clusters // 2 :])
-
-    def _mass(self, sums: ClassSums) -> Float[Array, " n"]:
-        return sums.counts.astype(np.float64) if self.mass == "images" else np.ones(len(sums.counts))
 
     def _bins(self, distance: Float[Array, " classes"], threshold: float) -> Int[Array, " classes"]:
         limit = float(threshold) if self.discard else None

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from justright.errors import DegenerateError
 from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
-from justright.selection.base import Resample, Selector, check_choice
-from justright.selection.engines import Engine, in_process
-from justright.selection.shards import ArrayLike, PoolShards, TargetShards, pool_sums, target_batches
-from justright.selection.target_clusters import ClusterCount, cluster_target
+from justright.selection.base import check_choice
+from justright.selection.clustered import ClusteredSelector
+from justright.selection.target_clusters import ClusterCount
 from justright.types import Array
 
 
-class CuiSelector(Selector):
+class CuiSelector(ClusteredSelector):
     """Weights 0 and 1: the `n_classes` classes most similar to the target, after Cui et al. [1].
 
     The similarity of a class is `domain_similarity` with this class alone as the source. The target's clusters stand in
@@ -56,57 +53,6 @@ class CuiSelector(Selector):
         self.mass = mass
         self.seed = seed
 
-    def fit(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> CuiSelector:
-        """Select classes of the pool. `target_clusters` replace k-means."""
-        return self.fit_stream([(pool_features, pool_labels)], [target_features], target_clusters)
-
-    def fit_stream(
-        self,
-        pool_shards: PoolShards,
-        target_shards: TargetShards,
-        target_clusters: ArrayLike | None = None,
-        *,
-        engine: Engine = in_process,
-    ) -> CuiSelector:
-        """Select classes of the pool, one shard in memory at a time. K-means reads the target twice."""
-        self._check_options()
-        is_l2 = self.metric == "l2"
-        pool = pool_sums(pool_shards, normalize=is_l2, engine=engine)  # Eq. 7
-        dim = pool.sums.shape[1]
-        self.target_clusters_, clusters = cluster_target(
-            target_shards, dim, self.n_clusters, target_clusters, self.seed, normalize=is_l2, engine=engine
-        )
-        return self._decide(pool, clusters)
-
-    def resampler(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> Resample:
-        """Pool centroids and clusters stay; which target images count is drawn anew."""
-        self._check_options()
-        is_l2 = self.metric == "l2"
-        pool = pool_sums([(pool_features, pool_labels)], normalize=is_l2)
-        dim = pool.sums.shape[1]
-        clusters, _ = cluster_target(
-            [target_features], dim, self.n_clusters, target_clusters, self.seed, normalize=is_l2
-        )
-        (target,) = target_batches([target_features], dim, normalize=is_l2)
-
-        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
-            resampled = ClassSums().update(target[rows], clusters[rows])
-            return copy.copy(self)._decide(pool, resampled).class_weight_
-
-        return weigh
-
     def _check_options(self) -> None:
         check_choice("metric", self.metric, tuple(DISTANCES))
         check_choice("greedy", self.greedy, ("single", "marginal"))
@@ -140,9 +86,6 @@ class CuiSelector(Selector):
                 expected=f"a number from 1 to {n_pool_classes}",
             )
         return n_kept
-
-    def _mass(self, sums: ClassSums) -> Float[Array, " n"]:
-        return sums.counts.astype(np.float64) if self.mass == "images" else np.ones(len(sums.counts))
 
     def _reason(self, rank: int, n_kept: int) -> str:
         if self.greedy == "marginal":
