@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,7 +62,8 @@ def _show(result: DemoResult, voice: Voice, out: Path) -> None:
     )
     counted = {name: counter.n_categories_ for name, counter in result.counts.items()}
     best = max(result.scores, key=lambda name: result.scores[name].new)
-    width = none.intervals["new"][1] - none.intervals["new"][0]
+    # two independent intervals: wider than a paired one, so a gain is claimed too late rather than too early
+    noise = math.hypot(*((high - low) / 2 for low, high in (s.intervals["new"] for s in (none, result.scores[best]))))
     voice.result(
         {
             "scores": {name: scores.to_dict() for name, scores in result.scores.items()},
@@ -74,7 +76,7 @@ def _show(result: DemoResult, voice: Voice, out: Path) -> None:
             [
                 f"Number of categories: {problem.n_target_classes} in truth, "
                 + ", ".join(f"{k} by {name}" for name, k in counted.items()),
-                verdict(best, 100 * (result.scores[best].new - none.new), 100 * width / 2),
+                verdict(best, 100 * (result.scores[best].new - none.new), 100 * noise),
                 "Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in result.seconds.items()),
                 f"Features, weights and scores are in {out}",
             ]
