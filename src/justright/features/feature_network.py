@@ -15,6 +15,7 @@ from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
 from justright.features.cuts import ClassTokenCut
 from justright.features.cutting import whole
+from justright.features.folding import folded
 from justright.types import Array
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -30,6 +31,9 @@ class FeatureNetwork:
     def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
         self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
         self.device = backbone.device
+        # a plain ViT has its own, faster way, and no batch norm
+        self.is_cut = isinstance(backbone.cut, ClassTokenCut)
+        self.model = backbone.model if self.is_cut else folded(backbone.model, self.black(2).to(self.device))
         self.dtype = "float32" if precision == "float32" else "float16"
         self.shape = self(self.black(1)).shape[1:]
 
@@ -39,6 +43,7 @@ class FeatureNetwork:
         chip = torch.cuda.get_device_name(self.device) if is_cuda else torch.backends.cpu.get_cpu_capability()
         how = {"precision": self.precision, "batch_size": self.batch_size, "device": f"{self.device.type} {chip}"}
         name = {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint, "pooling": self.pooling}
+        how["batch_norm"] = "as it is" if self.model is self.backbone.model else "folded"
         versions = {"torch": torch.__version__, "pillow": PIL.__version__}
         transform = self.backbone.recipe.as_dict()
         basics = {"shape": list(self.shape), "dtype": self.dtype}
@@ -61,8 +66,8 @@ class FeatureNetwork:
 
     def _features(self, batch: Tensor) -> Tensor:
         # cutting a network that is no plain ViT takes hooks, which threads would see of each other
-        if self.pooling == "class" and not isinstance(self.backbone.cut, ClassTokenCut):
-            return whole(self.backbone.model, batch)
+        if self.pooling == "class" and not self.is_cut:
+            return whole(self.model, batch)
         return self.backbone(batch, self.pooling)
 
 
