@@ -112,9 +112,9 @@ def networks() -> list[tuple[Backbone, int]]:
         net = timm.create_model("tf_efficientnet_lite0", pretrained=False, num_classes=0)
         conv = Backbone(net, "efficientnet_lite0", ImageRecipe(224, 256))
     return [
-        (conv, 192),
-        (Backbone(small, "vit_small at 64 px", ImageRecipe(64, 72)), 384),
-        (Backbone(glyph, "glyph-shaped ViT at 64 px", ImageRecipe(64, 64)), 768),
+        (conv, 768),  # long enough that the last batches of two workers do not decide
+        (Backbone(small, "vit_small at 64 px", ImageRecipe(64, 72)), 1536),
+        (Backbone(glyph, "glyph-shaped ViT at 64 px", ImageRecipe(64, 64)), 2048),
     ]
 
 
