@@ -54,3 +54,13 @@ def test_a_broken_or_foreign_header_is_refused(table, tmp_path):
         FeatureTable.open(tmp_path / "t")
     with pytest.raises(MissingDataError, match="no feature store"):
         FeatureTable.open(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("damage", [None, "{", '[{"kind": "eaten by a dog"}]'])
+def test_a_missing_or_damaged_quarantine_is_refused_by_name(table, tmp_path, damage):
+    file = table.write(tmp_path / "t").path / "quarantine.json"
+    file.unlink()
+    if damage is not None:
+        file.write_text(damage)
+    with pytest.raises(DamagedStoreError, match=r"quarantine\.json"):
+        _ = FeatureTable.open(tmp_path / "t").quarantined

@@ -137,11 +137,12 @@ def n_intact(path: Path, header: Header, shards: Sequence[Shard]) -> int:
 
 
 def read_quarantine(path: Path) -> list[Quarantined]:
-    """The bad images of a store, none where it does not list them."""
-    if not (path / QUARANTINE).exists():
-        return []
-    records = json.loads((path / QUARANTINE).read_text(encoding="utf-8"))
-    return [Quarantined(**record | {"kind": BadKind(record["kind"])}) for record in records]
+    """The bad images of a finished store."""
+    try:
+        records = json.loads((path / QUARANTINE).read_text(encoding="utf-8"))
+        return [Quarantined(**record | {"kind": BadKind(record["kind"])}) for record in records]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DamagedStoreError(f"{path / QUARANTINE} cannot be read: {error!r}", advice="extract again") from error
 
 
 def mapped(path: Path, header: Header, start: int, stop: int) -> Rows:
