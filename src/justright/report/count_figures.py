@@ -31,6 +31,7 @@ def draw_counts(
         axes.set_title(f"{name}: K = {k}", loc="left", fontsize=11, fontweight="bold")
         axes.set_xlabel(x_name)
         axes.set_ylabel(y_name)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        for axis in (axes.xaxis, axes.yaxis)[: 1 if is_k_across else 2]:  # K and rounds are whole numbers
+            axis.set_major_locator(MaxNLocator(integer=True))
         axes.spines[["top", "right"]].set_visible(False)
     return figure
