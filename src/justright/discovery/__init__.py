@@ -1,0 +1,1 @@
+"""Discovery: from a split and a weight per labeled image to a category for every target image."""

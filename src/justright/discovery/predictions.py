@@ -1,0 +1,127 @@
+"""What a method says of every image: a known class, a discovered cluster or neither, and how sure it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from jaxtyping import Float, Int
+
+from justright.data.image_set import NAME
+from justright.errors import DataError
+from justright.files import replacing
+from justright.types import Array
+
+FORMAT = "justright predictions 1"
+KEY = b"justright"
+
+Kind = Literal["known", "discovered"]
+KINDS: tuple[str, ...] = get_args(Kind)
+
+NEITHER = -1
+"""The cluster of an image that no category claims."""
+
+
+@dataclass(frozen=True)
+class Category:
+    """One category: a known class of the labeled images under its name, or a discovered cluster."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """One entry an image, in the order of the images.
+
+    Attributes: index, a table with id, dataset and path; cluster, a position in `categories` or NEITHER; confidence,
+    the calibrated probability that the cluster is the right one.
+    """
+
+    index: pa.Table
+    cluster: Int[Array, " images"]
+    confidence: Float[Array, " images"]
+    categories: tuple[Category, ...]
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    @property
+    def ids(self) -> list[str]:
+        """One id an image."""
+        return list(self.index["id"].to_pylist())
+
+    @cached_property
+    def sizes(self) -> Int[Array, " categories"]:
+        """Images by category."""
+        return np.bincount(self.cluster[self.cluster != NEITHER], minlength=len(self.categories))
+
+    def table(self) -> pa.Table:
+        """One row an image: id, dataset, path, cluster, category, kind, confidence."""
+        names, kinds = ([*(getattr(c, field) for c in self.categories), "neither"] for field in ("name", "kind"))
+        columns = {
+            "cluster": pa.array(self.cluster.astype(np.int32)),
+            "category": _spread(names, self.cluster),
+            "kind": _spread(kinds, self.cluster),
+            "confidence": pa.array(self.confidence.astype(np.float32)),
+        }
+        table = self.index
+        for name, values in columns.items():
+            table = table.append_column(name, values)
+        return table
+
+    def save(self, path: Path) -> None:
+        """Write as Parquet, which `open` reads back, or as CSV, by the ending of the name."""
+        if path.suffix not in (".parquet", ".csv"):
+            raise DataError(f"cannot write predictions to {path}", expected="a name that ends in .parquet or .csv")
+        table = self.table()
+        with replacing(path) as temporary:
+            if path.suffix == ".csv":
+                plain = [column.cast(pa.string()) if column.type == NAME else column for column in table.columns]
+                pyarrow.csv.write_csv(pa.table(plain, names=table.column_names), temporary)
+            else:
+                about = {"format": FORMAT, "categories": [asdict(category) for category in self.categories]}
+                pq.write_table(table.replace_schema_metadata({KEY: json.dumps(about).encode()}), temporary)
+
+    @staticmethod
+    def open(path: Path) -> Predictions:
+        """Read what `save` wrote as Parquet."""
+        try:
+            table = pq.read_table(path)
+            about = json.loads((table.schema.metadata or {})[KEY])
+            if about["format"] != FORMAT:
+                raise ValueError(f"format {about['format']!r}")
+            categories = tuple(Category(**category) for category in about["categories"])
+            cluster = table["cluster"].to_numpy().astype(np.int64)
+            confidence = table["confidence"].to_numpy()
+            if len(cluster) and not (cluster.min() >= NEITHER and cluster.max() < len(categories)):
+                raise ValueError("a cluster without a category")
+            index = table.select(["id", "dataset", "path"]).replace_schema_metadata()
+        except (OSError, pa.ArrowInvalid, ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path} does not hold predictions of this version: {error}",
+                advice="justright discover and justright predict write such a file",
+            ) from error
+        return Predictions(index, cluster, confidence, categories)
+
+
+def category_names(known: Sequence[str], n_categories: int) -> tuple[Category, ...]:
+    """Known classes under their names, first; then discovered clusters as new-001, new-002, ..."""
+    n_new = n_categories - len(known)
+    width = max(3, len(str(n_new)))
+    discovered = (Category(f"new-{number:0{width}d}", "discovered") for number in range(1, n_new + 1))
+    return (*(Category(name, "known") for name in known), *discovered)
+
+
+def _spread(of_category: Sequence[str], cluster: Int[Array, " images"]) -> pa.Array:
+    # NEITHER is the last entry, at -1
+    positions = np.where(cluster == NEITHER, len(of_category) - 1, cluster).astype(np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(positions), pa.array(of_category, pa.string())).cast(NAME)

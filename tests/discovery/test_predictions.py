@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from justright.discovery.predictions import NEITHER, Category, Predictions, category_names
+from justright.errors import DataError
+
+
+@pytest.fixture
+def predictions():
+    index = pa.table({name: ["a", "b", "c"] for name in ("id", "dataset", "path")})
+    categories = category_names(["cat", "dog"], 4)
+    return Predictions(index, np.array([1, 3, NEITHER]), np.array([0.9, 0.5, 0.1], np.float32), categories)
+
+
+def test_known_classes_come_first_and_keep_their_names():
+    assert category_names(["cat"], 3) == (
+        Category("cat", "known"),
+        Category("new-001", "discovered"),
+        Category("new-002", "discovered"),
+    )
+
+
+def test_a_thousand_and_more_clusters_still_sort_by_name():
+    names = [category.name for category in category_names([], 1200)]
+    assert names == sorted(names)
+
+
+def test_what_is_saved_comes_back(predictions, tmp_path):
+    predictions.save(tmp_path / "p.parquet")
+    again = Predictions.open(tmp_path / "p.parquet")
+    assert again.cluster.tolist() == predictions.cluster.tolist()
+    assert again.confidence.tolist() == predictions.confidence.tolist()
+    assert again.categories == predictions.categories
+    assert again.ids == ["a", "b", "c"]
+    assert again.sizes.tolist() == [0, 1, 0, 1]
+
+
+def test_a_csv_names_category_and_kind(predictions, tmp_path):
+    predictions.save(tmp_path / "p.csv")
+    rows = pyarrow.csv.read_csv(tmp_path / "p.csv").to_pylist()
+    assert [(row["category"], row["kind"]) for row in rows] == [
+        ("dog", "known"),
+        ("new-002", "discovered"),
+        ("neither", "neither"),
+    ]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 nonsense", None])
+def test_anything_else_is_refused(content, tmp_path):
+    path = tmp_path / "p.parquet"
+    if content is None:
+        pa.parquet.write_table(pa.table({"x": [1]}), path)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match="does not hold predictions"):
+        Predictions.open(path)
+
+
+def test_another_ending_is_refused(predictions, tmp_path):
+    with pytest.raises(DataError, match=r"\.parquet or \.csv"):
+        predictions.save(tmp_path / "p.pkl")
