@@ -13,7 +13,7 @@ from justright.benchmark.run_folder import RunFolder
 from justright.benchmark.selection_result import SelectionResult
 from justright.benchmark.weight_files import save_selection
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
-from justright.discovery.predictions import NEITHER, Predictions, category_names
+from justright.discovery.predictions import Predictions, category_names
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
 from justright.selection import BetaSelector
@@ -22,7 +22,7 @@ DIM = 16
 
 
 def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0, n_wrong: int = 20) -> RunFolder:
-    """Write every file of a run to `path`; `n_wrong` target images lie in a wrong cluster, three in none."""
+    """Write every file of a run to `path`; `n_wrong` target images lie in a wrong cluster, three look like none."""
     rng = np.random.default_rng(seed)
     images = glyph_set(per_class, scripts, seed, dataset="target").with_ids()
     split, truth = gcd_split(images, random_half(images.classes, seed), seed=seed)
@@ -72,9 +72,9 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
     cluster[wrong] = rng.integers(0, len(number), n_wrong)
     confidence = rng.uniform(0.6, 1.0, len(cluster)).astype(np.float32)
     confidence[wrong] = rng.uniform(0.2, 0.7, n_wrong)
-    cluster[:3] = NEITHER
+    is_neither = np.arange(len(cluster)) < 3
     index = target.table.select(["id", "dataset", "path"])
-    predictions = Predictions(index, cluster, confidence, category_names(known, len(number)))
+    predictions = Predictions(index, cluster, confidence, is_neither, category_names(known, len(number)))
     predictions.save(path / "predictions.parquet")
     evaluate(y_true, cluster, is_old).save(path / "scores.json")
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from justright.discovery.predictions import NEITHER, Category, Predictions, category_names
+from justright.discovery.predictions import Category, Predictions, category_names
 from justright.errors import DataError
 
 
@@ -13,7 +13,8 @@ from justright.errors import DataError
 def predictions():
     index = pa.table({name: ["a", "b", "c"] for name in ("id", "dataset", "path")})
     categories = category_names(["cat", "dog"], 4)
-    return Predictions(index, np.array([1, 3, NEITHER]), np.array([0.9, 0.5, 0.1], np.float32), categories)
+    confidence, is_neither = np.array([0.9, 0.5, 0.1], np.float32), np.array([False, False, True])
+    return Predictions(index, np.array([1, 3, 3]), confidence, is_neither, categories)
 
 
 def test_known_classes_come_first_and_keep_their_names():
@@ -36,7 +37,8 @@ def test_what_is_saved_comes_back(predictions, tmp_path):
     assert again.confidence.tolist() == predictions.confidence.tolist()
     assert again.categories == predictions.categories
     assert again.ids == ["a", "b", "c"]
-    assert again.sizes.tolist() == [0, 1, 0, 1]
+    assert again.sizes.tolist() == [0, 1, 0, 2]
+    assert again.is_neither.tolist() == [False, False, True]
 
 
 def test_a_csv_names_category_and_kind(predictions, tmp_path):
@@ -45,7 +47,7 @@ def test_a_csv_names_category_and_kind(predictions, tmp_path):
     assert [(row["category"], row["kind"]) for row in rows] == [
         ("dog", "known"),
         ("new-002", "discovered"),
-        ("neither", "neither"),
+        ("new-002", "neither"),
     ]
 
 

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from justright.data.image_set import NAME
 from justright.errors import DataError
 from justright.files import replacing
-from justright.types import Array
+from justright.types import Array, Mask
 
 FORMAT = "justright predictions 1"
 KEY = b"justright"
@@ -26,8 +26,8 @@ KEY = b"justright"
 Kind = Literal["known", "discovered"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
-NEITHER = -1
-"""The cluster of an image that no category claims."""
+NEITHER = "neither"
+"""The kind of an image that looks like none of the categories."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,15 @@ class Category:
 class Predictions:
     """One entry an image, in the order of the images.
 
-    Attributes: index, a table with id, dataset and path; cluster, a position in `categories` or NEITHER; confidence,
-    the calibrated probability that the cluster is the right one.
+    Attributes: index, a table with id, dataset and path; cluster, a position in `categories`, the likeliest one;
+    confidence, the calibrated probability that it is the right one; is_neither, whether the image is too unlike all
+    categories for even the likeliest to be believed.
     """
 
     index: pa.Table
     cluster: Int[Array, " images"]
     confidence: Float[Array, " images"]
+    is_neither: Mask
     categories: tuple[Category, ...]
 
     def __len__(self) -> int:
@@ -62,15 +64,16 @@ class Predictions:
     @cached_property
     def sizes(self) -> Int[Array, " categories"]:
         """Images by category."""
-        return np.bincount(self.cluster[self.cluster != NEITHER], minlength=len(self.categories))
+        return np.bincount(self.cluster, minlength=len(self.categories))
 
     def table(self) -> pa.Table:
-        """One row an image: id, dataset, path, cluster, category, kind, confidence."""
-        names, kinds = ([*(getattr(c, field) for c in self.categories), "neither"] for field in ("name", "kind"))
+        """One row an image: id, dataset, path, cluster, category, kind (known, discovered or neither), confidence."""
+        is_known = np.array([category.kind == "known" for category in self.categories])
+        kind = np.where(self.is_neither, len(KINDS), np.where(is_known[self.cluster], 0, 1))
         columns = {
             "cluster": pa.array(self.cluster.astype(np.int32)),
-            "category": _spread(names, self.cluster),
-            "kind": _spread(kinds, self.cluster),
+            "category": _spread([category.name for category in self.categories], self.cluster),
+            "kind": _spread([*KINDS, NEITHER], kind),
             "confidence": pa.array(self.confidence.astype(np.float32)),
         }
         table = self.index
@@ -102,15 +105,16 @@ class Predictions:
             categories = tuple(Category(**category) for category in about["categories"])
             cluster = table["cluster"].to_numpy().astype(np.int64)
             confidence = table["confidence"].to_numpy()
-            if len(cluster) and not (cluster.min() >= NEITHER and cluster.max() < len(categories)):
+            if len(cluster) and not (cluster.min() >= 0 and cluster.max() < len(categories)):
                 raise ValueError("a cluster without a category")
+            is_neither = np.array([kind == NEITHER for kind in table["kind"].to_pylist()], dtype=bool)
             index = table.select(["id", "dataset", "path"]).replace_schema_metadata()
         except (OSError, pa.ArrowInvalid, ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold predictions of this version: {error}",
                 advice="justright discover and justright predict write such a file",
             ) from error
-        return Predictions(index, cluster, confidence, categories)
+        return Predictions(index, cluster, confidence, is_neither, categories)
 
 
 def category_names(known: Sequence[str], n_categories: int) -> tuple[Category, ...]:
@@ -121,7 +125,5 @@ def category_names(known: Sequence[str], n_categories: int) -> tuple[Category, .
     return (*(Category(name, "known") for name in known), *discovered)
 
 
-def _spread(of_category: Sequence[str], cluster: Int[Array, " images"]) -> pa.Array:
-    # NEITHER is the last entry, at -1
-    positions = np.where(cluster == NEITHER, len(of_category) - 1, cluster).astype(np.int32)
-    return pa.DictionaryArray.from_arrays(pa.array(positions), pa.array(of_category, pa.string())).cast(NAME)
+def _spread(names: Sequence[str], positions: Int[Array, " images"]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(positions.astype(np.int32)), pa.array(names, pa.string())).cast(NAME)
