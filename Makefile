@@ -15,6 +15,7 @@ demo: $(VENV)/.demo
 	@$(BIN)/justright demo
 
 test: $(VENV)/.test
+	@scripts/chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
