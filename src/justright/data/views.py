@@ -1,4 +1,4 @@
-"""Random views of an image: weak (the recipe of GCD and its successors) and strong (a DINO-like one).
+"""Views of an image: weak (the recipe of GCD and its successors), strong (a DINO-like one), plain (no chance in it).
 
 A view is a pure function of (seed, transform, image id, view number): no generator state, so the number of workers,
 their order, a kill and a resume change nothing.
@@ -89,9 +89,18 @@ class Strong:
         return normalize(image.mul_(255.0), recipe.mean, recipe.std)
 
 
-Transform = Weak | Strong
+@dataclass(frozen=True)
+class Plain:
+    """The test transform: every view of an image is the same."""
 
-TRANSFORMS: dict[str, Transform] = {"weak": Weak(), "strong": Strong()}
+    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> Float[Tensor, "3 size size"]:
+        """The one view."""
+        return recipe.preprocess(pixels)
+
+
+Transform = Weak | Strong | Plain
+
+TRANSFORMS: dict[str, Transform] = {"weak": Weak(), "strong": Strong(), "plain": Plain()}
 
 
 def transform_named(transform: str | Transform) -> Transform:

@@ -30,8 +30,12 @@ class WeightedCrossEntropy(nn.Module):
         labels: Int[Tensor, " batch"],
         weight: Float[Tensor, " batch"],
     ) -> Float[Tensor, ""]:
-        """The weighted mean over all views of the labeled images; 0 if there are none."""
-        return labeled_mean(self.per_image(logits, labels), labels, weight)
+        """The weighted mean over all views of the labeled images; 0 if there are none.
+
+        An image of weight 0 counts among them and adds nothing, so its class need not have a prototype.
+        """
+        classes = labels.where((labels == UNLABELED) | (weight > 0), 0)
+        return labeled_mean(self.per_image(logits, classes), labels, weight)
 
     def per_image(
         self, logits: Float[Tensor, "views batch categories"], labels: Int[Tensor, " batch"]

@@ -1,0 +1,94 @@
+"""From a feature to a category: the likeliest one, how sure that is, and whether any fits at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from justright.errors import DataError
+from justright.types import Array, Mask
+
+BLOCK_ROWS = 4096
+N_QUANTILES = 1001
+TEMPERATURES = (1e-3, 1e1)
+"""Between these the calibration looks."""
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryAssigner:
+    """A vector and an offset for each category; what fits best wins.
+
+        s_k = (h / |h|) . v_k + o_k,     confidence = softmax_k(s_k / temperature) of the best
+
+    Prototypes of a classifier are unit vectors without offset (Eq. 3), so s is a cosine. Centroids have the offset
+    -|c|^2 / 2, so that the best is the nearest. `reference` holds quantiles of the best s over the target: an image
+    whose own is lower than nearly all of them looks like no category.
+    """
+
+    vectors: Float[Array, "categories dim"]
+    offset: Float[Array, " categories"]
+    temperature: float = 1.0
+    reference: Float[Array, " quantiles"] | None = None
+
+    @staticmethod
+    def of_prototypes(prototypes: Float[Array, "categories dim"]) -> CategoryAssigner:
+        """By the cosine with each prototype."""
+        length = np.linalg.norm(prototypes, axis=1, keepdims=True)
+        unit = prototypes / np.maximum(length, np.finfo(np.float32).tiny)
+        return CategoryAssigner(unit.astype(np.float32), np.zeros(len(unit), np.float32))
+
+    @staticmethod
+    def of_centroids(centroids: Float[Array, "categories dim"]) -> CategoryAssigner:
+        """By the distance of the unit feature to each centroid."""
+        offset = -0.5 * np.sum(np.square(centroids, dtype=np.float64), axis=1)
+        return CategoryAssigner(centroids.astype(np.float32), offset.astype(np.float32))
+
+    def scores(self, features: Float[Array, "images dim"]) -> Float[Array, "images categories"]:
+        """s for every image and category."""
+        length = np.linalg.norm(features, axis=1, keepdims=True)
+        return (features / np.maximum(length, np.finfo(np.float32).tiny)) @ self.vectors.T + self.offset
+
+    def assign(
+        self, features: Float[Array, "images dim"]
+    ) -> tuple[Int[Array, " images"], Float[Array, " images"], Float[Array, " images"]]:
+        """Category, confidence and s of the best, for each image."""
+        found = [self._assign(features[start : start + BLOCK_ROWS]) for start in range(0, len(features), BLOCK_ROWS)]
+        cluster, confidence, best = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return cluster, confidence, best
+
+    def _assign(self, features: Float[Array, "block dim"]) -> tuple[Array, Array, Array]:
+        scores = self.scores(features)
+        cluster = scores.argmax(axis=1)
+        rows = np.arange(len(scores))
+        confidence = softmax(scores.astype(np.float64) / self.temperature, axis=1)[rows, cluster]
+        return cluster, confidence.astype(np.float32), scores[rows, cluster]
+
+    def is_neither(self, best: Float[Array, " images"], level: float) -> Mask:
+        """Whether an image fits its category worse than all but a share `level` of the target's images do theirs."""
+        if not 0 <= level < 1:
+            raise DataError(f"a level of {level} for neither", expected="at least 0, below 1")
+        if self.reference is None or level == 0:
+            return np.zeros(len(best), dtype=bool)
+        return best < np.quantile(self.reference, level)
+
+    def calibrated(self, features: Float[Array, "labeled dim"], labels: Int[Array, " labeled"]) -> CategoryAssigner:
+        """With the temperature under which labeled images are likeliest (Guo et al., ICML 2017)."""
+        if not len(labels):
+            return self
+        scores, rows = self.scores(features).astype(np.float64), np.arange(len(labels))
+
+        def surprise(log_temperature: float) -> float:
+            return -float(log_softmax(scores / np.exp(log_temperature), axis=1)[rows, labels].mean())
+
+        low, high = np.log(TEMPERATURES)
+        found = minimize_scalar(surprise, bounds=(low, high), method="bounded")
+        return replace(self, temperature=float(np.exp(found.x)))
+
+    def with_reference(self, features: Float[Array, "target dim"]) -> CategoryAssigner:
+        """Knowing how well the images of the target fit."""
+        _, _, best = self.assign(features)
+        return replace(self, reference=np.quantile(best, np.linspace(0, 1, N_QUANTILES)).astype(np.float32))

@@ -1,0 +1,253 @@
+"""Discovery: what every method has in common, trained or not."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from justright.clustering import SemiSupKMeans
+from justright.data.image_set import ImageSet
+from justright.data.quarantine import MAX_BAD
+from justright.data.splits import Split
+from justright.discovery.assigner import CategoryAssigner
+from justright.discovery.configs import Config, TrainConfig
+from justright.discovery.learner import Learner
+from justright.discovery.loop import Training
+from justright.discovery.model_files import read_model, write_model
+from justright.discovery.predictions import Category, Predictions, category_names
+from justright.discovery.processes import Processes
+from justright.discovery.training_data import TrainingData, Weighting
+from justright.errors import DataError, DegenerateError
+from justright.features.backbone import Backbone
+from justright.features.bank import open_views
+from justright.features.extract import extract
+from justright.features.home import home
+from justright.features.stored_views import Views
+from justright.progress import Track, silent
+from justright.seeding import generator
+from justright.types import UNLABELED, Array
+
+FEATURE_ROWS = 256
+
+
+class Discovery(ABC):
+    """Puts every target image into a known class or a new cluster.
+
+    Parameters:
+        n_categories: of all, known and new together; `total_categories` counts them for a pool.
+        backbone: where features come from; it is not changed, what is tuned is a copy.
+        config: a frozen dataclass of the method's own.
+        seed: of heads, batches and clustering. Views have the seed 0 throughout, so that all seeds share a bank.
+        folder: for checkpoints and metrics.jsonl; None keeps nothing, and a kill loses all.
+        bank: root of the view banks.
+
+    Attributes after `fit`: labels_, the category of each target image; confidence_; features_, of the target after
+    training; categories_, known ones first; assigner_; backbone_, tuned; known_labels_, the labels in the split that
+    the first categories stand for; calibrated_on_, what the confidence rests on.
+    """
+
+    name: ClassVar[str]
+    config_class: ClassVar[type[Config]]
+
+    def __init__(
+        self,
+        n_categories: int,
+        backbone: Backbone,
+        config: Any = None,
+        *,
+        seed: int = 0,
+        folder: Path | None = None,
+        bank: Path | None = None,
+    ):
+        self.n_categories = n_categories
+        self.backbone = backbone
+        self.config: Any = self.config_class() if config is None else config
+        self.seed = seed
+        self.folder = folder
+        self.bank = home() / "banks" if bank is None else bank
+        if not isinstance(self.config, self.config_class):
+            raise DataError(f"a {type(self.config).__name__} for {self.name}", expected=self.config_class.__name__)
+
+    def fit(
+        self,
+        split: Split,
+        sample_weight: Float[Array, " labeled"] | None = None,
+        *,
+        weighting: Weighting = "auto",
+        track: Track = silent,
+    ) -> Discovery:
+        """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
+        data = TrainingData.of(split, sample_weight, weighting, self.config.held_out_share)
+        if len(data.known) > self.n_categories:
+            raise DegenerateError(
+                f"{self.n_categories} categories for {len(data.known)} known classes",
+                expected="at least as many",
+                advice="count the classes of the pool that are kept and the new categories of the target",
+            )
+        self.backbone_ = _own_copy(self.backbone)
+        plain = self._views(data, "plain", track)
+        self._learn(data, plain, track)
+        self._conclude(data, plain)
+        return self
+
+    @abstractmethod
+    def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
+        """Tune `self.backbone_`, or leave it as it is."""
+
+    @abstractmethod
+    def _assign(
+        self, data: TrainingData, features: Float[Array, "images dim"]
+    ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
+        """How features find their category, and which category each target image has."""
+
+    def _conclude(self, data: TrainingData, plain: Views) -> None:
+        features = features_of(self.backbone_, plain, len(data.images))
+        assigner, labels = self._assign(data, features)
+        rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
+        if not len(rows):
+            rows, self.calibrated_on_ = data.guiding, "the labeled images it learned from, hence too sure"
+        if not len(rows):
+            self.calibrated_on_ = "nothing: there are no labeled images"
+        target = features[data.unlabeled]
+        self.assigner_ = assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)
+        self.labels_, self.features_ = labels, target
+        self.categories_ = category_names(data.known, self.n_categories)
+        self.known_labels_ = data.known_labels
+        cluster, confidence, _ = self.assigner_.assign(target)
+        # where clustering keeps an image in another cluster than the nearest, nothing speaks for it
+        self.confidence_ = np.where(cluster == labels, confidence, 0.0).astype(np.float32)
+
+    def predictions(self, images: ImageSet) -> Predictions:
+        """What `fit` found for the target, whose images these are."""
+        index = images.with_ids().table.select(["id", "dataset", "path"])
+        nothing = np.zeros(len(self.labels_), dtype=bool)
+        return Predictions(index, self.labels_, self.confidence_, nothing, self.categories_)
+
+    def predict(
+        self, images: ImageSet, *, neither: float = 0.01, max_bad: float = MAX_BAD, track: Track = silent
+    ) -> Predictions:
+        """The category of images that need not have been there in `fit`; those that cannot be read are left out.
+
+        neither: an image that fits worse than all but this share of the target's images fits no category; 0 for never.
+        """
+        with TemporaryDirectory() as folder:
+            table = extract(images, self.backbone_, Path(folder) / "features", max_bad=max_bad, track=track)
+            cluster, confidence, best = self.assigner_.assign(np.asarray(table.features))
+            index = table.index.select(["id", "dataset", "path"])
+        return Predictions(index, cluster, confidence, self.assigner_.is_neither(best, neither), self.categories_)
+
+    def save(self, folder: Path) -> None:
+        """Write model.safetensors and model.json."""
+        about = {
+            "method": self.name,
+            "n_categories": self.n_categories,
+            "seed": self.seed,
+            "config": asdict(self.config),
+            "categories": [asdict(category) for category in self.categories_],
+            "known_labels": list(self.known_labels_),
+            "calibrated_on": self.calibrated_on_,
+        }
+        write_model(folder, self.backbone_, self.assigner_, about)
+
+    @classmethod
+    def load(cls, folder: Path, backbone: Backbone) -> Discovery:
+        """Read what `save` wrote, onto a backbone of the same kind; `predict` works, `fit` starts anew."""
+        tuned, assigner, about = read_model(folder, _own_copy(backbone))
+        if about["method"] != cls.name:
+            raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
+        made = cls(about["n_categories"], backbone, cls.config_class.from_dict(about["config"]), seed=about["seed"])
+        made.backbone_, made.assigner_ = tuned, assigner
+        made.categories_ = tuple(Category(**category) for category in about["categories"])
+        made.known_labels_ = tuple(about["known_labels"])
+        made.calibrated_on_ = about["calibrated_on"]
+        return made
+
+    def _views(self, data: TrainingData, transform: str, track: Track) -> Views:
+        """A finished bank, or fresh views, of all images, whatever their weight: another selection finds it again."""
+        processes, config = Processes(), self.config
+        options: dict[str, Any] = {"transform": transform, "seed": 0}
+        if transform == "plain":
+            options |= {"views": 1, "precision": "float32"}
+        else:
+            options |= {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
+        if not processes.is_first:  # the first one builds, the others find it built
+            processes.wait()
+        opened = open_views(self.backbone_, data.images, self.bank, track=track, **options)
+        if processes.is_first:
+            processes.wait()
+        return opened
+
+
+class TrainedDiscovery(Discovery):
+    """A method with training in it."""
+
+    config_class: ClassVar[type[TrainConfig]]
+
+    def _train(
+        self,
+        learner: Learner,
+        data: TrainingData,
+        config: TrainConfig,
+        folder: Path | None,
+        track: Track,
+        **more: object,
+    ) -> None:
+        """Take a learner through the loop; `more` is what else a resumed run must find unchanged."""
+        views = {stream: self._views(data, stream, track) for stream in learner.streams}
+        made_with = {
+            "method": self.name,
+            "seed": self.seed,
+            "n_categories": self.n_categories,
+            "config": asdict(config),
+            "backbone": self.backbone.fingerprint,
+            "data": data.fingerprint(),
+            **more,
+        }
+        learner.to(self.backbone.device)
+        Training(learner, views, data, config, folder, made_with).run(f"training {self.name}", track)
+
+    def _torch_generator(self, purpose: str) -> torch.Generator:
+        """For the first parameters of heads."""
+        return torch.Generator().manual_seed(int(generator(self.seed, purpose).integers(2**62)))
+
+
+def clusters_of(
+    data: TrainingData,
+    features: Float[Array, "images dim"],
+    n_categories: int,
+    n_init: int,
+    seed: int,
+    use_labels: bool = True,
+) -> tuple[CategoryAssigner, Int[Array, " target"]]:
+    """Semi-supervised k-means over guiding and target images: known class k is cluster k."""
+    guiding = data.guiding if use_labels else np.empty(0, dtype=np.int64)
+    rows = np.concatenate([guiding, data.unlabeled])
+    labels = np.where(np.arange(len(rows)) < len(guiding), data.labels[rows], UNLABELED)
+    found = SemiSupKMeans(n_categories, n_init=n_init, seed=seed).fit(features[rows], labels)
+    assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
+    return assigner, np.asarray(found.labels_[len(guiding) :], dtype=np.int64)
+
+
+def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
+    """Features of all images under the test transform, as float32."""
+    parts = []
+    with torch.no_grad():
+        for start in range(0, n_images, FEATURE_ROWS):
+            rows = np.arange(start, min(start + FEATURE_ROWS, n_images))
+            parts.append(backbone.suffix(plain.batch(rows, np.zeros(len(rows), dtype=np.int64))).float().cpu().numpy())
+    return np.concatenate(parts)
+
+
+def _own_copy(backbone: Backbone) -> Backbone:
+    """A copy that may be tuned; what is frozen is shared with the original."""
+    frozen: Mapping[int, Any] = {id(p): p for p in backbone.parameters() if not p.requires_grad}
+    return copy.deepcopy(backbone, dict(frozen))

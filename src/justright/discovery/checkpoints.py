@@ -1,0 +1,114 @@
+"""The state of training on disk: two generations, each one file with a checksum, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from justright.errors import DataError
+from justright.files import replacing
+
+_log = logging.getLogger(__name__)
+
+FORMAT = "justright checkpoint 1"
+N_KEPT = 2
+"""The newest may be damaged; the one before it is then a few minutes old."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Tensors by name and whatever else resuming needs, as plain JSON values."""
+
+    tensors: Mapping[str, Tensor]
+    state: Mapping[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints of one training in a folder of their own."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def save(self, number: int, checkpoint: Checkpoint) -> Path:
+        """Write one under a number that grows, and delete what is older than its predecessor."""
+        path = self.folder / f"step-{number:09d}.safetensors"
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
+        said = json.dumps(checkpoint.state, sort_keys=True)
+        about = {"format": FORMAT, "state": said, "checksum": _checksum(tensors, said)}
+        with replacing(path) as temporary:
+            save_file(tensors, temporary, metadata=about)
+        for old in self._files()[N_KEPT:]:
+            old.unlink()
+        return path
+
+    def load(self) -> Checkpoint | None:
+        """The newest one that is whole, loudly if it is not the newest; None if there was never any."""
+        files = self._files()
+        for path in files:
+            try:
+                return _read(path)
+            except (OSError, SafetensorError, ValueError, KeyError) as error:
+                _log.warning("%s is damaged (%s); going back to the one before it", path, error)
+                path.rename(path.with_suffix(".damaged"))
+        if files:
+            raise DataError(
+                f"every checkpoint in {self.folder} is damaged",
+                expected="at least one of two that is whole",
+                advice="delete the folder to start anew; the damaged files are kept beside it",
+            )
+        return None
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("step-*.safetensors"), reverse=True)
+
+
+def _read(path: Path) -> Checkpoint:
+    with safe_open(path, framework="pt") as file:
+        about = file.metadata() or {}
+        if about["format"] != FORMAT:
+            raise ValueError(f"format {about['format']!r}")
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if _checksum(tensors, about["state"]) != about["checksum"]:
+        raise ValueError("the checksum does not fit")
+    return Checkpoint(tensors, json.loads(about["state"]))
+
+
+def _checksum(tensors: Mapping[str, Tensor], state: str) -> str:
+    digest = hashlib.blake2b(state.encode(), digest_size=16)
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Go on only with what the checkpoint was made with; otherwise say what changed."""
+    was, is_ = _flat(before), _flat(now)
+    changed = [name for name in sorted(was.keys() | is_.keys()) if was.get(name) != is_.get(name)]
+    if changed:
+        lines = "\n".join(f"  {name}: {was.get(name)!r} before, {is_.get(name)!r} now" for name in changed)
+        raise DataError(
+            f"{folder} was trained with something else:\n{lines}",
+            expected="the same data, weights and settings, to go on",
+            advice="another --out, or delete that folder to start anew",
+        )
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat

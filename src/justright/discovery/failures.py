@@ -1,0 +1,58 @@
+"""A loss that is no number: stop within the step, and say which term and which images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from justright.discovery.learner import Outputs
+from justright.errors import JustrightError
+from justright.losses import LossParts
+
+N_NAMED = 8
+
+
+class DivergedError(JustrightError):
+    """Training met a value that is not finite."""
+
+
+def stop_if_not_finite(
+    parts: LossParts, outputs: Sequence[Outputs], ids: Sequence[Sequence[str]], where: str, folder: Path | None
+) -> None:
+    """Raise before the step is taken, so that parameters and checkpoints stay as they are."""
+    if bool(torch.isfinite(parts.total)):
+        return
+    terms = [name for name, value in parts.terms.items() if not bool(torch.isfinite(value))] or ["loss"]
+    bad = [image for each, names in zip(outputs, ids, strict=True) for image in _bad_images(each, names)]
+    if bad:
+        which = f"{len(bad)} images give such values: {', '.join(bad[:N_NAMED])}{', ...' if len(bad) > N_NAMED else ''}"
+    else:
+        every = [image for names in ids for image in names]
+        which = f"what the network gives is finite for each image of the batch: {', '.join(every[:N_NAMED])}, ..."
+    kept = "" if folder is None else f" The last good checkpoint is in {folder / 'checkpoint'}."
+    raise DivergedError(
+        f"{' and '.join(terms)} is not finite in {where}; {which}.{kept}",
+        expected="finite losses",
+        advice="a lower learning rate, precision float32, or leave these images out",
+    )
+
+
+def stop_if_no_gradient(parameters: Iterable[nn.Parameter], where: str) -> None:
+    """The same for gradients: a finite loss may still have an infinite slope, and the step would ruin the network."""
+    if all(bool(torch.isfinite(p.grad).all()) for p in parameters if p.grad is not None):
+        return
+    raise DivergedError(
+        f"the gradient is not finite in {where}; the loss still was. Nothing was changed.",
+        expected="finite gradients",
+        advice="a lower learning rate, or precision float32",
+    )
+
+
+def _bad_images(outputs: Outputs, ids: Sequence[str]) -> list[str]:
+    is_bad = torch.zeros(len(ids), dtype=torch.bool)
+    for rows in outputs.values():
+        is_bad |= ~torch.isfinite(rows.detach()).all(dim=-1).all(dim=0).cpu()
+    return [image for image, bad in zip(ids, is_bad.tolist(), strict=True) if bad]

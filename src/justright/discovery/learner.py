@@ -1,0 +1,74 @@
+"""What a method adds to the loop: a network, what goes into it, and what it minimizes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from justright.data.batches import BalancedBatches
+from justright.features.backbone import Backbone, Stored
+from justright.losses import LossParts
+
+Outputs = Mapping[str, Float[Tensor, "views batch _"]]
+"""What the losses of a method read, by name, views x images x numbers."""
+
+
+class Learner(nn.Module, ABC):
+    """A network that learns. A step draws one batch from each of `batches` and minimizes one objective over all."""
+
+    streams: ClassVar[Mapping[str, int]] = {"weak": 2}
+    """How many views of which transform a step needs of each image."""
+
+    batches: Sequence[BalancedBatches]
+
+    def __init__(self, backbone: Backbone, micro_batch: int | None = None):
+        super().__init__()
+        self.backbone = backbone
+        self.micro_batch = micro_batch
+
+    @abstractmethod
+    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """What comes out for the images of batch number `part`; rows of `stored` are view by view."""
+
+    @abstractmethod
+    def objective(
+        self,
+        outputs: Sequence[Outputs],
+        labels: Sequence[Int[Tensor, " _"]],
+        weight: Sequence[Float[Tensor, " _"]],
+        epoch: int,
+    ) -> LossParts:
+        """The loss of a step, from the outputs of all processes, one entry a batch."""
+
+    def after_step(self, epoch: int) -> None:
+        """What follows the optimizer, such as a teacher that moves."""
+
+    def changing(self) -> dict[str, Tensor]:
+        """Every tensor that training changes, by name: what a checkpoint holds."""
+        return {name: parameter for name, parameter in self.named_parameters() if parameter.requires_grad}
+
+    def features(self, stored: Stored, n_views: int) -> Float[Tensor, "views batch dim"]:
+        """The features of views that come one after the other."""
+        features = in_chunks(self.backbone, stored, self.micro_batch)
+        return features.view(n_views, -1, features.shape[-1])
+
+
+def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Tensor, "rows dim"]:
+    """The tuned part over all rows, `size` at a time: activations are computed again for the gradient, not kept.
+
+    The same numbers and the same gradient as in one go, for the losses still see the whole batch.
+    """
+    n_rows = len(stored[0])
+    if size is None or n_rows <= size:
+        return backbone.suffix(stored)
+    parts = []
+    for start in range(0, n_rows, size):
+        chunk = tuple(part[start : start + size] for part in stored)
+        parts.append(checkpoint(lambda *each: backbone.suffix(each), *chunk, use_reentrant=False))
+    return torch.cat(parts)

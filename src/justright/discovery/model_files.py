@@ -1,0 +1,81 @@
+"""A finished model on disk: what was tuned and how categories are found, as safetensors, and the rest as JSON.
+
+model.safetensors  tuned/<name in timm>, vectors, offset, reference
+model.json         method, settings, categories, which backbone, temperature
+backbone.safetensors (on request)  an ordinary timm state dict with the tuned parameters in their places
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from justright.discovery.assigner import CategoryAssigner
+from justright.errors import DataError
+from justright.features.backbone import Backbone
+from justright.files import replacing, write_json
+
+FORMAT = "justright model 1"
+TUNED = "tuned/"
+
+
+def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, about: dict[str, Any]) -> None:
+    """Write both files; the JSON last, so that a model without it is not finished."""
+    tensors = {f"{TUNED}{name}": tensor.cpu() for name, tensor in backbone.tuned_state().items()}
+    parts = {"vectors": assigner.vectors, "offset": assigner.offset, "reference": assigner.reference}
+    tensors |= {name: torch.from_numpy(np.ascontiguousarray(part)) for name, part in parts.items() if part is not None}
+    with replacing(folder / "model.safetensors") as temporary:
+        save_file(tensors, temporary)
+    of_backbone = {"name": backbone.name, "prefix_fingerprint": backbone.prefix_fingerprint}
+    size = {"resolution": backbone.recipe.resolution}
+    said = {"format": FORMAT, "backbone": of_backbone | size, "temperature": assigner.temperature}
+    write_json(folder / "model.json", said | about)
+
+
+def about_model(folder: Path) -> dict[str, Any]:
+    """What model.json says."""
+    path = folder / "model.json"
+    try:
+        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if about["format"] != FORMAT:
+            raise ValueError(f"format {about['format']!r}")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} does not describe a model of this version: {error}",
+            advice="justright discover --out makes one once training is over",
+        ) from error
+    return about
+
+
+def read_model(folder: Path, backbone: Backbone) -> tuple[Backbone, CategoryAssigner, dict[str, Any]]:
+    """The backbone with the tuned parameters, and how it assigns; another frozen part than in training is refused."""
+    about = about_model(folder)
+    path = folder / "model.safetensors"
+    if backbone.prefix_fingerprint != about["backbone"]["prefix_fingerprint"]:
+        raise DataError(
+            f"the frozen part of this {backbone.name} is not the one that {folder} was trained on",
+            expected=f"{about['backbone']['name']} with the same checkpoint and resolution",
+        )
+    try:
+        tensors = load_file(path)
+        tuned = {name.removeprefix(TUNED): part for name, part in tensors.items() if name.startswith(TUNED)}
+        backbone.load_tuned_state(tuned)
+        reference = tensors["reference"].numpy() if "reference" in tensors else None
+        assigner = CategoryAssigner(
+            tensors["vectors"].numpy(), tensors["offset"].numpy(), float(about["temperature"]), reference
+        )
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise DataError(f"{path} cannot be read: {error}", expected="what `save` wrote") from error
+    return backbone, assigner, about
+
+
+def write_backbone(path: Path, backbone: Backbone) -> None:
+    """An ordinary timm state dict: `timm.create_model(...).load_state_dict(safetensors.torch.load_file(path))`."""
+    with replacing(path) as temporary:
+        save_file({name: tensor.cpu().clone() for name, tensor in backbone.full_state_dict().items()}, temporary)

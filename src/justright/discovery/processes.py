@@ -1,0 +1,102 @@
+"""One process or several, told apart here alone.
+
+Each process takes its share of a batch through the network, then all gather what came out, with gradients, and compute
+the same loss on the whole batch. Gradients of parameters, each from its own share, are summed: together they are the
+gradient that one process would have found.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from justright.errors import JustrightError
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, dim: int) -> Tensor:
+        parts = [torch.empty_like(rows) for _ in range(dist.get_world_size())]
+        dist.all_gather(parts, rows.contiguous())
+        ctx.dim, ctx.n_rows = dim, rows.shape[dim]
+        return torch.cat(parts, dim)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        # every process computes the same loss from the same rows, so the own part is complete as it is
+        (gradient,) = gradients
+        return gradient.narrow(ctx.dim, dist.get_rank() * ctx.n_rows, ctx.n_rows).contiguous(), None
+
+
+class Processes:
+    """The processes that train together; by itself a process is alone."""
+
+    def __init__(self) -> None:
+        is_group = dist.is_available() and dist.is_initialized()
+        self.n = dist.get_world_size() if is_group else 1
+        self.rank = dist.get_rank() if is_group else 0
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this one writes files and speaks."""
+        return self.rank == 0
+
+    def share(self, n_rows: int) -> slice:
+        """The part of a batch that this process takes."""
+        if n_rows % self.n:
+            raise JustrightError(
+                f"a batch of {n_rows} for {self.n} processes",
+                expected="a multiple of the number of processes",
+                advice="another batch_size",
+            )
+        size = n_rows // self.n
+        return slice(self.rank * size, (self.rank + 1) * size)
+
+    def gather(self, rows: Tensor, dim: int) -> Tensor:
+        """The rows of all processes in order, along `dim`; gradients flow back to the own ones."""
+        if self.n == 1:
+            return rows
+        gathered: Tensor = _Gather.apply(rows, dim)  # type: ignore[no-untyped-call]
+        return gathered
+
+    def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Add up the gradients of all processes."""
+        if self.n == 1:
+            return
+        own = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
+        flat = torch.cat([gradient.flatten() for gradient in own])
+        dist.all_reduce(flat)
+        start = 0
+        for parameter, gradient in zip(parameters, own, strict=True):
+            stop = start + gradient.numel()
+            parameter.grad = flat[start:stop].view_as(gradient)
+            start = stop
+
+    def wait(self) -> None:
+        """Until every process is here."""
+        if self.n > 1:
+            dist.barrier()
+
+
+def join_processes(device: str) -> bool:
+    """Become one of the processes that torchrun started, if it did; whether `leave_processes` is due at the end."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
+        return False
+    if device == "cuda":
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    dist.init_process_group("nccl" if device == "cuda" else "gloo")
+    return True
+
+
+def leave_processes() -> None:
+    """Leave together. Tensors that still refer to the group should be gone by now: gloo may abort otherwise."""
+    import gc
+
+    gc.collect()
+    dist.barrier()
+    dist.destroy_process_group()

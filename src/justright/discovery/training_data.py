@@ -1,0 +1,153 @@
+"""A split and its weights as the loop reads them: one order of images, -1 for unlabeled, classes numbered from 0."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.data.image_set import ImageSet
+from justright.data.splits import Split
+from justright.errors import DataError, DegenerateError
+from justright.seeding import generator
+from justright.types import UNLABELED, Array, Mask
+
+Weighting = Literal["auto", "hard", "soft", "resample"]
+WEIGHTINGS: tuple[str, ...] = get_args(Weighting)
+"""hard: images of weight 0 leave the data; soft: weights act in the losses; resample: they act in the sampler.
+
+auto is hard where every weight is 0 or 1, else soft.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """All labeled images, then all unlabeled ones, and what is known of each.
+
+    Attributes: images, in that order; n_labeled, how many of them came with a label; labels, the number of the class,
+    known ones first, -1 for unlabeled; weight, of each image in the losses; chance, of each image in the sampler or
+    None; is_used, whether learning sees the image; is_held_out, labeled images kept for calibration; known, the names
+    of the classes that get a category of their own; known_labels, their labels in the split.
+    """
+
+    images: ImageSet
+    n_labeled: int
+    labels: Int[Array, " images"]
+    weight: Float[Array, " images"]
+    chance: Float[Array, " images"] | None
+    is_used: Mask
+    is_held_out: Mask
+    known: tuple[str, ...]
+    known_labels: tuple[int, ...]
+
+    @staticmethod
+    def of(
+        split: Split,
+        sample_weight: Float[Array, " labeled"] | None = None,
+        weighting: Weighting = "auto",
+        held_out_share: float = 0.0,
+        seed: int = 0,
+    ) -> TrainingData:
+        """Number the classes, apply the weights, hold some labeled images out."""
+        given, n_labeled = split.labeled.labels, len(split.labeled)
+        weight = np.ones(n_labeled) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        _check(given, weight, len(split.unlabeled))
+        if weighting == "auto":
+            weighting = "hard" if np.isin(weight, (0.0, 1.0)).all() else "soft"
+        if weighting == "hard" and not np.isin(weight, (0.0, 1.0)).all():
+            raise DataError(
+                f"weights such as {weight[~np.isin(weight, (0.0, 1.0))][0]:g}",
+                expected="0 or 1 for hard weighting",
+                advice="a threshold in the selector, or weighting='soft'",
+            )
+        is_kept = weight > 0 if weighting != "soft" else np.ones(n_labeled, dtype=bool)
+        classes = np.unique(given)
+        has_weight = np.isin(classes, np.unique(given[weight > 0]))
+        known = classes[has_weight]
+        number = {int(label): place for place, label in enumerate([*known, *classes[~has_weight]])}
+        labels = np.array([number[int(label)] for label in given], dtype=np.int64)
+        is_held_out = _held_out(labels, is_kept & (weight > 0), held_out_share, seed)
+        n_unlabeled = len(split.unlabeled)
+        names = split.labeled.classes
+        return TrainingData(
+            images=ImageSet.concat([split.labeled.with_ids(), split.unlabeled.with_ids()]),
+            n_labeled=n_labeled,
+            labels=np.concatenate([labels, np.full(n_unlabeled, UNLABELED)]),
+            weight=np.concatenate([weight if weighting == "soft" else np.ones(n_labeled), np.ones(n_unlabeled)]),
+            chance=np.concatenate([weight, np.ones(n_unlabeled)]) if weighting == "resample" else None,
+            is_used=np.concatenate([is_kept & ~is_held_out, np.ones(n_unlabeled, dtype=bool)]),
+            is_held_out=np.concatenate([is_held_out, np.zeros(n_unlabeled, dtype=bool)]),
+            known=tuple(names[int(label)] for label in known),
+            known_labels=tuple(int(label) for label in known),
+        )
+
+    @property
+    def labeled(self) -> Int[Array, " rows"]:
+        """Rows of the labeled images that learning sees."""
+        return np.flatnonzero(self.is_used[: self.n_labeled])
+
+    @property
+    def unlabeled(self) -> Int[Array, " rows"]:
+        """Rows of the target."""
+        return np.arange(self.n_labeled, len(self.images))
+
+    @property
+    def guiding(self) -> Int[Array, " rows"]:
+        """Rows of labeled images with a weight: those that semi-supervised k-means keeps in their class."""
+        rows = self.labeled
+        return rows[(self.weight[rows] > 0) & (self.labels[rows] < len(self.known))]
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What a resumed run must find unchanged; weights with the labels they belong to."""
+        return {
+            "labeled_images": _hash(self.images.ids[: self.n_labeled]),
+            "target_images": _hash(self.images.ids[self.n_labeled :]),
+            "labels": _hash([*self.labels.tolist(), *self.known]),
+            "weights": _hash([w.hex() for w in self.weight.tolist()]),
+            "chance": None if self.chance is None else _hash([c.hex() for c in self.chance.tolist()]),
+            "used": _hash(np.flatnonzero(self.is_used).tolist()),
+        }
+
+
+def total_categories(kept: Collection[int], own: Collection[int], n_target: int) -> int:
+    """How many categories there are for a pool and a target: those of the target, and every kept class that is not.
+
+    `own` are the labeled classes that the target has too (docs/decisions.md, "clusters with a pool").
+    """
+    return len(set(kept) | set(own)) + n_target - len(set(own))
+
+
+def _check(given: Int[Array, " labeled"], weight: Float[Array, " weights"], n_unlabeled: int) -> None:
+    if len(weight) != len(given):
+        raise DataError(f"{len(weight):,} weights for {len(given):,} labeled images", expected="one each")
+    if (given == UNLABELED).any():
+        raise DataError(f"{int((given == UNLABELED).sum()):,} labeled images have no label", expected="a label each")
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise DataError("weights below 0 or not finite", expected="at least 0; 1 changes nothing")
+    if not n_unlabeled:
+        raise DegenerateError("no unlabeled images", expected="a target to discover categories in")
+    if len(given) and not (weight > 0).any():
+        raise DegenerateError(
+            "every labeled image weighs 0", expected="at least one that counts", advice="another selector, or none"
+        )
+
+
+def _held_out(labels: Int[Array, " labeled"], is_kept: Mask, share: float, seed: int) -> Mask:
+    """A share of each class at random, which leaves at least one image to learn from."""
+    is_held_out = np.zeros(len(labels), dtype=bool)
+    if not 0 <= share < 1:
+        raise DataError(f"held_out_share is {share}", expected="at least 0, below 1")
+    for label in np.unique(labels[is_kept]) if share else ():
+        rows = np.flatnonzero(is_kept & (labels == label))
+        n = min(round(share * len(rows)), len(rows) - 1)
+        is_held_out[generator(seed, "held out", int(label)).permutation(rows)[:n]] = True
+    return is_held_out
+
+
+def _hash(values: list[Any]) -> str:
+    return hashlib.blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,101 @@
+"""XCon: GCD, and GCD once more inside each part of the data (Fei et al., BMVC 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from justright.clustering import SemiSupKMeans
+from justright.data.batches import BalancedBatches
+from justright.discovery.assigner import CategoryAssigner
+from justright.discovery.base import TrainedDiscovery, clusters_of, features_of
+from justright.discovery.configs import XConConfig
+from justright.discovery.gcd import balanced_batches, contrastive_objective, projection_head
+from justright.discovery.learner import Learner, Outputs
+from justright.discovery.training_data import TrainingData
+from justright.errors import DegenerateError
+from justright.features.backbone import Backbone, Stored
+from justright.features.stored_views import Views
+from justright.losses import LossParts
+from justright.progress import Track
+from justright.types import Array
+
+
+class XConLearner(Learner):
+    """L = L_global + scale * mean_e L_e: one head and one batch for all data, one of each for every part of it.
+
+    Images of one part look alike, so telling them apart takes fine differences. Weights act in every supervised term.
+    """
+
+    def __init__(
+        self, backbone: Backbone, config: XConConfig, batches: Sequence[BalancedBatches], generator: torch.Generator
+    ):
+        super().__init__(backbone, config.micro_batch)
+        self.batches = tuple(batches)
+        self.expert_scale = config.expert_scale
+        self.projectors = nn.ModuleList(projection_head(backbone, config, generator) for _ in batches)
+        self.losses = contrastive_objective(config)
+
+    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """Projections of both views by the head of this part; part 0 is all data."""
+        return {"projections": self.projectors[part](self.features(stored["weak"], 2))}
+
+    def objective(
+        self,
+        outputs: Sequence[Outputs],
+        labels: Sequence[Int[Tensor, " _"]],
+        weight: Sequence[Float[Tensor, " _"]],
+        epoch: int,
+    ) -> LossParts:
+        """The global loss and the mean of the experts'."""
+        each = [
+            self.losses(output["projections"], *more) for output, *more in zip(outputs, labels, weight, strict=True)
+        ]
+        everything, *experts = each
+        of_experts = torch.stack([parts.total for parts in experts]).mean()
+        terms = everything.terms | {"experts": of_experts.detach()}
+        return LossParts(everything.total + self.expert_scale * of_experts, terms)
+
+
+class XCon(TrainedDiscovery):
+    """GCD with experts. The parts are k-means clusters of frozen features, drawn once before training."""
+
+    name = "xcon"
+    config_class = XConConfig
+
+    def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
+        config = self.config
+        rows = np.concatenate([data.labeled, data.unlabeled])
+        expert = self._experts(features_of(self.backbone_, plain, len(data.images))[rows])
+        batches = [balanced_batches(data, config.batch_size, self.seed)]
+        for number in range(config.n_experts):
+            own = rows[expert == number]
+            labeled = own[own < data.n_labeled]
+            batches.append(
+                BalancedBatches(
+                    labeled,
+                    own[own >= data.n_labeled],
+                    max(1, config.batch_size // config.n_experts),
+                    self.seed,
+                    f"expert {number}",
+                    None if data.chance is None else data.chance[labeled],
+                )
+            )
+        learner = XConLearner(self.backbone_, config, batches, self._torch_generator("heads"))
+        self._train(learner, data, config, self.folder, track)
+
+    def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
+        """Which expert each image belongs to."""
+        if self.config.n_experts > len(features):
+            raise DegenerateError(f"{self.config.n_experts} experts for {len(features)} images", expected="fewer")
+        # seed 0 whatever the seed of training is, as in the public code
+        return np.asarray(SemiSupKMeans(self.config.n_experts, n_init=10, seed=0).fit(features).labels_)
+
+    def _assign(
+        self, data: TrainingData, features: Float[Array, "images dim"]
+    ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
+        return clusters_of(data, features, self.n_categories, self.config.n_init, self.seed)
