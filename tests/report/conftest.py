@@ -1,14 +1,19 @@
-"""A small pool of two data sets, weighed by each selector."""
+"""A small pool of two data sets, weighed by each selector, and a finished run with its page."""
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
+from tests.runs import make_run
 
 from justright.benchmark.feature_pool import TargetBlocks, merge_tables
 from justright.benchmark.label_outlook import label_outlook
+from justright.benchmark.run_folder import RunFolder
 from justright.benchmark.selection_result import SelectionResult
 from justright.features.table import FeatureTable
+from justright.report.run_report import write_report
 from justright.selection import stability
 
 
@@ -39,3 +44,22 @@ def weighed():
         return SelectionResult(name, selector, pool, stable, outlook)
 
     return weigh
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A finished run; tests read it and leave it as it is."""
+    return make_run(tmp_path_factory.mktemp("runs") / "run", per_class=10)
+
+
+@pytest.fixture(scope="session")
+def report(finished):
+    """The page of the finished run."""
+    return write_report(finished).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def own_run(finished, tmp_path):
+    """A copy of the finished run to change."""
+    shutil.copytree(finished.path, tmp_path / "run")
+    return RunFolder.open(tmp_path / "run")

@@ -1,43 +1,15 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import pytest
+from tests.report.html_checks import check
 
 from justright.benchmark.diagnosis import NONE, Diagnosis, Outcome
 from justright.report.example_sheet import ClassExamples, ExampleSheet, example_sheet
 from justright.report.page_shell import page, table
 from justright.report.selection_report import write_selection_report
 from justright.selection import BetaSelector, UniformSelector
-
-VOID = {"meta", "br", "img", "input"}
-
-
-class Checker(HTMLParser):
-    """Collects addresses and checks that elements are closed in order."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.addresses = [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.addresses += [value for name, value in attrs if name in ("src", "href", "action", "data")]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.addresses += [value for name, value in attrs if name in ("src", "href")]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def check(html):
-    checker = Checker()
-    checker.feed(html)
-    assert checker.open == []
-    return checker
 
 
 @pytest.fixture

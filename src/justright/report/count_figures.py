@@ -3,19 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from justright.estimation import CategoryCounter
+from justright.errors import DataError
+from justright.report.drawing import COLORS, dress
+from justright.types import Array
 
-COLOR = "#2f6db3"
-CHOSEN = "#d1603d"
+COLOR, CHOSEN = COLORS[:2]
 
 
-def draw_counts(
-    counters: Mapping[str, CategoryCounter], intervals: Mapping[str, tuple[int, int]] | None = None
-) -> Figure:
+@runtime_checkable
+class Counted(Protocol):
+    """An estimate of K: a fitted counter, or what was saved of one."""
+
+    n_categories_: int
+
+    @property
+    def curve_axes(self) -> tuple[str, str]:
+        """What the curve shows across and upward."""
+        ...
+
+    @property
+    def curve_(self) -> Float[Array, "points 2"]:
+        """What was looked at on the way."""
+        ...
+
+
+@dataclass
+class SavedCount:
+    """One estimate of count.json."""
+
+    n_categories_: int
+    curve_: Float[Array, "points 2"]
+    curve_axes: tuple[str, str]
+    interval: tuple[int, int] | None
+
+    @staticmethod
+    def of(said: Mapping[str, Any]) -> SavedCount:
+        """Read one; DataError where it is not what `justright estimate --out` writes."""
+        try:
+            low_high = said.get("interval")
+            return SavedCount(
+                n_categories_=int(said["n_categories"]),
+                curve_=np.asarray(said["curve"], dtype=np.float64).reshape(-1, 2),
+                curve_axes=(str(said["axes"][0]), str(said["axes"][1])),
+                interval=(int(low_high[0]), int(low_high[1])) if low_high else None,
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise DataError(f"an estimate of K cannot be read: {error!r}") from error
+
+
+def draw_counts(counters: Mapping[str, Counted], intervals: Mapping[str, tuple[int, int]] | None = None) -> Figure:
     """What each counter looked at on its way, the K it chose, and the interval around it where there is one."""
     figure = Figure(figsize=(5.0 * len(counters), 3.4), layout="constrained")
     for axes, (name, counter) in zip(
@@ -28,10 +72,10 @@ def draw_counts(
         (axes.axvline if is_k_across else axes.axhline)(k, color=CHOSEN, linewidth=1.5)
         if intervals and name in intervals:
             (axes.axvspan if is_k_across else axes.axhspan)(*intervals[name], color=CHOSEN, alpha=0.15, linewidth=0)
-        axes.set_title(f"{name}: K = {k}", loc="left", fontsize=11, fontweight="bold")
-        axes.set_xlabel(x_name)
-        axes.set_ylabel(y_name)
+        axes.set_title(f"{name}: K = {k}", loc="left", fontsize=10.5, fontweight="bold")
+        axes.set_xlabel(x_name, fontsize=9.5)
+        axes.set_ylabel(y_name, fontsize=9.5)
         for axis in (axes.xaxis, axes.yaxis)[: 1 if is_k_across else 2]:  # K and rounds are whole numbers
             axis.set_major_locator(MaxNLocator(integer=True))
-        axes.spines[["top", "right"]].set_visible(False)
+        dress(axes)
     return figure

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 from jaxtyping import Int
-from PIL import Image, ImageOps
+from PIL import Image
 
 from justright.benchmark.feature_pool import FeaturePool
 from justright.benchmark.selection_result import SelectionResult
@@ -19,6 +17,7 @@ from justright.data.opening import open_images
 from justright.errors import JustrightError
 from justright.features.store import INDEX
 from justright.report.svg import INK, PAPER
+from justright.report.thumbs import data_uri, square
 from justright.seeding import generator
 from justright.types import Array
 
@@ -126,6 +125,4 @@ def _open(pool: FeaturePool, sets: Sequence[ImageSet], rows: Int[Array, " rows"]
 
 
 def _thumbnail(image: Image.Image) -> str:
-    small, buffer = ImageOps.fit(image, (THUMB * 2, THUMB * 2)), io.BytesIO()  # twice, for screens with fine pixels
-    small.save(buffer, "JPEG", quality=72)
-    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+    return data_uri(square(image, THUMB * 2), "JPEG", quality=72)  # twice, for screens with fine pixels

@@ -15,14 +15,12 @@ from matplotlib.ticker import MaxNLocator
 
 from justright.benchmark.selection_result import SelectionResult
 from justright.geometry import beta_density, to_unit_interval
+from justright.report.drawing import COLORS, OTHERS, dress, take_literally
+from justright.report.names import short
 from justright.report.svg import INK, LINE, PAPER
 from justright.selection import BetaSelector, BinsSelector, CuiSelector
 from justright.selection.binning import DISCARDED
 from justright.types import Array
-
-COLORS = ("#2f6db3", "#d1603d", "#2a9d8f", "#b5892b", "#8a63a8", "#c2568e", "#6f8a3a")
-OTHERS = "#8c8c8c"
-"""Of the data sets beyond the first seven."""
 
 SIZE = (5.6, 4.9)
 """Inches: at phone width the letters are still readable."""
@@ -75,7 +73,7 @@ def draw_distances(result: SelectionResult, selector: BinsSelector) -> Figure:
     place = np.empty(len(order))
     place[order] = np.arange(1, len(order) + 1)
     _marks(top, result, place, distance)
-    if selector.discard:
+    if selector.discard and np.isfinite(selector.threshold_):
         top.axhline(selector.threshold_, color=INK, linewidth=1, linestyle="--")
         top.text(0.01, selector.threshold_, f"threshold {selector.threshold_:.3g}", va="bottom", fontsize=8.5,
                  color=INK, transform=top.get_yaxis_transform())  # fmt: skip
@@ -110,12 +108,7 @@ def _panels(share: bool = True) -> tuple[Figure, Axes, Axes]:
     figure = Figure(figsize=SIZE, layout="constrained", facecolor=PAPER)
     top, below = figure.subplots(2, 1, sharex=share, gridspec_kw={"height_ratios": [3, 1.4]})
     for axes in (top, below):
-        axes.set_facecolor("none")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.spines[["left", "bottom"]].set_color(LINE)
-        axes.tick_params(color=LINE, labelcolor=INK, labelsize=8.5)
-        axes.xaxis.label.set_color(INK)
-        axes.yaxis.label.set_color(INK)
+        dress(axes)
     if not share:
         top.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.yaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -149,7 +142,7 @@ def _marks(axes: Axes, result: SelectionResult, x: Float[Array, " classes"], y: 
         axes.scatter(x[rows], y[rows], s=18, c=colors[rows] if kept else "none", edgecolors=colors[rows],
                      linewidths=1.0, alpha=0.9, rasterized=len(x) > MOST_MARKS, zorder=2)  # fmt: skip
     handles = [_handle(color, "o", color) for _, color in _sources(result)]
-    names = [_short(name) for name, _ in _sources(result)]
+    names = [short(name, LONGEST_NAME) for name, _ in _sources(result)]
     if not is_kept.all():
         handles, names = [*handles, _handle(INK, "o", "none")], [*names, "left out"]
     n_columns = len(names) if sum(len(name) + 4 for name in names) < ONE_LINE else 3
@@ -157,8 +150,7 @@ def _marks(axes: Axes, result: SelectionResult, x: Float[Array, " classes"], y: 
         handles, names, loc="outside upper left", ncols=n_columns, frameon=False, fontsize=8.5, labelcolor=INK,
         handletextpad=0.2, columnspacing=1.0, borderaxespad=0.2,
     )  # fmt: skip
-    for text in legend.get_texts():
-        text.set_parse_math(False)  # a dollar sign in a name is no formula
+    take_literally(legend)
 
 
 def _handle(edge: str, marker: str, face: str) -> Line2D:
@@ -204,7 +196,3 @@ def _source_of_class(result: SelectionResult) -> Int[Array, " classes"]:
     names = list(dict.fromkeys(origin.dataset for origin in result.pool.origins))
     last = len(_sources(result)) - 1
     return np.array([min(names.index(origin.dataset), last) for origin in result.pool.origins])
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"

@@ -8,8 +8,9 @@ from html import escape
 
 from justright.benchmark.diagnosis import COLUMNS, Diagnosis
 from justright.benchmark.selection_result import SelectionResult
+from justright.report.class_cards import cut_in_the_middle
 from justright.report.example_sheet import ClassExamples, ExampleSheet
-from justright.report.page_shell import facts, page, section, table
+from justright.report.page_shell import facts, note, page, section, table
 from justright.report.svg import for_page
 
 MOST_CLASSES = 4000
@@ -64,10 +65,8 @@ class SelectionPage:
         measure = self.result.measure
         columns = ["class", "images", "weight", *([measure] if measure else []), "reason"]
         columns += ["kept in resamples %", "weight varies by"] if has_stability else []
-        cut, note = rows, ""
-        if len(rows) > MOST_CLASSES:
-            cut = rows[: MOST_CLASSES // 2] + rows[-MOST_CLASSES // 2 :]
-            note = f"<p class=soft>{len(rows) - len(cut):,} classes in the middle are left out here.</p>"
+        cut, n_left = cut_in_the_middle(rows, MOST_CLASSES)
+        said = note(f"{n_left:,} classes in the middle are left out here.") if n_left else ""
         shown = [
             (row["class_name"], row["n_images"], row["weight"])
             + ((row[measure],) if measure else ())
@@ -75,12 +74,12 @@ class SelectionPage:
             + ((round(100 * row["kept_share"]), row["weight_std"]) if has_stability else ())
             for row in cut
         ]
-        return note + table(columns, shown, is_sortable=True)
+        return said + table(columns, shown, is_sortable=True)
 
 
 def _examples(sheet: ExampleSheet) -> str:
     if sheet.problem:
-        return f"<p class=soft>No images to show: {escape(sheet.problem)}</p>"
+        return note(f"No images to show: {sheet.problem}")
     ends = [f"<div><h3>{title}</h3>{''.join(map(_class, classes))}</div>" for title, classes in sheet.parts]
     return f"<div class=ends>{''.join(ends)}</div>"
 
@@ -92,5 +91,5 @@ def _class(each: ClassExamples) -> str:
 
 
 def _diagnosis(diagnosis: Diagnosis) -> str:
-    notes = "".join(f"<p class=soft>{escape(note)}</p>" for note in (diagnosis.how(), diagnosis.caveat))
+    notes = note(diagnosis.how()) + note(diagnosis.caveat)
     return f"<p>{escape(diagnosis.verdict)}</p>{table(COLUMNS, diagnosis.cells())}{notes}"

@@ -8,7 +8,7 @@ from html import escape
 INK, LINE, PAPER = "#333333", "#b9b9b9", "#ffffff"
 """Draw with these, and `for_page` lets the page choose what they look like."""
 
-_VARIABLES = {INK: "var(--ink)", LINE: "var(--line)", PAPER: "var(--paper)"}
+_VARIABLES = {INK: "var(--ink)", "#000000": "var(--ink)", LINE: "var(--line)", PAPER: "var(--paper)"}
 
 
 def for_page(svg: str, name: str, title: str) -> str:

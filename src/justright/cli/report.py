@@ -1,0 +1,78 @@
+"""`justright report`: what did a run find, and how do several compare?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from justright.benchmark.run_folder import RunFolder
+from justright.cli.voice import Voice, voiced
+from justright.errors import DataError
+
+RUN = click.Path(path_type=Path, exists=True, file_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+COMPARISON = Path("comparison.html")
+MEGABYTE = 1_000_000
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=RUN)
+@click.option("--out", type=FILE, help="Where the page goes. [default: RUN/report.html, or comparison.html]")
+@click.option(
+    "--map", "kind", type=click.Choice(["pca", "tsne"]), default="pca", show_default=True, help="The 2-d map."
+)
+@voiced
+def report(voice: Voice, runs: tuple[Path, ...], out: Path | None, kind: Any) -> None:
+    """Write one self-contained page of a RUN, or of several side by side.
+
+    A run is a folder that `justright discover` wrote; a run that is not finished gives a page of what is there. The
+    page opens from disk, asks the network for nothing and stays below 10 MB.
+
+    --map tsne keeps neighbors together better than pca does, and takes some seconds more.
+
+    \b
+    Examples:
+      justright report run
+      justright report run --map tsne --out run.html
+      justright report run-none run-beta --out compare.html
+      justright report runs/* --out compare.html --json
+    """
+    folders = [RunFolder.open(path) for path in runs]
+    try:
+        if len(folders) == 1:
+            place, value, text = _one(voice, folders[0], out, kind)
+        else:
+            place, value, text = _several(folders, COMPARISON if out is None else out)
+    except OSError as error:
+        raise DataError(f"{error.filename or out}: {error.strerror or error}", advice="name another place") from error
+    size = place.stat().st_size
+    voice.say(f"Written: {place} ({size / MEGABYTE:.1f} MB)")
+    voice.result({"written": str(place), "bytes": size} | value, text)
+
+
+def _one(voice: Voice, run: RunFolder, out: Path | None, kind: Any) -> tuple[Path, dict[str, Any], str]:
+    from justright.report.reading import Missing, attempt
+    from justright.report.run_report import write_report  # matplotlib is slow to import
+
+    place = write_report(run, out, kind, voice.track)
+    scores = attempt(lambda: run.scores, "")
+    found = None if isinstance(scores, Missing) else scores
+    about = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}
+    return place, about | {"scores": None if found is None else found.to_dict()}, "" if found is None else str(found)
+
+
+def _several(folders: list[RunFolder], out: Path) -> tuple[Path, dict[str, Any], str]:
+    from justright.report.comparison import Comparison
+    from justright.report.comparison_page import write_comparison  # matplotlib is slow to import
+
+    comparison = Comparison.of(folders)
+    write_comparison(comparison, out)
+    lines = [
+        f"{group.name}: {each.group.capitalize()} {each} points against no selection, {each.verdict()}"
+        for group, changes in comparison.changes()
+        for each in changes
+    ]
+    return out, comparison.to_json(), "\n".join([*lines, *comparison.warnings()])

@@ -1,0 +1,94 @@
+"""Several runs beside each other: which settings differ, what seeds do, and what changed against no selection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from justright.benchmark.run_folder import RunFolder
+from justright.errors import DataError
+from justright.report.change import Change, change
+from justright.report.compared_run import ComparedRun, Group
+
+GROUPS = ("all", "old", "new")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The runs, in the order given."""
+
+    runs: tuple[ComparedRun, ...]
+
+    @staticmethod
+    def of(folders: Sequence[RunFolder]) -> Comparison:
+        """Compare two runs or more."""
+        if len(folders) < 2:
+            raise DataError(f"{len(folders)} run to compare", expected="at least two")
+        names = _short_names([folder.path.resolve().parts for folder in folders])
+        return Comparison(tuple(ComparedRun(name, folder) for name, folder in zip(names, folders, strict=True)))
+
+    def differing(self) -> dict[str, list[Any]]:
+        """Settings in which the runs differ, one value a run; None where a run does not have the setting."""
+        names = dict.fromkeys(name for run in self.runs for name in run.settings)
+        values = {name: [run.settings.get(name) for run in self.runs] for name in names}
+        return {name: each for name, each in values.items() if any(value != each[0] for value in each)}
+
+    def shared(self) -> dict[str, Any]:
+        """Settings that all runs share."""
+        differing = self.differing()
+        return {name: value for name, value in self.runs[0].settings.items() if name not in differing}
+
+    def groups(self) -> list[Group]:
+        """Runs that differ by seed only, together."""
+        found: dict[str, list[ComparedRun]] = {}
+        for run in self.runs:
+            found.setdefault(run.key(), []).append(run)
+        return [Group(tuple(runs)) for runs in found.values()]
+
+    def changes(self) -> list[tuple[Group, list[Change]]]:
+        """For each group with a selection, what it gained over the runs without that share all other settings."""
+        groups = self.groups()
+        baselines = {group.runs[0].key(ignoring_selection=True): group for group in groups if group.runs[0].is_baseline}
+        found = []
+        for group in groups:
+            baseline = baselines.get(group.runs[0].key(ignoring_selection=True))
+            if baseline is not None and baseline is not group:
+                changes = [change(group, baseline, name) for name in GROUPS]
+                found.append((group, [each for each in changes if each is not None]))
+        return found
+
+    def warnings(self) -> list[str]:
+        """Why numbers may not be comparable."""
+        said = []
+        targets = {run.target_print for run in self.runs}
+        if len(targets) > 1:
+            said.append("The runs did not see the same target, so their scores are not comparable.")
+        protocols = {run.scores.protocol for run in self.runs if run.scores is not None}
+        if len(protocols) > 1:
+            said.append(f"Scores follow different protocols: {', '.join(sorted(protocols))}.")
+        without = [run.name for run in self.runs if run.scores is None]
+        if without:
+            said.append(f"Without scores: {', '.join(without)}.")
+        return said
+
+    def to_json(self) -> dict[str, Any]:
+        """Scores by run and changes, as JSON has them."""
+        return {
+            "runs": {run.name: None if run.scores is None else run.scores.to_dict() for run in self.runs},
+            "differing": self.differing(),
+            "changes": {
+                group.name: [asdict(each) | {"verdict": each.verdict()} for each in changes]
+                for group, changes in self.changes()
+            },
+            "warnings": self.warnings(),
+        }
+
+
+def _short_names(paths: Sequence[Sequence[str]]) -> list[str]:
+    """The last parts of each path, as many as tell them apart; a run that is given twice gets a number."""
+    for n in range(1, max(map(len, paths)) + 1):
+        names = ["/".join(parts[-n:]) for parts in paths]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{'/'.join(parts[-1:])} ({number})" for number, parts in enumerate(paths, start=1)]

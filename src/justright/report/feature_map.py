@@ -1,0 +1,124 @@
+"""A map of pool and target in two dimensions: who lies near whom, roughly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+from matplotlib.figure import Figure
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from justright.features.table import FeatureTable
+from justright.report.drawing import color_of, dress, take_literally
+from justright.report.names import short
+from justright.report.svg import INK, PAPER
+from justright.seeding import generator
+from justright.types import Array
+
+MapKind = Literal["pca", "tsne"]
+MAPS: tuple[MapKind, ...] = get_args(MapKind)
+
+MOST_POINTS = 1000
+"""Of pool and of target each. More would hide each other, and t-SNE would take minutes."""
+
+MOST_MARKS = 300
+"""More marks of the pool than this go into the file as pixels."""
+
+TARGET = -1
+LONGEST_NAME = 24
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """Where images lie. `source` is a position in `names`, or TARGET; `explained` is the share of variance shown."""
+
+    points: Float[Array, "points 2"]
+    source: Int[Array, " points"]
+    names: tuple[str, ...]
+    kind: MapKind
+    explained: float
+    n_pool: int
+    n_target: int
+
+    def caption(self) -> str:
+        """What it shows, and how little distances in it mean."""
+        n_shown = int((self.source == TARGET).sum())
+        drawn = f"{len(self.source) - n_shown:,} of {self.n_pool:,} labeled and {n_shown:,} of {self.n_target:,} target"
+        how = f"the two main directions (PCA) hold {self.explained:.0%} of the variance"
+        if self.kind == "tsne":
+            how = "t-SNE keeps neighbors together; sizes of groups and gaps between them mean nothing"
+        return (
+            f"Frozen features of {drawn} images, drawn at random: {how}. Colors tell the data sets of the pool, "
+            "crosses are the target. Distances in a flat map mean little: near here may be far there."
+        )
+
+
+def feature_map(pool: FeatureTable, target: FeatureTable, kind: MapKind = "pca", seed: int = 0) -> FeatureMap:
+    """Project a sample of both onto a plane; features are brought to length 1 first, as cosines see them."""
+    rows = [_sample(len(table), seed, side) for table, side in ((pool, "pool"), (target, "target"))]
+    x = np.concatenate([np.asarray(t.features[r], dtype=np.float64) for t, r in zip((pool, target), rows, strict=True)])
+    x = x.reshape(len(x), -1)
+    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    column = pool.index["dataset"].cast(pa.string()).combine_chunks().dictionary_encode()
+    source = np.concatenate([column.indices.to_numpy()[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
+    points, explained = _two_directions(x)
+    if kind == "tsne":
+        points = _neighbors(x, points, seed)
+    names = tuple(column.dictionary.to_pylist())
+    return FeatureMap(points, source, names, kind, explained, len(pool), len(target))
+
+
+def draw_map(found: FeatureMap) -> Figure:
+    """The pool in colors, the target over it."""
+    figure = Figure(figsize=(5.6, 5.0), layout="constrained", facecolor=PAPER, dpi=180)
+    axes = figure.subplots()
+    dress(axes)
+    axes.set(xticks=[], yticks=[])
+    axes.spines[["left", "bottom"]].set_visible(False)
+    is_pool = found.source != TARGET
+    # drawn in one go and shuffled as sampled: no data set lies on top of the others
+    colors = np.array([color_of(number) for number in found.source[is_pool].tolist()])
+    x, y = found.points.T
+    axes.scatter(
+        x[is_pool], y[is_pool], s=14, c=colors, alpha=0.65, linewidths=0, rasterized=int(is_pool.sum()) > MOST_MARKS
+    )
+    axes.scatter(x[~is_pool], y[~is_pool], s=9, c=INK, marker="x", linewidths=0.7, alpha=0.8)
+    for number, name in enumerate(found.names[:8]):
+        said = short(name, LONGEST_NAME) if number < 7 else f"{len(found.names) - 7} more"
+        axes.scatter([], [], s=22, c=color_of(number), label=said)
+    axes.scatter([], [], s=16, c=INK, marker="x", linewidths=0.8, label="target, unlabeled")
+    legend = figure.legend(
+        loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, labelcolor=INK, handletextpad=0.2,
+        columnspacing=1.0, borderaxespad=0.2,
+    )  # fmt: skip
+    take_literally(legend)
+    return figure
+
+
+def _sample(n: int, seed: int, side: str) -> Int[Array, " rows"]:
+    return np.sort(generator(seed, "feature map", side).permutation(n)[:MOST_POINTS])
+
+
+def _two_directions(x: Float[Array, "points dim"]) -> tuple[Float[Array, "points 2"], float]:
+    centered = x - x.mean(axis=0)
+    variance, directions = np.linalg.eigh(centered.T @ centered)
+    main = directions[:, ::-1][:, :2]
+    if main.shape[1] < 2:
+        main = np.hstack([main, np.zeros_like(main)])
+    # an eigenvector has no sign of its own: the largest entry shall be positive
+    main = main * np.where(main[np.abs(main).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
+    total = float(variance.sum())
+    return centered @ main, float(variance[-2:].sum()) / total if total > 0 else 1.0
+
+
+def _neighbors(x: Float[Array, "points dim"], start: Float[Array, "points 2"], seed: int) -> Float[Array, "points 2"]:
+    from sklearn.manifold import TSNE  # a second to import, and only those who ask for it wait
+
+    perplexity = min(30.0, max(1.0, (len(x) - 1) / 3))
+    start = start / max(float(start.std(axis=0).max()), 1e-12) * 1e-4
+    with threadpool_limits(1):  # for so few points threads only wait for each other, minutes on a busy machine
+        found = TSNE(perplexity=perplexity, init=start, random_state=seed).fit_transform(x)
+    return np.asarray(found, dtype=np.float64)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from tests.runs import make_run
+
+from justright.cli import main
+from justright.cli.report import report as command
+from justright.report.feature_map import MAPS
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    root = tmp_path_factory.mktemp("runs")
+    made = [make_run(root / name, per_class=8, n_wrong=n) for name, n in (("beta", 5), ("none", 30))]
+    made[1].save_about(dict(made[1].about) | {"selector": "none"})
+    return root
+
+
+def run(*words: object):
+    return CliRunner().invoke(main, ["report", *map(str, words)])
+
+
+def test_one_run_gets_its_page(runs):
+    done = run(runs / "beta")
+    assert done.exit_code == 0, done.output
+    assert "All " in done.stdout
+    assert (runs / "beta" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_several_runs_are_compared(runs, tmp_path):
+    done = run(runs / "beta", runs / "none", "--out", tmp_path / "compare.html", "--json")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert said["written"] == str(tmp_path / "compare.html")
+    assert said["bytes"] == (tmp_path / "compare.html").stat().st_size
+    assert set(said["runs"]) == {"beta", "none"}
+    assert said["changes"]["beta"][0]["group"] == "all"
+    assert "verdict" in said["changes"]["beta"][0]
+
+
+def test_key_figures_are_printed_for_a_machine(runs, tmp_path):
+    said = json.loads(run(runs / "beta", "--out", tmp_path / "r.html", "--json").stdout)
+    assert said["k_source"] == "given"
+    assert said["scores"]["all"] == json.loads((runs / "beta" / "scores.json").read_text())["all"]
+
+
+@pytest.mark.parametrize("words", [("nowhere",), (".",), ()])
+def test_what_is_no_run_is_refused_without_a_traceback(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(*words)
+    assert done.exit_code in (1, 2)
+    assert "Traceback" not in done.output
+
+
+def test_a_place_that_cannot_be_written_is_told(runs, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run(runs / "beta", runs / "none", "--out", tmp_path / "file" / "page.html")
+    assert done.exit_code == 1
+    assert "name another place" in done.output
+
+
+def test_the_option_knows_every_map():
+    (option,) = [each for each in command.params if each.name == "kind"]
+    assert tuple(option.type.choices) == MAPS

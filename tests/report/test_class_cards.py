@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.report.html_checks import text_of
+
+from justright.benchmark.weight_files import SavedSelection
+from justright.report.class_cards import class_cards, cut_in_the_middle, nearest_clusters
+from justright.report.reading import Missing
+from justright.report.thumbs import Thumbnails
+
+
+def test_the_nearest_cluster_agrees_with_plain_loops(finished):
+    pool, target = finished.frozen
+    found = nearest_clusters(finished, finished.selection)
+    cluster = finished.predictions.cluster
+    middles = {k: np.mean(target.features[cluster == k], axis=0) for k in set(cluster.tolist())}
+    for label, (name, cosine) in found.items():
+        own = np.mean(pool.features[pool.labels == label], axis=0)
+        cosines = {k: own @ m / np.linalg.norm(own) / np.linalg.norm(m) for k, m in middles.items()}
+        best = max(cosines, key=cosines.get)
+        assert name == finished.predictions.categories[best].name
+        assert cosine == pytest.approx(cosines[best], abs=1e-5)
+
+
+def test_a_card_says_weight_reason_and_images_of_its_class(finished):
+    html = class_cards(finished, finished.selection, Thumbnails(finished.pool, 10**7))
+    rows = re.findall(r"<tr>(.*?)</tr>", html, flags=re.S)[1:]
+    classes = sorted(finished.selection.classes.to_pylist(), key=lambda row: -row["weight"])
+    assert len(rows) == len(classes)
+    for row, said in zip(rows, classes, strict=True):
+        assert f"<bdi>{said['class_name']}</bdi>" in row
+        assert said["reason"] in row
+        assert f'data-value="{said["weight"]:.7g}"' in row
+        assert f'alt="images of {said["class_name"]}"' in row
+    assert "kept in resamples" not in html
+
+
+def test_stability_is_shown_where_it_was_asked_for(finished):
+    saved = finished.selection
+    n = len(saved.classes)
+    table = saved.classes.append_column("kept_share", pa.array(np.linspace(0, 1, n)))
+    table = table.append_column("weight_std", pa.array(np.full(n, 0.125)))
+    html = class_cards(finished, SavedSelection(saved.images, table, saved.about), Thumbnails(Missing("gone"), 0))
+    assert "kept in resamples %" in html
+    assert "weight varies by" in html
+    assert ">0.125<" in html
+
+
+def test_without_features_the_rest_is_shown(own_run):
+    own_run.path.joinpath("pool.features").rename(own_run.path / "elsewhere")
+    said = text_of(class_cards(own_run, own_run.selection, Thumbnails(Missing("gone"), 0)))
+    assert "The nearest cluster of a class cannot be told: there are no frozen features" in said
+    assert own_run.selection.classes["class_name"][0].as_py() in said
+
+
+def test_a_long_list_keeps_both_ends():
+    assert cut_in_the_middle([1, 2, 3], 3) == ([1, 2, 3], 0)
+    assert cut_in_the_middle(list(range(10)), 4) == ([0, 1, 8, 9], 6)
+    assert cut_in_the_middle(list(range(10)), 3) == ([0, 1, 9], 7)

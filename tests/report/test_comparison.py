@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.report.fake_runs import fake_run
+
+from justright.benchmark.run_folder import RunFolder
+from justright.errors import DataError
+from justright.report.comparison import Comparison
+
+PRINTS = {"fingerprints": {"target": "a"}}
+
+
+def compared():
+    runs = [
+        fake_run(f"{s}-{n}", selector=s, seed=n, accuracy=0.6 + 0.1 * (s == "beta") + 0.01 * n, **PRINTS)
+        for s in ("beta", "none")
+        for n in range(3)
+    ]
+    return Comparison(tuple(runs))
+
+
+def test_settings_that_differ_stand_apart_from_those_that_do_not():
+    assert list(compared().differing()) == ["selector", "seed"]
+    assert compared().shared() == {"method": "gcd", "k_source": "given"}
+
+
+def test_runs_that_differ_by_seed_are_grouped_and_judged_against_none():
+    comparison = compared()
+    assert [len(group.runs) for group in comparison.groups()] == [3, 3]
+    ((group, changes),) = comparison.changes()
+    assert group.name == "beta-0 and 2 more"
+    assert [each.group for each in changes] == ["all", "old", "new"]
+    assert changes[0].points == pytest.approx(10.0)
+    assert comparison.to_json()["changes"][group.name][0]["verdict"] == changes[0].verdict()
+    assert comparison.warnings() == []
+
+
+def test_what_cannot_be_compared_is_said():
+    runs = (fake_run("a", **PRINTS), fake_run("b", accuracy=None, fingerprints={"target": {"content": "b"}}))
+    said = " ".join(Comparison(runs).warnings())
+    assert "did not see the same target" in said
+    assert "Without scores: b." in said
+    assert Comparison(runs).changes() == []
+
+
+def test_runs_get_short_names_that_differ():
+    def names(*paths):
+        return [run.name for run in Comparison.of([RunFolder(Path(path)) for path in paths]).runs]
+
+    assert names("/x/one", "/x/two") == ["one", "two"]
+    assert names("/x/one/run", "/x/two/run") == ["one/run", "two/run"]
+    assert names("/x/one", "/x/one") == ["one (1)", "one (2)"]
+    with pytest.raises(DataError, match="1 run to compare"):
+        names("/x/one")

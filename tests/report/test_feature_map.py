@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.evaluation.figures import to_svg
+from justright.features.table import FeatureTable
+from justright.report.feature_map import MAPS, MOST_POINTS, TARGET, draw_map, feature_map
+
+
+@pytest.fixture
+def tables():
+    """Two data sets far apart; the target lies near the second."""
+    rng = np.random.default_rng(0)
+    a, b = np.eye(6)[0] * 5, np.eye(6)[1] * 5
+    pool = np.concatenate([a + rng.normal(size=(30, 6)) * 0.2, b + rng.normal(size=(30, 6)) * 0.2]).astype(np.float32)
+    target = (b + rng.normal(size=(40, 6)) * 0.2).astype(np.float32)
+    return FeatureTable.of(pool, dataset=["birds"] * 30 + ["$pets$ <x>"] * 30), FeatureTable.of(target)
+
+
+@pytest.mark.parametrize("kind", MAPS)
+def test_what_is_near_lies_near(tables, kind):
+    found = feature_map(*tables, kind=kind)
+    birds, pets, target = (found.points[found.source == source].mean(axis=0) for source in (0, 1, TARGET))
+    assert np.linalg.norm(target - pets) < 0.5 * np.linalg.norm(target - birds)
+    assert "mean little" in found.caption()
+    assert ("t-SNE" in found.caption()) == (kind == "tsne")
+
+
+def test_the_share_of_variance_is_that_of_a_plain_decomposition(tables):
+    x = np.concatenate([table.features for table in tables]).astype(float)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    spread = np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2
+    found = feature_map(*tables)
+    assert found.explained == pytest.approx(spread[:2].sum() / spread.sum())
+    assert np.abs(found.points).sum(axis=0) == pytest.approx(
+        np.abs((x - x.mean(axis=0)) @ np.linalg.svd(x - x.mean(axis=0))[2][:2].T).sum(axis=0)
+    )
+
+
+def test_a_large_set_is_sampled_and_the_same_seed_draws_the_same():
+    many = FeatureTable.of(np.random.default_rng(0).normal(size=(3 * MOST_POINTS, 3)).astype(np.float32))
+    first, again, other = (feature_map(many, many, seed=seed) for seed in (0, 0, 1))
+    assert len(first.source) == 2 * MOST_POINTS
+    assert np.array_equal(first.points, again.points)
+    assert not np.array_equal(first.points, other.points)
+    assert f"{MOST_POINTS:,} of {len(many):,}" in first.caption()
+
+
+def test_the_legend_names_the_sources_literally(tables):
+    svg = to_svg(draw_map(feature_map(*tables)))
+    assert "birds" in svg
+    assert "$pets$ &lt;x&gt;" in svg
+    assert "target, unlabeled" in svg
+
+
+def test_one_dimension_is_a_line():
+    flat = FeatureTable.of(np.array([[1.0], [-1.0], [2.0]], dtype=np.float32))
+    assert feature_map(flat, flat).points.shape == (6, 2)

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tests.report.html_checks import check, text_of
+
+from justright.benchmark.run_folder import RunFolder
+from justright.discovery.predictions import Category, Predictions
+from justright.report.run_page import RunPage
+
+PARTS = [
+    "What was asked",
+    "Pool and target",
+    "Selection",
+    "Training",
+    "Number of categories",
+    "Scores",
+    "Errors",
+    "Clusters",
+    "Timings",
+    "How to reproduce",
+]
+BAD = [
+    "<script>alert(1)</script>",
+    '"><img src=http://x.test/a>',
+    "\u202eabc\x00\x1b",
+    "x" * 5000,
+    "طائر",
+    "$\\frac{",
+    "'--></style>",
+]
+
+
+def test_every_part_is_there_and_linked(report):
+    checker = check(report)
+    assert re.findall(r"<h2>(.*?)</h2>", report) == PARTS
+    anchors = re.findall(r'<li><a href="#(\w+)">', report)
+    assert len(anchors) == len(PARTS)
+    assert all(f'<section id="{name}">' in report for name in anchors)
+    assert checker.levels[0] == 1
+    assert all(b - a <= 1 for a, b in zip(checker.levels, checker.levels[1:], strict=False)), "no heading is skipped"
+
+
+def test_the_page_asks_the_network_for_nothing(report):
+    checker = check(report)
+    assert all(address.startswith(("#", "data:")) for address in checker.addresses)
+    assert not re.search(r"https?://", report)
+    assert "default-src 'none'" in report
+
+
+def test_all_pictures_are_told_in_words(report):
+    checker = check(report)
+    assert checker.images
+    assert all(image.get("alt") for image in checker.images)
+    assert report.count("<svg") == report.count('role="img"') == 6
+    assert report.count("<th ") == report.count("<th scope=col")
+
+
+def test_the_lead_says_the_outcome(report, finished):
+    lead = text_of(re.search(r"<p class=lead>.*?</p>", report)[0])
+    scores = finished.scores
+    assert (
+        "simgcd with beta selection; 24 categories, K given; seed 0" not in lead
+    )  # K is that of the run, not the estimate
+    assert f"{len(finished.predictions.categories)} categories, K given" in lead
+    assert f"All {100 * scores.all:.1f} [" in lead
+
+
+def test_curves_and_k_are_those_of_the_files(report, finished):
+    said = text_of(report)
+    records = finished.metrics
+    assert f"{len(records)} epochs. The loss went from {records[0]['loss']:.4g} to {records[-1]['loss']:.4g}." in said
+    assert "labeled-search 24 22 to 27" in said
+    assert "The K that was used lies outside the interval of labeled-search" in said
+
+
+def test_missing_parts_are_said_and_the_others_stay(own_run):
+    for name in ("weights.parquet", "metrics.jsonl", "count.json", "scores.json", "truth.parquet"):
+        (own_run.path / name).unlink()
+    html = RunPage(own_run, picture_share=0.0).html()
+    check(html)
+    said = text_of(html)
+    assert re.findall(r"<h2>(.*?)</h2>", html) == PARTS
+    for words in (
+        "every labeled image weighs the same",
+        "no training records",
+        "K was not estimated",
+        "justright review",
+        "sheets of images were left out",
+    ):
+        assert words in said
+    assert 'alt="central' not in html
+    assert "new-001" in said
+
+
+def test_a_run_that_has_only_begun_gives_a_page(tmp_path):
+    run = RunFolder(tmp_path)
+    run.save_about({"spec": {"method": "gcd", "selector": "bins", "seed": 4}, "asked": {}, "is_finished": False})
+    html = RunPage(run).html()
+    check(html)
+    said = text_of(html)
+    assert "gcd with bins selection; seed 4." in said
+    assert "This run is not finished" in said
+    assert "K is not known yet" in said
+
+
+def test_damaged_files_do_not_take_the_page_down(own_run):
+    for name in ("scores.json", "count.json", "predictions.parquet", "weights.parquet", "target.parquet", "tuned.npy"):
+        (own_run.path / name).write_bytes(b"torn")
+    html = RunPage(RunFolder.open(own_run.path)).html()
+    check(html)
+    assert text_of(html).count("cannot be") >= 4
+
+
+def with_names(run, names):
+    """The run with other names for its classes."""
+    for file, column in (("weights.classes.parquet", "class_name"), ("truth.parquet", "class_name")):
+        table = pq.read_table(run.path / file)
+        old = list(dict.fromkeys(table[column].to_pylist()))
+        new = {name: names[n % len(names)] + str(n) for n, name in enumerate(old)}
+        values = pa.array([new[name] for name in table[column].to_pylist()])
+        table = table.set_column(table.schema.get_field_index(column), column, values)
+        pq.write_table(table, run.path / file)
+    found = run.predictions
+    categories = tuple(Category(names[n % len(names)] + str(n), c.kind) for n, c in enumerate(found.categories))
+    Predictions(found.index, found.cluster, found.confidence, found.is_neither, categories).save(
+        run.path / "predictions.parquet"
+    )
+    run.save_about(dict(run.about) | {"asked": {name: name for name in names}, "command": BAD[0], "method": BAD[1]})
+    return RunFolder.open(run.path)
+
+
+def test_names_cannot_break_the_page(own_run, chromium, tmp_path):
+    run = with_names(own_run, BAD)
+    html = RunPage(run).html()
+    check(html)
+    assert "<script>alert" not in html
+    assert "<img src=http" not in html
+    assert not {"\u202e", "\x00", "\x1b"} & set(html)
+    assert "x" * 200 not in html.replace("x" * 5000, "")
+    seen = opened(chromium, html, tmp_path, width=400)
+    assert seen.problems == []
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+class Seen:
+    """An opened page, and everything that went wrong in it."""
+
+    def __init__(self, page):
+        self.page, self.problems = page, []
+        page.on("console", lambda message: self.problems.append(message.text))
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("request", lambda request: self._asked(request.url))
+        page.on("dialog", lambda dialog: (self.problems.append(dialog.message), dialog.dismiss()))
+
+    def _asked(self, url):
+        if not url.startswith(("file:", "data:")):
+            self.problems.append(url)
+
+
+def opened(chromium, html, folder, width=1200, **options):
+    file = folder / "page.html"
+    file.write_text(html, encoding="utf-8")
+    seen = Seen(chromium.new_context(viewport={"width": width, "height": 800}, **options).new_page())
+    seen.page.goto(file.as_uri())
+    return seen
+
+
+def visible_names(page):
+    return page.locator("#discovered tbody tr:visible td:nth-child(2)").all_text_contents()
+
+
+def test_it_opens_from_disk_without_an_error_or_a_request(chromium, report, tmp_path):
+    for scheme in ("light", "dark"):
+        seen = opened(chromium, report, tmp_path, color_scheme=scheme)
+        assert seen.problems == []
+        light = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (light == "rgb(255, 255, 255)") == (scheme == "light")
+        assert seen.page.evaluate("[...document.images].every((image) => image.complete && image.naturalWidth > 0)")
+
+
+def test_cards_can_be_searched_and_sorted(chromium, report, finished, tmp_path):
+    page = opened(chromium, report, tmp_path).page
+    names = visible_names(page)
+    assert len(names) > 5
+    page.get_by_label("Search clusters").fill(names[3])
+    assert visible_names(page) == [names[3]]
+    page.get_by_label("Search clusters").fill("")
+    page.locator("#discovered th button", has_text="confidence").click()
+    values = page.locator("#discovered tbody tr td:nth-child(4)").evaluate_all(
+        "cells => cells.map(c => +c.dataset.value)"
+    )
+    assert values == sorted(values, reverse=True)
+    page.locator("#discovered th button", has_text="confidence").click()
+    again = page.locator("#discovered tbody tr td:nth-child(4)").evaluate_all(
+        "cells => cells.map(c => +c.dataset.value)"
+    )
+    assert again == values[::-1]
+    page.locator("#selection summary").click()
+    page.get_by_label("Search classes and reasons").fill("braille")
+    shown = page.locator("#classes tbody tr:visible td:nth-child(2)").all_text_contents()
+    assert len(shown) == sum("braille" in name for name in finished.selection.classes["class_name"].to_pylist())
+
+
+def test_a_phone_need_not_scroll_sideways(chromium, report, tmp_path):
+    page = opened(chromium, report, tmp_path, width=400).page
+    for fold in page.locator("details").all():
+        fold.evaluate("element => { element.open = true; }")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    outside = page.evaluate(
+        """[...document.querySelectorAll("main *")].filter((e) => !e.closest(".wide") && !e.closest("svg")
+           && e.getBoundingClientRect().right > 400.5).length"""
+    )
+    assert outside == 0
+
+
+def test_it_is_whole_without_scripts_and_on_paper(chromium, report, tmp_path):
+    page = opened(chromium, report, tmp_path, java_script_enabled=False).page
+    page.locator("#selection summary").click()
+    assert page.locator("#classes tbody tr").first.is_visible()
+    assert page.locator("#discovered tbody tr").last.is_visible()
+    assert page.locator("#classes thead").is_hidden(), "buttons that do nothing are not shown"
+    assert page.locator("input").count() == 0
+    page = opened(chromium, report, tmp_path).page
+    page.emulate_media(media="print")
+    assert page.locator("nav").is_hidden()
+    assert page.locator("input").first.is_hidden()
+    assert page.evaluate("getComputedStyle(document.querySelector('.wide')).overflow") == "visible"
+    assert len(page.pdf()) > 10_000
+
+
+def test_letters_stand_out_in_both_schemes(chromium, report, tmp_path):
+    for scheme in ("light", "dark"):
+        page = opened(chromium, report, tmp_path, color_scheme=scheme).page
+        colors = page.evaluate(
+            """["--ink", "--soft", "--accent", "--paper"].map(
+                 (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim())"""
+        )
+        *letters, paper = (luminance(color) for color in colors)
+        for letter in letters:
+            low, high = sorted((letter, paper))
+            assert (high + 0.05) / (low + 0.05) > 4.5
+
+
+def luminance(color):
+    """Relative luminance as the accessibility guidelines define it."""
+    c = np.array([int(color[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
