@@ -8,6 +8,7 @@ PYTHON ?= python3
 TORCH ?= cpu
 VENV ?= .venv
 BIN := $(VENV)/bin
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: demo test check format bench clean
 

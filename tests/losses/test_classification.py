@@ -57,6 +57,20 @@ def test_weight_0_removes_an_image():
     assert loss(changed, labels, weight) == loss(logits, labels, weight)
 
 
+def test_weight_0_without_a_prototype_counts_among_the_labeled_and_adds_nothing():
+    loss, (_, logits, labels, weight) = WeightedCrossEntropy(), draw_batch()
+    weight[0] = 0
+    foreign = labels.clone()
+    foreign[0] = logits.shape[-1] + 3  # a class for which the classifier has no place
+    assert loss(logits, foreign, weight) == loss(logits, labels, weight)
+    is_labeled = labels != -1
+    is_labeled[0] = False
+    n_labeled = int(is_labeled.sum())
+    without = loss(logits[:, is_labeled], labels[is_labeled], weight[is_labeled])
+    assert loss(logits, foreign, weight).item() == pytest.approx(without.item() * n_labeled / (n_labeled + 1))
+    assert not gradient(loss, logits, foreign, weight)[:, 0].any()
+
+
 def test_unlabeled_images_take_no_part():
     loss, (_, logits, labels, weight) = WeightedCrossEntropy(), draw_batch()
     is_labeled = labels != -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 import click
@@ -10,7 +11,24 @@ import click
 from justright import __version__
 from justright.errors import JustrightError
 
-COMMANDS = ("audit", "cache", "data", "demo", "estimate", "evaluate", "extract", "select")
+# Threads of torch that wait for each other sleep instead of spinning: on a machine with other work to do a step of
+# training took eight times as long with spinning. It is read when torch is loaded, which happens later.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+COMMANDS = (
+    "audit",
+    "cache",
+    "data",
+    "demo",
+    "discover",
+    "estimate",
+    "evaluate",
+    "extract",
+    "predict",
+    "report",
+    "review",
+    "select",
+)
 """Each is a module of this folder with a click command of the same name."""
 
 STOPPED_BY_USER = 130

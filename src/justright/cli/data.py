@@ -11,9 +11,11 @@ from justright.cli.voice import Voice, voiced
 from justright.data.catalog import CATALOG
 from justright.data.catalog.glyph_set import glyph_set
 from justright.data.catalog.glyphs import SCRIPTS
+from justright.data.class_split import random_half, read_class_split
 from justright.data.export import write_tree
 from justright.data.image_set import ImageSet, superclass_column
 from justright.data.opening import open_images
+from justright.data.splits import gcd_split
 from justright.types import UNLABELED
 
 FIELDS = ("name", "title", "licence", "where")
@@ -33,6 +35,7 @@ def data(ctx: click.Context, voice: Voice, is_list: bool) -> None:
       justright data show cub:DATA/cub     how many images and classes are there?
       justright data show photos/          the same for a folder of your own
       justright data glyphs --out letters  draw the embedded data set as files
+      justright data split photos/ --out s labeled images, target and truth by the GCD protocol
     """
     if ctx.invoked_subcommand:
         if is_list or voice != Voice():
@@ -90,6 +93,54 @@ def glyphs(voice: Voice, out: Path, per_class: int, scripts: str, seed: int, siz
     voice.result(
         counts, f"{len(images):,} images of {len(images.classes)} characters in {out}, {n_written:,} drawn now"
     )
+
+
+@data.command()
+@click.argument("source")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
+@click.option(
+    "--classes",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Old and new classes as JSON in SSB's schema; a random half is old if not given.",
+)
+@click.option("--part", help="Only the images of this official part, such as train.")
+@click.option("--labeled-share", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Of old classes.")
+@click.option("--seed", default=0, show_default=True, help="0 is that of the published results.")
+@voiced
+def split(
+    voice: Voice, source: str, out: Path, classes: Path | None, part: str | None, labeled_share: float, seed: int
+) -> None:
+    """Split SOURCE by the GCD protocol into labeled images, a target without labels, and the truth.
+
+    \b
+    Writes three files, made for `justright discover`:
+      labeled.parquet  half of the images of old classes, with labels
+      target.parquet   all others, without
+      truth.parquet    their labels, apart, for `justright evaluate`
+
+    \b
+    Examples:
+      justright data split cub:DATA/cub --part train --classes cub_ssb_splits.json --out cub
+      justright data split photos/ --out photos-split
+    """
+    images = open_images(source)
+    if part is not None:
+        images = images.of_split(part)
+    roles = random_half(images.classes, seed) if classes is None else read_class_split(classes, images.classes)
+    parts, truth = gcd_split(images.with_ids(voice.track), roles, labeled_share, seed)
+    parts.labeled.save(out / "labeled.parquet")
+    parts.unlabeled.save(out / "target.parquet")
+    truth.save(out / "truth.parquet")
+    counts = {
+        "labeled": len(parts.labeled),
+        "target": len(parts.unlabeled),
+        "old_classes": len(roles.old),
+        "new_classes": len(roles.new),
+        "folder": str(out),
+    }
+    classes_text = f"{len(roles.old)} old and {len(roles.new)} new classes"
+    sizes = f"{len(parts.labeled):,} labeled images and a target of {len(parts.unlabeled):,}"
+    voice.result(counts, f"{sizes}, {classes_text}, in {out}")
 
 
 def summary(images: ImageSet) -> dict[str, Any]:

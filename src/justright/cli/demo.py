@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,82 +12,158 @@ from justright.cli.voice import Voice, voiced
 
 if TYPE_CHECKING:
     from justright.benchmark.demo import DemoResult
+    from justright.benchmark.run_folder import RunFolder
+    from justright.report.comparison import Comparison
 
 
 @click.command()
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("justright-demo"), show_default=True
 )
-@click.option("--seed", default=0, show_default=True, help="Of drawing, splits and clustering.")
+@click.option("--full", is_flag=True, help="All methods, three seeds, and which labeled set helps. About an hour.")
+@click.option("--seed", default=0, show_default=True, help="Of drawing, splits and training.")
 @voiced
-def demo(voice: Voice, out: Path, seed: int) -> None:
+def demo(voice: Voice, out: Path, full: bool, seed: int) -> None:
     """Find new characters among drawn ones, guided by labeled characters of many scripts.
 
     Needs no data and no network. The target is two alphabets, half of whose characters are new; the pool is the rest of
-    them and eight other scripts, near and far. Every selector chooses from the pool, and semi-supervised k-means on
-    frozen features of the embedded backbone finds the categories. Training is not part of it yet.
+    them and eight other scripts, near and far. Every selector chooses from the pool, SimGCD learns with its weights on
+    the embedded backbone, and the truth, which neither has seen, judges. Stopped, it goes on where it was.
+
+    --full runs k-means, GCD, XCon, SimGCD and muGCD with every selector and three seeds, and SimGCD with one labeled
+    set at a time: similar, medium, dissimilar, out of domain.
 
     \b
     Examples:
       justright demo
       justright demo --out somewhere --seed 1 --json
+      justright demo --full --out full
     """
+    if full:
+        _full(voice, out, seed)
+        return
     from justright.benchmark.demo import run_demo
+    from justright.report.comparison import Comparison
+    from justright.report.comparison_page import write_comparison
+    from justright.report.run_report import write_report
 
     voice.say("Drawing characters and finding new ones among them, on this machine alone.")
-    _show(run_demo(out, seed, voice.track), voice, out)
+    result = run_demo(out, seed, voice.track)
+    comparison = Comparison.of(list(result.runs.values()))
+    write_comparison(comparison, out / "comparison.html")
+    reports = [write_report(run, track=voice.track) for run in result.runs.values()]
+    _show(voice, result, comparison, [out / "comparison.html", *reports])
 
 
-def _show(result: DemoResult, voice: Voice, out: Path) -> None:
-    problem = result.problem
+def _show(voice: Voice, result: DemoResult, comparison: Comparison, pages: list[Path]) -> None:
+    problem, runs = result.problem, result.runs
     sources = Counter(origin.dataset for origin in problem.pool.origins)
-    kept = {
-        name: Counter(problem.pool.origins[label].dataset for label in selector.selected_classes_)
-        for name, selector in result.selectors.items()
-    }
+    kept = {name: kept_classes(run) for name, run in runs.items()}
     voice.table(
         f"Classes of the pool that each selector keeps, by source ({len(problem.pool.images):,} images)",
         ("source", "classes", *kept),
         [(source, n, *(counts[source] for counts in kept.values())) for source, n in sources.items()],
     )
-    none = result.scores["none"]
+    found = {name: run.scores for name, run in runs.items()}
+    changes = {group.name: {each.group: each for each in parts} for group, parts in comparison.changes()}
+    none = found["none"]
+    assert none is not None, "the demo has a truth"
     voice.table(
-        f"Accuracy on {none.n_images:,} target images of {none.n_classes} categories, in percent",
-        ("selection", "All", "Old", "New", "New against none"),
+        f"SimGCD on {none.n_images:,} images of {none.n_classes} categories, accuracy in percent, one seed",
+        ("selection", "All", "Old", "New", "All against none", "Old", "New"),
         [
-            (name, *(f"{100 * x:.1f}" for x in (s.all, s.old, s.new)), f"{100 * (s.new - none.new):+.1f}")
-            for name, s in result.scores.items()
+            (
+                name,
+                *(f"{100 * getattr(scores, group):.1f}" for group in ("all", "old", "new")),
+                *(str(changes[name][group]) if name in changes else "" for group in ("all", "old", "new")),
+            )
+            for name, scores in found.items()
         ],
     )
-    counted = {name: counter.n_categories_ for name, counter in result.counts.items()}
-    best = max(result.scores, key=lambda name: result.scores[name].new)
-    # two independent intervals: wider than a paired one, so a gain is claimed too late rather than too early
-    noise = math.hypot(*((high - low) / 2 for low, high in (s.intervals["new"] for s in (none, result.scores[best]))))
+    counted = ", ".join(f"{k} by {name}" for name, k in result.counts.items())
+    total = sum(result.seconds.values())
     voice.result(
         {
-            "scores": {name: scores.to_dict() for name, scores in result.scores.items()},
-            "categories": {"true": problem.n_target_classes, **counted},
+            "scores": {name: scores and scores.to_dict() for name, scores in found.items()},
+            "categories": {"true": problem.n_target_classes, **result.counts},
             "kept": {name: dict(counts) for name, counts in kept.items()},
             "seconds": result.seconds,
-            "folder": str(out),
+            "verdict": verdict(comparison),
+            "pages": [str(page) for page in pages],
         },
         "\n".join(
             [
-                f"Number of categories: {problem.n_target_classes} in truth, "
-                + ", ".join(f"{k} by {name}" for name, k in counted.items()),
-                verdict(best, 100 * (result.scores[best].new - none.new), 100 * noise),
-                "Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in result.seconds.items()),
-                f"Features, weights and scores are in {out}",
+                f"Number of categories: {problem.n_target_classes} in truth, which the runs were told; {counted}",
+                verdict(comparison),
+                f"{total:.0f} seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in result.seconds.items()),
+                f"Look at:  {pages[0]}, and report.html in each folder beside it",
+                f"Correct:  justright review {runs['beta'].path}",
             ]
         ),
     )
 
 
-def verdict(best: str, gain: float, noise: float) -> str:
+def kept_classes(run: RunFolder) -> Counter[str]:
+    """How many classes of each source have a weight."""
+    assert run.selection is not None, "a finished run has weights"
+    rows = run.selection.classes.select(["dataset", "weight"]).to_pylist()
+    return Counter(row["dataset"] for row in rows if row["weight"] > 0)
+
+
+def verdict(comparison: Comparison) -> str:
     """Whether selection helped, said plainly."""
-    frozen = "Nothing was trained: this is k-means on frozen features, one seed."
-    if best == "none" or gain <= 0:
-        return f"Selection did not help here. {frozen}"
-    if gain <= noise:
-        return f"{best} is ahead by {gain:.1f} points on New, within the noise of {noise:.1f}. {frozen}"
-    return f"{best} gains {gain:.1f} points on New. {frozen}"
+    new = {group.name: each for group, parts in comparison.changes() for each in parts if each.group == "new"}
+    best = max(new, key=lambda name: new[name].points)
+    word = new[best].verdict()
+    if new[best].points <= 0:
+        return f"Selection did not help New here: {best} comes closest with {new[best]} points, {word}."
+    return f"On New {best} changes most: {new[best]} points, {word}."
+
+
+def _full(voice: Voice, out: Path, seed: int) -> None:
+    from justright.benchmark.full_demo import run_full
+    from justright.report.comparison import Comparison
+    from justright.report.comparison_page import write_comparison
+
+    voice.say("All methods, selectors and labeled sets, three seeds each. This takes long; stopped, it goes on.")
+    result: dict[str, object] = {}
+    for experiment, runs in run_full(out, seed, voice.track).items():
+        comparison = Comparison.of(runs)
+        page = out / f"{experiment.replace(', ', '-').replace(' ', '-')}.html"
+        write_comparison(comparison, page)
+        groups = comparison.groups()
+        if experiment == "labeled sets":  # they differ in data, not in settings
+            rows = labeled_set_rows(runs)
+        else:
+            rows = [(group.runs[0].settings["selector"], *map(group_text, (group,) * 3, GROUPS)) for group in groups]
+        voice.table(f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows)
+        result[experiment] = comparison.to_json() | {"page": str(page)}
+    voice.result(result, f"Pages with intervals and curves are in {out}")
+
+
+GROUPS = ("all", "old", "new")
+
+
+def group_text(group: object, name: str) -> str:
+    """Mean and standard deviation over seeds, in percent."""
+    values = group.values(name)  # type: ignore[attr-defined]
+    return spread_text(values)
+
+
+def spread_text(values: list[float]) -> str:
+    """Mean and standard deviation, in percent."""
+    import numpy as np
+
+    if not values:
+        return "-"
+    spread = f" ± {100 * np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{100 * np.mean(values):.1f}{spread}"
+
+
+def labeled_set_rows(runs: list[RunFolder]) -> list[tuple[str, str, str, str]]:
+    """One row a labeled set; every category of the target is new to it."""
+    sets: dict[str, list[float]] = {}
+    for run in runs:
+        assert run.scores is not None, "the demo has a truth"
+        sets.setdefault(run.path.name.rpartition("-")[0], []).append(run.scores.new)
+    return [(name, spread_text(values), "-", spread_text(values)) for name, values in sets.items()]

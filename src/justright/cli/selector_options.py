@@ -84,7 +84,19 @@ def selector_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | None = None) -> Selector:
-    """The selector of this name with the options that were given; one that it does not have is refused."""
+    """The selector of this name with the options that were given."""
+    params, known = given_params(name, given, preset), inspect.signature(SELECTORS[name]).parameters
+    if "n_clusters" in known and "n_clusters" not in params:
+        raise JustrightError(
+            f"--selector {name} needs to know how many categories the target has",
+            expected="--n-clusters K",
+            advice="the number if you know it, else `justright estimate`; beta works without",
+        )
+    return SELECTORS[name](**params, **({"seed": seed} if "seed" in known else {}))
+
+
+def given_params(name: str, given: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
+    """The parameters of a selector that were given as options; one that it does not have is refused."""
     params = {key: value for key, value in given.items() if value is not None and value is not False}
     params |= {key: False for key in ("discard", "select") if params.pop(f"no_{key}", False)}
     known = inspect.signature(SELECTORS[name]).parameters
@@ -99,15 +111,8 @@ def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | 
     if preset is not None:
         if name != "beta" or params.keys() - {"n_clusters"}:
             raise JustrightError(f"--preset {preset}", expected="--selector beta and no other option of it")
-        return BetaSelector.official()
-    if "n_clusters" in known and "n_clusters" not in params:
-        raise JustrightError(
-            f"--selector {name} needs to know how many categories the target has",
-            expected="--n-clusters K",
-            advice="the number if you know it, else `justright estimate`; beta works without",
-        )
-    own = {key: value for key, value in params.items() if key in known}
-    return SELECTORS[name](**own, **({"seed": seed} if "seed" in known else {}))
+        return BetaSelector.official().get_params()
+    return {key: value for key, value in params.items() if key in known}
 
 
 def _option(key: str) -> str:

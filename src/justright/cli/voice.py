@@ -75,15 +75,17 @@ class Voice:
             yield from self._track_in_a_log(steps, total, what)
             return
         rate = TextColumn("{task.fields[rate]}")
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate)
+        said = TextColumn("{task.fields[said]}")
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, said)
         started = time.monotonic()
         with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
-            task = bar.add_task(what, total=total, rate="", visible=False)
+            task = bar.add_task(what, total=total, rate="", said="", visible=False)
             for done, step in enumerate(steps, start=1):
                 yield step
                 seconds = time.monotonic() - started
                 if seconds > QUIET_FOR_SECONDS:
-                    bar.update(task, completed=done, rate=f"{done / seconds:,.0f}/s", visible=True)
+                    rate_text = f"{done / seconds:,.0f}/s" if done > seconds else f"{seconds / done:,.1f} s each"
+                    bar.update(task, completed=done, rate=rate_text, said=getattr(step, "said", ""), visible=True)
 
     def _track_in_a_log(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
         last = started = time.monotonic()
@@ -92,7 +94,8 @@ class Voice:
             if (now := time.monotonic()) - last > LOG_EVERY_SECONDS:
                 last = now
                 left = (total - done) * (now - started) / done
-                self.say(f"{what}: {done:,} of {total:,}, {done / (now - started):,.0f}/s, {left:,.0f} s left")
+                said = f", {step.said}" if hasattr(step, "said") else ""
+                self.say(f"{what}: {done:,} of {total:,}, {done / (now - started):,.1f}/s, {left:,.0f} s left{said}")
 
 
 def _plain(cell: object) -> str:

@@ -18,26 +18,27 @@ class Split:
     """What selection and training may know: labeled images, unlabeled images, and the roles of the classes.
 
     `unlabeled` has no labels, no class names and no super-categories; they are in a Truth that is not part of this.
+    `classes` is None where nobody knows which classes the target has, as with a person's own photos.
     """
 
     labeled: ImageSet
     unlabeled: ImageSet
-    classes: ClassSplit
+    classes: ClassSplit | None = None
 
     @property
     def old_classes(self) -> tuple[int, ...]:
         """Classes that the target's own labeled part has."""
-        return self.classes.old
+        return () if self.classes is None else self.classes.old
 
     @property
     def new_classes(self) -> tuple[int, ...]:
         """Classes of the target that its own labeled part lacks."""
-        return self.classes.new
+        return () if self.classes is None else self.classes.new
 
     @property
     def groups(self) -> Mapping[str, tuple[int, ...]]:
         """New classes by similarity to the old ones: Similar, Medium, Dissimilar."""
-        return self.classes.groups
+        return {} if self.classes is None else self.classes.groups
 
     def with_labeled(self, pool: ImageSet) -> Split:
         """The same target learned with other labeled images; which of its classes are old does not change."""

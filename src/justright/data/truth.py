@@ -37,6 +37,10 @@ class Truth:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Truth does not travel to other processes; save it and evaluate from the file")
 
+    def with_old(self, old_classes: tuple[int, ...]) -> Truth:
+        """The same labels, judged against other labeled data, which has these classes."""
+        return Truth(self._images, old_classes)
+
     def open_for_evaluation(self) -> tuple[Labels, Mask]:
         """True labels and the mask of old classes, both aligned with the unlabeled images."""
         labels = self._images.labels

@@ -56,7 +56,8 @@ class CategoryAssigner:
         self, features: Float[Array, "images dim"]
     ) -> tuple[Int[Array, " images"], Float[Array, " images"], Float[Array, " images"]]:
         """Category, confidence and s of the best, for each image."""
-        found = [self._assign(features[start : start + BLOCK_ROWS]) for start in range(0, len(features), BLOCK_ROWS)]
+        starts = range(0, max(1, len(features)), BLOCK_ROWS)  # no images are one empty block
+        found = [self._assign(features[start : start + BLOCK_ROWS]) for start in starts]
         cluster, confidence, best = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return cluster, confidence, best
 

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 
-from justright.clustering import SemiSupKMeans
 from justright.data.image_set import ImageSet
 from justright.data.quarantine import MAX_BAD
 from justright.data.splits import Split
 from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.configs import Config, TrainConfig
-from justright.discovery.learner import Learner
-from justright.discovery.loop import Training
+from justright.discovery.configs import Config
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData, Weighting
+from justright.discovery.tuned import features_of, own_copy
 from justright.errors import DataError, DegenerateError
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
@@ -33,10 +28,7 @@ from justright.features.extract import extract
 from justright.features.home import home
 from justright.features.stored_views import Views
 from justright.progress import Track, silent
-from justright.seeding import generator
-from justright.types import UNLABELED, Array
-
-FEATURE_ROWS = 256
+from justright.types import Array
 
 
 class Discovery(ABC):
@@ -68,10 +60,10 @@ class Discovery(ABC):
         folder: Path | None = None,
         bank: Path | None = None,
     ):
-        self.n_categories = n_categories
+        self.n_categories = int(n_categories)  # a numpy integer has no place in JSON
         self.backbone = backbone
         self.config: Any = self.config_class() if config is None else config
-        self.seed = seed
+        self.seed = int(seed)
         self.folder = folder
         self.bank = home() / "banks" if bank is None else bank
         if not isinstance(self.config, self.config_class):
@@ -86,18 +78,21 @@ class Discovery(ABC):
         track: Track = silent,
     ) -> Discovery:
         """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
-        data = TrainingData.of(split, sample_weight, weighting, self.config.held_out_share)
-        if len(data.known) > self.n_categories:
+        data = self._data(split, sample_weight, weighting)
+        if not self.n_categories >= max(1, len(data.known)):
             raise DegenerateError(
                 f"{self.n_categories} categories for {len(data.known)} known classes",
-                expected="at least as many",
+                expected="at least as many, and one",
                 advice="count the classes of the pool that are kept and the new categories of the target",
             )
-        self.backbone_ = _own_copy(self.backbone)
+        self.backbone_ = own_copy(self.backbone)
         plain = self._views(data, "plain", track)
         self._learn(data, plain, track)
         self._conclude(data, plain)
         return self
+
+    def _data(self, split: Split, weight: Float[Array, " labeled"] | None, weighting: Weighting) -> TrainingData:
+        return TrainingData.of(split, weight, weighting, self.config.held_out_share)
 
     @abstractmethod
     def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
@@ -116,7 +111,7 @@ class Discovery(ABC):
         if not len(rows):
             rows, self.calibrated_on_ = data.guiding, "the labeled images it learned from, hence too sure"
         if not len(rows):
-            self.calibrated_on_ = "nothing: there are no labeled images"
+            self.calibrated_on_ = "nothing: no labeled images were used"
         target = features[data.unlabeled]
         self.assigner_ = assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)
         self.labels_, self.features_ = labels, target
@@ -161,7 +156,7 @@ class Discovery(ABC):
     @classmethod
     def load(cls, folder: Path, backbone: Backbone) -> Discovery:
         """Read what `save` wrote, onto a backbone of the same kind; `predict` works, `fit` starts anew."""
-        tuned, assigner, about = read_model(folder, _own_copy(backbone))
+        tuned, assigner, about = read_model(folder, own_copy(backbone))
         if about["method"] != cls.name:
             raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
         made = cls(about["n_categories"], backbone, cls.config_class.from_dict(about["config"]), seed=about["seed"])
@@ -173,81 +168,10 @@ class Discovery(ABC):
 
     def _views(self, data: TrainingData, transform: str, track: Track) -> Views:
         """A finished bank, or fresh views, of all images, whatever their weight: another selection finds it again."""
-        processes, config = Processes(), self.config
+        config = self.config
         options: dict[str, Any] = {"transform": transform, "seed": 0}
         if transform == "plain":
             options |= {"views": 1, "precision": "float32"}
         else:
             options |= {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
-        if not processes.is_first:  # the first one builds, the others find it built
-            processes.wait()
-        opened = open_views(self.backbone_, data.images, self.bank, track=track, **options)
-        if processes.is_first:
-            processes.wait()
-        return opened
-
-
-class TrainedDiscovery(Discovery):
-    """A method with training in it."""
-
-    config_class: ClassVar[type[TrainConfig]]
-
-    def _train(
-        self,
-        learner: Learner,
-        data: TrainingData,
-        config: TrainConfig,
-        folder: Path | None,
-        track: Track,
-        **more: object,
-    ) -> None:
-        """Take a learner through the loop; `more` is what else a resumed run must find unchanged."""
-        views = {stream: self._views(data, stream, track) for stream in learner.streams}
-        made_with = {
-            "method": self.name,
-            "seed": self.seed,
-            "n_categories": self.n_categories,
-            "config": asdict(config),
-            "backbone": self.backbone.fingerprint,
-            "data": data.fingerprint(),
-            **more,
-        }
-        learner.to(self.backbone.device)
-        Training(learner, views, data, config, folder, made_with).run(f"training {self.name}", track)
-
-    def _torch_generator(self, purpose: str) -> torch.Generator:
-        """For the first parameters of heads."""
-        return torch.Generator().manual_seed(int(generator(self.seed, purpose).integers(2**62)))
-
-
-def clusters_of(
-    data: TrainingData,
-    features: Float[Array, "images dim"],
-    n_categories: int,
-    n_init: int,
-    seed: int,
-    use_labels: bool = True,
-) -> tuple[CategoryAssigner, Int[Array, " target"]]:
-    """Semi-supervised k-means over guiding and target images: known class k is cluster k."""
-    guiding = data.guiding if use_labels else np.empty(0, dtype=np.int64)
-    rows = np.concatenate([guiding, data.unlabeled])
-    labels = np.where(np.arange(len(rows)) < len(guiding), data.labels[rows], UNLABELED)
-    found = SemiSupKMeans(n_categories, n_init=n_init, seed=seed).fit(features[rows], labels)
-    assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
-    return assigner, np.asarray(found.labels_[len(guiding) :], dtype=np.int64)
-
-
-def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
-    """Features of all images under the test transform, as float32."""
-    parts = []
-    with torch.no_grad():
-        for start in range(0, n_images, FEATURE_ROWS):
-            rows = np.arange(start, min(start + FEATURE_ROWS, n_images))
-            parts.append(backbone.suffix(plain.batch(rows, np.zeros(len(rows), dtype=np.int64))).float().cpu().numpy())
-    return np.concatenate(parts)
-
-
-def _own_copy(backbone: Backbone) -> Backbone:
-    """A copy that may be tuned; what is frozen is shared with the original."""
-    frozen: Mapping[int, Any] = {id(p): p for p in backbone.parameters() if not p.requires_grad}
-    return copy.deepcopy(backbone, dict(frozen))
+        return Processes().in_turn(lambda: open_views(self.backbone_, data.images, self.bank, track=track, **options))

@@ -43,8 +43,8 @@ class Checkpoints:
         """Write one under a number that grows, and delete what is older than its predecessor."""
         path = self.folder / f"step-{number:09d}.safetensors"
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
-        said = json.dumps(checkpoint.state, sort_keys=True)
-        about = {"format": FORMAT, "state": said, "checksum": _checksum(tensors, said)}
+        said = json.dumps(checkpoint.state)
+        about = {"format": FORMAT, "state": said, "checksum": checksum(tensors, said)}
         with replacing(path) as temporary:
             save_file(tensors, temporary, metadata=about)
         for old in self._files()[N_KEPT:]:
@@ -53,18 +53,24 @@ class Checkpoints:
 
     def load(self) -> Checkpoint | None:
         """The newest one that is whole, loudly if it is not the newest; None if there was never any."""
-        files = self._files()
+        for half in self.folder.glob(".step-*.tmp"):  # what a kill left of a file it was writing
+            half.unlink(missing_ok=True)
+        files, damaged = self._files(), list[Path]()
         for path in files:
             try:
-                return _read(path)
-            except (OSError, SafetensorError, ValueError, KeyError) as error:
+                found = _read(path)
+            except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
                 _log.warning("%s is damaged (%s); going back to the one before it", path, error)
-                path.rename(path.with_suffix(".damaged"))
+                damaged.append(path)
+                continue
+            for each in damaged:  # not before: without a whole one, the next start must not take the folder for empty
+                each.rename(each.with_suffix(".damaged"))
+            return found
         if files:
             raise DataError(
                 f"every checkpoint in {self.folder} is damaged",
                 expected="at least one of two that is whole",
-                advice="delete the folder to start anew; the damaged files are kept beside it",
+                advice="delete the folder to start anew",
             )
         return None
 
@@ -78,12 +84,13 @@ def _read(path: Path) -> Checkpoint:
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    if _checksum(tensors, about["state"]) != about["checksum"]:
+    if checksum(tensors, about["state"]) != about["checksum"]:
         raise ValueError("the checksum does not fit")
     return Checkpoint(tensors, json.loads(about["state"]))
 
 
-def _checksum(tensors: Mapping[str, Tensor], state: str) -> str:
+def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
+    """Changes with every bit of tensors, names and state."""
     digest = hashlib.blake2b(state.encode(), digest_size=16)
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
+from justright.discovery.ranges import refuse_out_of_range
 from justright.errors import JustrightError
 from justright.features.bank_records import Precision as BankPrecision
 from justright.features.feature_network import Precision
@@ -30,6 +31,9 @@ class Config:
 
     n_init: int = 10
     """Restarts of semi-supervised k-means, as in GCD's code; not used where a classifier decides."""
+
+    def __post_init__(self) -> None:
+        refuse_out_of_range(vars(self))
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Any:
@@ -130,8 +134,9 @@ def small(config: Any, n_epochs: int = 30, **more: Any) -> Any:
     if "n_warmup" in names:
         changes.setdefault("n_warmup", max(2, n_epochs * 30 // 200))  # the same share of training as published
     if "stage1" in names:
-        changes.setdefault("stage1", small(config.stage1, n_epochs, **more))
-    return replace(config, **changes)
+        shared = {item.name for item in fields(config.stage1)} & more.keys()
+        changes.setdefault("stage1", small(config.stage1, n_epochs, **{name: more[name] for name in shared}))
+    return with_settings(config, changes)
 
 
 def with_settings(config: Any, settings: dict[str, Any]) -> Any:

@@ -32,9 +32,10 @@ def stop_if_not_finite(
     else:
         every = [image for names in ids for image in names]
         which = f"what the network gives is finite for each image of the batch: {', '.join(every[:N_NAMED])}, ..."
-    kept = "" if folder is None else f" The last good checkpoint is in {folder / 'checkpoint'}."
+    kept = folder is not None and any((folder / "checkpoint").glob("step-*"))
+    last = f" The last good checkpoint is in {folder}." if kept else ""
     raise DivergedError(
-        f"{' and '.join(terms)} is not finite in {where}; {which}.{kept}",
+        f"{' and '.join(terms)} is not finite in {where}; {which}.{last}",
         expected="finite losses",
         advice="a lower learning rate, precision float32, or leave these images out",
     )

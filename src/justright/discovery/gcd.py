@@ -10,9 +10,10 @@ from torch import Tensor
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.base import TrainedDiscovery, clusters_of
+from justright.discovery.clusters import clusters_of
 from justright.discovery.configs import GCDConfig, TrainConfig
 from justright.discovery.learner import Learner, Outputs
+from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views

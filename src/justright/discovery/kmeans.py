@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from jaxtyping import Float, Int
 
+from justright.data.splits import Split
 from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.base import Discovery, clusters_of
+from justright.discovery.base import Discovery
+from justright.discovery.clusters import clusters_of
 from justright.discovery.configs import KMeansConfig
-from justright.discovery.training_data import TrainingData
+from justright.discovery.training_data import TrainingData, Weighting
 from justright.features.stored_views import Views
 from justright.progress import Track
 from justright.types import Array
@@ -19,11 +21,14 @@ class KMeansBaseline(Discovery):
     name = "kmeans"
     config_class = KMeansConfig
 
+    def _data(self, split: Split, weight: Float[Array, " labeled"] | None, weighting: Weighting) -> TrainingData:
+        data = super()._data(split, weight, weighting)
+        return data if self.config.use_labels else data.without_labels()
+
     def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
         """Nothing is learned."""
 
     def _assign(
         self, data: TrainingData, features: Float[Array, "images dim"]
     ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
-        config = self.config
-        return clusters_of(data, features, self.n_categories, config.n_init, self.seed, config.use_labels)
+        return clusters_of(data, features, self.n_categories, self.config.n_init, self.seed)

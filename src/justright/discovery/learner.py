@@ -15,8 +15,8 @@ from justright.data.batches import BalancedBatches
 from justright.features.backbone import Backbone, Stored
 from justright.losses import LossParts
 
-Outputs = Mapping[str, Float[Tensor, "views batch _"]]
-"""What the losses of a method read, by name, views x images x numbers."""
+Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
+"""What the losses of a method read, by name, views x images x numbers; batches may differ in all three."""
 
 
 class Learner(nn.Module, ABC):
@@ -53,7 +53,7 @@ class Learner(nn.Module, ABC):
         """Every tensor that training changes, by name: what a checkpoint holds."""
         return {name: parameter for name, parameter in self.named_parameters() if parameter.requires_grad}
 
-    def features(self, stored: Stored, n_views: int) -> Float[Tensor, "views batch dim"]:
+    def features(self, stored: Stored, n_views: int) -> Float[Tensor, "views images dim"]:
         """The features of views that come one after the other."""
         features = in_chunks(self.backbone, stored, self.micro_batch)
         return features.view(n_views, -1, features.shape[-1])

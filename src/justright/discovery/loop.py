@@ -109,7 +109,7 @@ class Training:
             progress.epoch, progress.step, progress.sums = epoch + 1, 0, {}
         self._save()
 
-    def _step(self, epoch: int, rows: list[Int[Array, " batch"]]) -> LossParts:
+    def _step(self, epoch: int, rows: list[Int[Array, " _"]]) -> LossParts:
         config, learner = self.config, self.learner
         half = torch.bfloat16 if config.precision == "bfloat16" else torch.float16
         with torch.autocast(self.device.type, half, enabled=config.precision != "float32"):
@@ -176,7 +176,8 @@ class Training:
         self.checkpoints.save(self._n_done, Checkpoint(tensors, state))
 
     def _resume(self) -> None:
-        found = None if self.checkpoints is None else self.checkpoints.load()
+        # in turn, for the first one sets damaged files aside
+        found = None if self.checkpoints is None else self.processes.in_turn(self.checkpoints.load)
         if found is None:
             self._forget_records(0)
             return
@@ -204,9 +205,16 @@ class Training:
         path = None if self.folder is None else self.folder / "metrics.jsonl"
         if path is None or not path.exists() or not self.processes.is_first:
             return
-        whole = path.read_text(encoding="utf-8").rpartition("\n")[0].splitlines()
-        kept = [line for line in whole if json.loads(line)["epoch"] < epoch]
-        write_text(path, "".join(f"{line}\n" for line in kept))
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        write_text(path, "".join(f"{line}\n" for line in lines if _is_record_before(line, epoch)))
+
+
+def _is_record_before(line: str, epoch: int) -> bool:
+    """Whether a line of metrics.jsonl is whole and of an earlier epoch; a kill may have torn it."""
+    try:
+        return bool(json.loads(line)["epoch"] < epoch)
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _take_over(own: Mapping[str, Tensor], found: Mapping[str, Tensor], prefix: str) -> None:

@@ -17,12 +17,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from justright.discovery.assigner import CategoryAssigner
+from justright.discovery.checkpoints import checksum
 from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.files import replacing, write_json
 
 FORMAT = "justright model 1"
 TUNED = "tuned/"
+SAID = set("method n_categories seed config categories known_labels calibrated_on backbone temperature checksum".split())
+"""What model.json must hold."""
 
 
 def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, about: dict[str, Any]) -> None:
@@ -35,7 +38,7 @@ def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, ab
     of_backbone = {"name": backbone.name, "prefix_fingerprint": backbone.prefix_fingerprint}
     size = {"resolution": backbone.recipe.resolution}
     said = {"format": FORMAT, "backbone": of_backbone | size, "temperature": assigner.temperature}
-    write_json(folder / "model.json", said | about)
+    write_json(folder / "model.json", said | about | {"checksum": checksum(tensors)})
 
 
 def about_model(folder: Path) -> dict[str, Any]:
@@ -45,6 +48,8 @@ def about_model(folder: Path) -> dict[str, Any]:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
+        if missing := sorted(SAID - about.keys()):
+            raise ValueError(f"it does not say {', '.join(missing)}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{path} does not describe a model of this version: {error}",
@@ -64,13 +69,15 @@ def read_model(folder: Path, backbone: Backbone) -> tuple[Backbone, CategoryAssi
         )
     try:
         tensors = load_file(path)
+        if checksum(tensors) != about["checksum"]:
+            raise ValueError("the checksum does not fit")
         tuned = {name.removeprefix(TUNED): part for name, part in tensors.items() if name.startswith(TUNED)}
         backbone.load_tuned_state(tuned)
         reference = tensors["reference"].numpy() if "reference" in tensors else None
         assigner = CategoryAssigner(
             tensors["vectors"].numpy(), tensors["offset"].numpy(), float(about["temperature"]), reference
         )
-    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, RuntimeError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="what `save` wrote") from error
     return backbone, assigner, about
 

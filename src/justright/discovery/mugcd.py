@@ -86,5 +86,6 @@ class MuGCD(SimGCD):
         second = MuGCDLearner(self.backbone_, config, batches, self.n_categories, heads)
         self._train(second, data, config, stages[1], track, stage=2)
         decides: Any = second.teacher.network if config.infer_with == "teacher" else second.student
-        self.backbone_.load_tuned_state(decides.backbone.tuned_state())
+        found = dict(decides.backbone.model.named_parameters())
+        self.backbone_.load_tuned_state({name: found[name] for name in self.backbone_.tuned_state()})
         self._prototypes = decides.heads.classifier.prototypes.detach().cpu().numpy()

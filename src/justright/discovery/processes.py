@@ -8,14 +8,20 @@ gradient that one process would have found.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from justright.errors import JustrightError
+
+T = TypeVar("T")
+
+LONGEST_WAIT = timedelta(days=7)
+"""Others wait while the first process extracts features, which may take long."""
 
 
 class _Gather(torch.autograd.Function):
@@ -77,6 +83,15 @@ class Processes:
             parameter.grad = flat[start:stop].view_as(gradient)
             start = stop
 
+    def in_turn(self, work: Callable[[], T]) -> T:
+        """The first process does it alone, then the others: they find on disk what the first has computed."""
+        if not self.is_first:
+            self.wait()
+        done = work()
+        if self.is_first:
+            self.wait()
+        return done
+
     def wait(self) -> None:
         """Until every process is here."""
         if self.n > 1:
@@ -89,7 +104,7 @@ def join_processes(device: str) -> bool:
         return False
     if device == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if device == "cuda" else "gloo")
+    dist.init_process_group("nccl" if device == "cuda" else "gloo", timeout=LONGEST_WAIT)
     return True
 
 

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.base import TrainedDiscovery
 from justright.discovery.configs import SimGCDConfig
 from justright.discovery.gcd import balanced_batches
 from justright.discovery.learner import Learner, Outputs
+from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -54,6 +54,8 @@ class TrainingData:
         seed: int = 0,
     ) -> TrainingData:
         """Number the classes, apply the weights, hold some labeled images out."""
+        if weighting not in WEIGHTINGS:
+            raise DataError(f"a weighting called {weighting!r}", expected=f"one of {', '.join(WEIGHTINGS)}")
         given, n_labeled = split.labeled.labels, len(split.labeled)
         weight = np.ones(n_labeled) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         _check(given, weight, len(split.unlabeled))
@@ -101,6 +103,12 @@ class TrainingData:
         """Rows of labeled images with a weight: those that semi-supervised k-means keeps in their class."""
         rows = self.labeled
         return rows[(self.weight[rows] > 0) & (self.labels[rows] < len(self.known))]
+
+    def without_labels(self) -> TrainingData:
+        """The target alone: no class is known, and no labeled image is seen."""
+        is_target = np.arange(len(self.images)) >= self.n_labeled
+        nothing = np.zeros_like(is_target)
+        return replace(self, is_used=is_target, is_held_out=nothing, known=(), known_labels=())
 
     def fingerprint(self) -> dict[str, Any]:
         """What a resumed run must find unchanged; weights with the labels they belong to."""

@@ -12,11 +12,13 @@ from torch import Tensor, nn
 from justright.clustering import SemiSupKMeans
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.base import TrainedDiscovery, clusters_of, features_of
+from justright.discovery.clusters import clusters_of
 from justright.discovery.configs import XConConfig
 from justright.discovery.gcd import balanced_batches, contrastive_objective, projection_head
 from justright.discovery.learner import Learner, Outputs
+from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
+from justright.discovery.tuned import features_of
 from justright.errors import DegenerateError
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views

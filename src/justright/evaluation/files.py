@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from jaxtyping import Bool, Float, Int
 
 from justright.errors import DataError, MissingDataError
+from justright.files import replacing
 from justright.types import Array, Labels, Mask
 
 KEYS = ("id", "path")
@@ -79,6 +80,14 @@ def read_checked(predictions: Path, checks: Path) -> CheckedPredictions:
     row = _rows_of(seen, predicted, key)
     _refuse_missing(seen, row < 0, key, checks, predictions)
     return CheckedPredictions(row, is_right, clusters, confidence)
+
+
+def copy_truth(truth: Path, to: Path) -> None:
+    """Write what matters of a file of truth as Parquet."""
+    table = _read(truth, [*KEYS, "label", "class_name", "is_old", "has_kept_labels"])
+    _classes(table, truth), _flags(table, "is_old", truth)
+    with replacing(to) as temporary:
+        pq.write_table(table, temporary)
 
 
 def _read(path: Path, columns: Sequence[str]) -> pa.Table:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -26,12 +26,15 @@ from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_records import Precision
 from justright.features.cutting import Stored
-from justright.features.drawing import Job
 from justright.features.stored_views import FreshViews, Rows, Views
+from justright.features.workers import in_order, n_cores, one_core_a_thread
 from justright.files import replacing, write_json
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
+
+_Task = tuple[tuple[int, ...], tuple[int, ...]]
+"""Rows, and the numbers of the views to draw of each."""
 
 FORMAT = 1
 SHARD_BYTES = 64 << 20
@@ -58,11 +61,12 @@ class ViewBank(Views):
         precision: Precision = "float16",
         refresh: float = 0.0,
         rows: Rows | None = None,
-        n_threads: int = 4,
+        n_threads: int | None = None,
         batch_size: int = 32,
         shard_bytes: int = SHARD_BYTES,
     ):
-        super().__init__(backbone, images, transform, seed, rows, n_threads, batch_size)
+        self.n_threads = n_cores() if n_threads is None else n_threads
+        super().__init__(backbone, images, transform, seed, rows, self.n_threads, batch_size)
         if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
             raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="one or more, and a share")
         self.n_views = n_views
@@ -98,8 +102,8 @@ class ViewBank(Views):
     def build(self, track: Track = silent) -> ViewBank:
         """Compute what is missing. Killed at any point, the next call goes on and ends with the same bytes.
 
-        The bytes do not depend on `n_threads`; on another device, build or thread count of torch they may differ by
-        rounding.
+        On a CPU every worker draws and computes with one core, so the bytes depend neither on how many there are nor
+        on how many threads torch has; on another device or build they may differ by rounding.
         """
         missing = [
             (block, views)
@@ -110,28 +114,33 @@ class ViewBank(Views):
             return self
         self._expect_room(sum(len(self._block_rows(block)) * len(views) for block, views in missing))
         write_json(self.directory / "index.json", self.index)
-        jobs = [job for block, views in missing for job in self._jobs(block, views)]
-        drawn = track(self.drawer.draw(jobs), len(jobs), "building the view bank")
-        for block, views in missing:
-            self._build_block(block, views, drawn)
+        tasks = [task for block, views in missing for task in self._tasks(block, views)]
+        with one_core_a_thread(), closing(in_order(self._work, iter(tasks), self.n_threads)) as results:
+            done = track((stored for _, stored in results), len(tasks), "building the view bank")
+            for block, views in missing:
+                self._build_block(block, views, done)
         return self
 
-    def _jobs(self, block: int, views: Sequence[int]) -> Iterator[Job]:
-        # a batch holds one view of the same rows whatever else is missing: rounding cannot depend on a kill
+    def _tasks(self, block: int, views: Sequence[int]) -> Iterator[_Task]:
         rows = self._block_rows(block)
+        numbers = tuple(int(self._round[block, view]) * MAX_VIEWS + view for view in views)
         for start in range(0, len(rows), self.batch_size):
-            chunk = tuple(rows[start : start + self.batch_size])
-            for view in views:
-                yield chunk, (int(self._round[block, view]) * MAX_VIEWS + view,) * len(chunk)
+            yield tuple(rows[start : start + self.batch_size]), numbers
 
-    def _build_block(self, block: int, views: Sequence[int], drawn: Iterator[Any]) -> None:
+    def _work(self, task: _Task) -> list[Any]:
+        # a batch holds one view of the same rows whatever else is missing: rounding cannot depend on a kill
+        drawn = self.drawer.views_of(*task)
+        return [self.backbone.prefix(views) for views in drawn] if self.backbone.device.type == "cpu" else drawn
+
+    def _build_block(self, block: int, views: Sequence[int], done: Iterator[list[Any]]) -> None:
         n_rows, names = len(self._block_rows(block)), self.backbone.stored_names
         with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
             paths = [files.enter_context(replacing(self._path(block, view))) for view in views]
             shards = [bank_records.create(path, self.layout, n_rows) for path in paths]
             for start in range(0, n_rows, self.batch_size):
-                for shard in shards:
-                    stored = self.backbone.prefix(next(drawn).to(self.backbone.device))
+                for shard, stored in zip(shards, next(done), strict=True):
+                    if self.backbone.device.type != "cpu":
+                        stored = self.backbone.prefix(stored.to(self.backbone.device))
                     bank_records.write(shard, start, names, stored)
             for shard in shards:
                 shard.flush()  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.features.cutting import Cut, Stored, entering, whole
+from justright.features.cutting import Cut, Stored, entering, make_stoppable, whole
 from justright.features.guarded_timm import Network, VisionTransformer
 from justright.features.last_block import class_token, describes, enter
 
@@ -72,6 +72,7 @@ class LastBlockCut(Cut):
         super().__init__(model)
         self.tuned = (f"blocks.{len(model.blocks) - 1}",)
         self._arguments: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+        make_stoppable(model.blocks[-1])
 
     @staticmethod
     def fits(model: Network) -> bool:
@@ -103,6 +104,7 @@ class LastStageCut(Cut):
         super().__init__(model)
         path: str = model.feature_info[-1]["module"]
         self.stage = model.get_submodule(path)
+        make_stoppable(self.stage)
         self.tail = _modules_after(model, path)
         # a final norm stays frozen, as in a ViT
         self.tuned = (path, *(name for name, module in self.tail.items() if not isinstance(module, nn.LayerNorm)))

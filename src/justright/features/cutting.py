@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -44,17 +45,26 @@ class _Entered(Exception):  # noqa: N818
     """Carries what a module was called with out of a forward pass that need not go on."""
 
 
-def entering(model: Network, module: nn.Module, images: Tensor) -> tuple[Any, ...]:
-    """Run the model up to a module: its positional arguments, then its named ones as a dict."""
+_asked = threading.local()  # each thread stops where it wants to; the hook itself stays, for others may be running
 
-    def stop(module: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+
+def _stop_if_asked(module: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+    if getattr(_asked, "module", None) is module:
         raise _Entered(*positional, named)
 
-    hook = module.register_forward_pre_hook(stop, with_kwargs=True)
+
+def make_stoppable(module: nn.Module) -> None:
+    """Have a forward pass end at this module where `entering` asks for it."""
+    module.register_forward_pre_hook(_stop_if_asked, with_kwargs=True)
+
+
+def entering(model: Network, module: nn.Module, images: Tensor) -> tuple[Any, ...]:
+    """Run the model up to a stoppable module: its positional arguments, then its named ones as a dict."""
+    _asked.module = module
     try:
         model.forward_features(images)
     except _Entered as entered:
         return entered.args
     finally:
-        hook.remove()
+        _asked.module = None
     raise RuntimeError(f"{type(model).__name__} never runs its last stage")

@@ -48,6 +48,14 @@ class ViewDrawer:
             finally:
                 threads.shutdown(cancel_futures=True)  # whoever stops early does not wait for the rest
 
+    def views_of(self, rows: Sequence[int], numbers: Sequence[int]) -> list[Float[Tensor, "batch 3 size size"]]:
+        """The views with these numbers of some images, decoded once, one batch a number, in the calling thread."""
+        decoded = [self._decode(row) for row in rows]
+        return [
+            torch.stack([self._draw(pixels, row, number) for pixels, row in zip(decoded, rows, strict=True)])
+            for number in numbers
+        ]
+
     def _submit(self, threads: ThreadPoolExecutor, jobs: Iterable[Job]) -> Iterator[list[Future[Tensor]]]:
         rows: Sequence[int] = ()
         decoded: list[Future[Pixels]] = []
@@ -67,9 +75,10 @@ class ViewDrawer:
             ) from error
 
     def _view(self, pixels: Future[Pixels], row: int, number: int) -> Tensor:
-        return draw_view(
-            pixels.result(), self.transform, self.recipe, seed=self.seed, image_id=self.ids[row], view=number
-        )
+        return self._draw(pixels.result(), row, number)
+
+    def _draw(self, pixels: Pixels, row: int, number: int) -> Tensor:
+        return draw_view(pixels, self.transform, self.recipe, seed=self.seed, image_id=self.ids[row], view=number)
 
 
 def _stacked(futures: list[Future[Tensor]]) -> Tensor:

@@ -1,0 +1,82 @@
+"""A problem: what one may learn from, what one wants to understand, and the truth apart from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Int
+
+from justright.data import ImageSet, Pool, Split, Truth, merge_pool
+from justright.data.image_set import NAME
+from justright.errors import DataError
+from justright.types import UNLABELED, Array
+
+OWN = "target"
+"""What the target's own labeled part is called in the pool."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Labeled pool and unlabeled target. `n_target_classes` is the true K where somebody knows it."""
+
+    pool: Pool
+    target: ImageSet
+    truth: Truth | None = None
+    n_target_classes: int | None = None
+
+    @property
+    def own_classes(self) -> tuple[int, ...]:
+        """The classes of the pool that the target has too, by their label in the pool."""
+        return tuple(label for label, origin in enumerate(self.pool.origins) if origin.dataset == OWN)
+
+    @property
+    def split(self) -> Split:
+        """What a method may see."""
+        return Split(self.pool.images, self.target)
+
+    def of_rows(self, pool_rows: Int[Array, " pool"], target_rows: Int[Array, " target"]) -> Problem:
+        """The same with some images only, such as those that could be read. The truth must fit the target as it is."""
+        if self.truth is not None and len(target_rows) != len(self.target):
+            raise DataError(
+                f"{len(self.target) - len(target_rows):,} images of the target cannot be read",
+                advice="leave them out of the target and of the truth; `justright audit` lists them",
+            )
+        pool = replace(self.pool, images=self.pool.images.take(pool_rows))
+        return replace(self, pool=pool, target=self.target.take(target_rows))
+
+
+def make_problem(
+    pool: Sequence[ImageSet],
+    labeled: ImageSet | None,
+    target: ImageSet,
+    has_labels: bool = False,
+    max_per_class: int | None = None,
+) -> Problem:
+    """Merge the pool; `labeled` are images of the target's own classes.
+
+    With `has_labels` the labels of the target are sealed as truth, and a class is old if `labeled` has one of its name.
+    In any case the target goes on without them.
+    """
+    own = [] if labeled is None else [named(labeled, OWN)]
+    merged = merge_pool([*own, *pool], max_per_class=max_per_class)
+    if not has_labels:
+        return Problem(merged, target.without_labels())
+    if (target.labels == UNLABELED).any():
+        raise DataError(
+            f"{int((target.labels == UNLABELED).sum()):,} images of the target have no label",
+            expected="a label for each, to judge by",
+            advice="leave the judging out, or give a file with --truth",
+        )
+    known = set() if labeled is None else set(labeled.classes.values())
+    old = tuple(label for label, name in target.classes.items() if name in known)
+    return Problem(merged, target.without_labels(), Truth(target, old), len(target.classes))
+
+
+def named(images: ImageSet, dataset: str) -> ImageSet:
+    """The same images as one data set of another name."""
+    table, position = images.table, images.table.schema.get_field_index("dataset")
+    same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(images), np.int32)), pa.array([dataset])).cast(NAME)
+    return ImageSet(table.set_column(position, "dataset", same), images.readers)

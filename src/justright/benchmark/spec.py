@@ -1,0 +1,38 @@
+"""RunSpec: everything a run was asked for, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+Scale = Literal["paper", "small"]
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One selector, one method, one seed.
+
+    selector_params and settings hold what differs from the defaults of the selector and of the method's config. scale
+    "small" takes lighter defaults for a CPU (`discovery.configs.small`). n_target is K, the number of categories in the
+    target; None estimates it with `counter`.
+    """
+
+    selector: str = "beta"
+    selector_params: Mapping[str, Any] = field(default_factory=dict)
+    weighting: str = "auto"
+    method: str = "simgcd"
+    scale: Scale = "paper"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    backbone: str = "dinov2_vitb14"
+    checkpoint: Path | None = None
+    img_size: int | None = None
+    device: str = "cpu"
+    n_target: int | None = None
+    counter: str = "labeled-search"
+    seed: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; a path as text."""
+        return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}

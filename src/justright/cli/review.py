@@ -1,0 +1,118 @@
+"""`justright review`: look through the discovered clusters and correct them."""
+
+from __future__ import annotations
+
+import getpass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from justright.cli.voice import Voice, voiced
+
+if TYPE_CHECKING:
+    from justright.review.desk import Desk
+    from justright.review.security import Door
+
+RUN = click.Path(path_type=Path, exists=True, file_okay=False)
+PORT = 8473
+FORMS = ("csv", "parquet", "folders", "labeled")
+FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
+
+
+@click.command()
+@click.argument("run", type=RUN)
+@click.option("--reviewer", default="", help="Who is looking; the page can change it. Your user name if absent.")
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 takes a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Anything but loopback lets others in.")
+@click.option("--browser/--no-browser", default=False, show_default=True, help="Open the page in the browser.")
+@click.option("--export", "out", type=click.Path(path_type=Path), help="Write the labels there and serve nothing.")
+@click.option(
+    "--as", "form", type=click.Choice(["csv", "parquet", "folders", "labeled"]), help="By the ending if absent."
+)
+@click.option("--all", "is_all", is_flag=True, help="With folders and labeled: clusters nobody judged as well.")
+@click.option("--copy", "is_copy", is_flag=True, help="With folders: copies of the images instead of links.")
+@click.option("--with-known", is_flag=True, help="With folders and labeled: the labeled images of known classes too.")
+@click.option("--name", default="", help="With labeled: the name of the data set. RUN-reviewed if absent.")
+@voiced
+def review(
+    voice: Voice,
+    run: Path,
+    reviewer: str,
+    port: int,
+    host: str,
+    browser: bool,
+    out: Path | None,
+    form: str | None,
+    is_all: bool,
+    is_copy: bool,
+    with_known: bool,
+    name: str,
+) -> None:
+    """Serve a page to look through the clusters of RUN: keep, name, merge, split, move, reject, undo.
+
+    Every click is on disk in RUN/review before the page says so: stop it at any time, and start it again to go on.
+    The address it prints holds a token; nobody else gets in. Several people may review one run, at once or in turn.
+    With --export it writes the labels instead; a labeled set joins the pool of the next run.
+
+    \b
+    Examples:
+      justright review run
+      justright review run --reviewer anna --browser
+      justright review run --export labels.csv
+      justright review run --export animals/ --as folders --copy
+      justright review run --export reviewed.parquet --as labeled --with-known
+    """
+    from justright.benchmark.run_folder import RunFolder
+    from justright.review.desk import Desk
+
+    if out is None and (form or is_all or is_copy or with_known or name):
+        raise click.UsageError("--as, --all, --copy, --with-known and --name need --export.")
+    desk = Desk(RunFolder.open(run))
+    if out is None:
+        _serve(voice, desk, reviewer, host, port, browser)
+    else:
+        _export(voice, desk, out, form, is_all=is_all, is_copy=is_copy, with_known=with_known, dataset=name)
+
+
+def _serve(voice: Voice, desk: Desk, reviewer: str, host: str, port: int, browser: bool) -> None:
+    from pydantic import TypeAdapter, ValidationError
+
+    from justright.review.actions import Reviewer
+    from justright.review.serving import serve
+
+    try:
+        reviewer = TypeAdapter(Reviewer).validate_python(reviewer) if reviewer else ""
+    except ValidationError as error:
+        raise click.BadParameter(error.errors()[0]["msg"], param_hint="--reviewer") from error
+
+    def ready(door: Door) -> None:
+        if not door.is_loopback:
+            voice.say(
+                f"Careful: {host} can be reached from other machines, and the connection is not encrypted. "
+                "Whoever has the address can change the review."
+            )
+        voice.result({"url": door.url, "port": door.port}, door.url)
+        voice.say("Ctrl-C ends it; what was done is saved already.")
+        if browser:
+            click.launch(door.url)
+
+    serve(desk, host, port, reviewer or _user(), ready)
+
+
+def _user() -> str:
+    """A name to propose on the page."""
+    try:
+        return getpass.getuser()[:40]
+    except (KeyError, OSError):
+        return ""
+
+
+def _export(voice: Voice, desk: Desk, out: Path, form: str | None, **options: object) -> None:
+    from justright.review.export import export
+
+    form = form or FORM_OF_ENDING.get(out.suffix.lower())
+    if form is None:
+        raise click.UsageError(f"Say --as what {out} is to be: csv, parquet, folders or labeled.")
+    n_images = export(desk, out, form, **options)  # type: ignore[arg-type]
+    voice.result({"written": str(out), "as": form, "images": n_images}, f"{n_images:,} images as {form} in {out}")

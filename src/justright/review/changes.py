@@ -1,0 +1,75 @@
+"""What an action changes, kept so that it can be taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Int
+
+from justright.errors import JustrightError
+from justright.types import Array
+
+
+class ConflictError(JustrightError):
+    """What the action was about has changed meanwhile."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Images that went from one group to another."""
+
+    rows: Int[Array, " rows"]
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """An entry of a table that got another value; None where there is no entry."""
+
+    table: dict[Any, Any]
+    key: Any
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """All that one action does."""
+
+    moved: tuple[Moved, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+    def reversed(self) -> Change:
+        """What takes it back."""
+        return Change(
+            tuple(Moved(each.rows, each.after, each.before) for each in self.moved),
+            tuple(Edit(each.table, each.key, each.after, each.before) for each in self.edits),
+        )
+
+    def may_happen(self, group: Int[Array, " images"]) -> bool:
+        """Whether everything is as it has to be before this change."""
+        return all((group[each.rows] == each.before).all() for each in self.moved) and all(
+            each.table.get(each.key) == each.before for each in self.edits
+        )
+
+    def happen(self, group: Int[Array, " images"]) -> None:
+        """Do it."""
+        for moved in self.moved:
+            group[moved.rows] = moved.after
+        for edit in self.edits:
+            if edit.after is None:
+                edit.table.pop(edit.key, None)
+            else:
+                edit.table[edit.key] = edit.after
+
+    @property
+    def groups(self) -> set[int]:
+        """Groups whose images change."""
+        return {group for each in self.moved for group in (each.before, each.after)}
+
+
+def edit(table: dict[Any, Any], key: Any, after: Any) -> Edit:
+    """Set an entry, remembering what it was."""
+    return Edit(table, key, table.get(key), after)

@@ -1,0 +1,65 @@
+// Right or wrong for images drawn at random: the only answers that the estimate of accuracy is made of.
+
+import { element, show } from "./dialogs.js";
+import { get } from "./server.js";
+
+export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+
+export function accuracyText(status) {
+  const found = status.accuracy;
+  if (!found) return "Accuracy not known yet: check random images";
+  return `Accuracy ${percent(found.accuracy)} (${percent(found.low)} to ${percent(found.high)}) from ${found.n_checked} random checks`;
+}
+
+// answer(action, base) sends one action and gives the new status, or null if it was refused.
+export function check(reviewer, answer, status) {
+  return show("Is this image right?", (end, dialog) => {
+    const image = element("img", { className: "large", alt: "The image to check" });
+    const question = element("p", { className: "lead" });
+    const examples = element("div", { className: "examples" });
+    const right = element("button", { type: "button", className: "main" }, "Right ", element("kbd", {}, "r"));
+    const wrong = element("button", { type: "button", className: "danger" }, "Wrong ", element("kbd", {}, "w"));
+    const undo = element("button", { type: "button" }, "Undo ", element("kbd", {}, "u"));
+    const round = element("button", { type: "button" }, "New round");
+    const estimate = element("p", { className: "soft", role: "status", "aria-live": "polite" });
+    let now = null, isBusy = true;
+
+    const next = async () => {
+      now = await get("check", { reviewer });
+      const isOver = now.row === null;
+      right.disabled = wrong.disabled = isOver;
+      image.hidden = examples.hidden = isOver;
+      if (isOver) question.textContent = "You have checked every image of this round.";
+      else {
+        image.src = `images/${now.row}/640`;
+        question.replaceChildren("Does it show what ", element("b", {}, now.name), " stands for?");
+        examples.replaceChildren(...now.examples.map((row) => element("img", { src: `images/${row}/160`, alt: "An example" })));
+      }
+      dialog.dataset.row = now.row ?? "";
+      isBusy = false;
+    };
+    const say = (found) => { estimate.textContent = `Round ${found.round}. ${accuracyText(found)}.`; };
+    const send = async (action) => {
+      if (isBusy) return;
+      isBusy = true;
+      const found = await answer(action, now.seq);
+      if (found) say(found);
+      await next();
+    };
+    const judge = (is_right) => {
+      if (now && now.row !== null) send({ do: "check", round: now.round, row: now.row, cluster: now.cluster, is_right });
+    };
+    right.addEventListener("click", () => judge(true));
+    wrong.addEventListener("click", () => judge(false));
+    undo.addEventListener("click", () => send({ do: "undo", target: null }));
+    round.addEventListener("click", () => send({ do: "round", round: now.round + 1 }));
+    dialog.keys = { r: () => judge(true), w: () => judge(false), u: () => undo.click() };
+    say(status);
+    next();
+    return element("div", { className: "check" },
+      element("div", { className: "picture" }, image),
+      element("div", {}, question, examples, element("p", { className: "buttons" }, right, wrong, undo), estimate,
+        element("p", { className: "soft fine" }, "Images are drawn at random, the same for every reviewer: only these checks count for the estimate. "
+          + "It says how accurate the clusters were when looked at; after corrections, a new round draws afresh."), element("p", { className: "buttons" }, round)));
+  }, { className: "wide" });
+}

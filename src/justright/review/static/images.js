@@ -1,0 +1,155 @@
+// The images of one cluster, and which of them are chosen.
+
+import { element, note, show } from "./dialogs.js";
+import { get } from "./server.js";
+import { Windowed } from "./windowed.js";
+
+const MOST = 2000; // images in one answer
+
+export class ImageGrid {
+  constructor(onSelect) {
+    this.onSelect = onSelect;
+    this.order = document.getElementById("image-order");
+    this.cluster = null;
+    this.seq = 0;
+    this.selected = new Set();
+    this.anchor = 0;
+    this.grid = new Windowed(document.getElementById("grid"), {
+      height: 20, wantedWidth: 136, page: 200,
+      load: (offset, limit) => this.load(offset, limit),
+      draw: (item, index) => this.draw(item, index),
+    });
+    this.order.addEventListener("change", () => this.grid.reset());
+    const { scroller } = this.grid;
+    scroller.addEventListener("click", (event) => {
+      const tile = event.target.closest(".tile");
+      if (tile) this.point(Number(tile.dataset.index), event.shiftKey);
+    });
+    scroller.addEventListener("dblclick", (event) => {
+      const tile = event.target.closest(".tile");
+      if (tile) this.enlarge(Number(tile.dataset.index));
+    });
+    scroller.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  key(event) {
+    const target = this.grid.target(event.key);
+    if (target === null && event.key !== " " && event.key !== "Enter") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (event.key === " ") this.point(this.grid.active, false);
+    else if (event.key === "Enter") this.enlarge(this.grid.active);
+    else {
+      if (event.shiftKey) this.range(this.anchor, target);
+      else this.anchor = target;
+      this.grid.go(target);
+    }
+  }
+
+  async load(offset, limit) {
+    const { cluster } = this;
+    if (cluster === null) return { n: 0, items: [] };
+    const found = await get(`clusters/${cluster}/images`, { order: this.order.value, offset, limit });
+    if (cluster === this.cluster) this.seq = found.seq;
+    return { n: found.n, items: found.images };
+  }
+
+  draw([row, confidence, isUnlike], index) {
+    const about = isUnlike ? "unlike all" : `${Math.round(100 * confidence)} %`;
+    return element("div", {
+      className: "tile", role: "option", "data-row": row, "aria-selected": this.selected.has(row),
+      "aria-label": `Image ${index + 1}, ${isUnlike ? "unlike all categories" : `${about} sure`}`,
+    }, element("img", { src: `images/${row}/160`, alt: "", loading: "lazy", draggable: false }),
+    element("span", { className: isUnlike ? "soft unlike" : "soft" }, about));
+  }
+
+  async open(cluster) {
+    this.cluster = cluster;
+    this.clear();
+    await this.grid.reset();
+  }
+
+  async reload() {
+    await this.grid.reload();
+  }
+
+  point(index, isRange) {
+    const item = this.grid.item(index);
+    if (!item) return;
+    if (isRange) this.range(this.anchor, index);
+    else {
+      if (!this.selected.delete(item[0])) this.selected.add(item[0]);
+      this.anchor = index;
+    }
+    this.grid.go(index);
+    this.mark();
+  }
+
+  range(from, to) {
+    for (let index = Math.min(from, to); index <= Math.max(from, to); index++) {
+      const item = this.grid.item(index);
+      if (item) this.selected.add(item[0]);
+    }
+    this.mark();
+  }
+
+  async all(most) {
+    this.selected.clear();
+    const { cluster } = this;
+    for (let offset = 0; offset < Math.min(this.grid.n, most); offset += MOST) {
+      const found = await get(`clusters/${cluster}/images`, { order: this.order.value, offset, limit: MOST });
+      for (const [row] of found.images) if (this.selected.size < most) this.selected.add(row);
+    }
+    if (this.grid.n > most) note(`The first ${most.toLocaleString("en")} are selected; one action takes no more.`);
+    this.mark();
+  }
+
+  clear() {
+    this.selected.clear();
+    this.anchor = 0;
+    this.mark();
+  }
+
+  mark() {
+    for (const cell of this.grid.cells.values()) cell.setAttribute("aria-selected", this.selected.has(Number(cell.dataset.row)));
+    this.onSelect(this.selected.size);
+  }
+
+  // What an action on images is about: those selected, or the one the keyboard is at.
+  chosen() {
+    if (this.selected.size) return [...this.selected];
+    const item = document.activeElement === this.grid.scroller && this.grid.item(this.grid.active);
+    return item ? [item[0]] : [];
+  }
+
+  enlarge(first) {
+    let index = first;
+    return show("Image", (end, dialog) => {
+      const image = element("img", { className: "large", alt: "The image, larger" });
+      const facts = element("p", { className: "soft" });
+      const draw = () => {
+        const [row, confidence, isUnlike] = this.grid.item(index);
+        image.src = `images/${row}/640`;
+        const state = this.selected.has(row) ? "selected" : "not selected";
+        facts.textContent = `${index + 1} of ${this.grid.n} · ${Math.round(100 * confidence)} % sure${isUnlike ? " · unlike all categories" : ""} · ${state}`;
+        this.grid.go(index);
+      };
+      const step = (by) => {
+        if (this.grid.item(index + by)) index += by;
+        draw();
+      };
+      const toggle = () => { this.point(index, false); draw(); };
+      dialog.keys = { ArrowRight: () => step(1), ArrowLeft: () => step(-1), " ": toggle, Enter: () => end() };
+      const button = (text, label, work) => {
+        const made = element("button", { type: "button", "aria-label": label }, text);
+        made.addEventListener("click", work);
+        return made;
+      };
+      draw();
+      dialog.tabIndex = -1;
+      requestAnimationFrame(() => dialog.focus());
+      return element("div", { className: "picture" }, image, facts, element("p", { className: "buttons" },
+        button("‹", "Previous image", () => step(-1)), button("Select", "Select or not", toggle), button("›", "Next image", () => step(1))));
+    }, { className: "wide" });
+  }
+}

@@ -1,0 +1,121 @@
+// What can be looked up beside the clusters: keys, history, agreement, export.
+
+import { count } from "./clusters.js";
+import { element, note, show } from "./dialogs.js";
+import { get, post } from "./server.js";
+
+const KEYS = [
+  ["Clusters", [
+    [". ,", "next, previous cluster"], ["k", "keep it and go on"], ["n", "name"], ["o", "mark as a known class"],
+    ["m", "merge into another"], ["s", "split: cluster again inside"], ["X", "reject the cluster"],
+  ]],
+  ["Images", [
+    ["arrows", "go from image to image"], ["Space", "select"], ["Shift + arrows", "select a range"], ["a", "select all"],
+    ["Esc", "select none"], ["v", "move to another cluster"], ["V", "move to a new cluster"], ["x", "reject images"],
+    ["Enter", "look at it larger"], ["i", "another order"],
+  ]],
+  ["Review", [
+    ["u", "undo my last action"], ["U", "do it again"], ["c", "check random images: r right, w wrong"],
+    ["h", "history"], ["t", "agreement"], ["e", "export"], ["b", "rejected images"], ["w", "who reviews"],
+  ]],
+  ["Around", [["l", "to the list"], ["g", "to the images"], ["f", "search"], ["y", "order of clusters"], ["Backspace", "back to the list"], ["?", "these keys"]]],
+];
+
+export function help() {
+  return show("Keys", () => element("div", { className: "keys" }, ...KEYS.map(([title, rows]) => element("section", {},
+    element("h3", {}, title), element("dl", {}, ...rows.flatMap(([key, what]) => [
+      element("dt", {}, ...key.split(" ").map((word) => (word === "+" ? " + " : element("kbd", {}, word)))), element("dd", {}, what),
+    ]))))), { className: "wide" });
+}
+
+// undo(seq) takes back one action and says whether it worked.
+export function history(undo) {
+  return show("History", () => {
+    const list = element("ol", { className: "history" });
+    const refresh = async () => {
+      const { lines } = await get("history", { limit: 200 });
+      list.replaceChildren(...lines.map((line) => {
+        const button = element("button", { type: "button", "aria-label": `Undo action ${line.seq}` }, line.is_undo ? "Do again" : "Undo");
+        button.addEventListener("click", async () => { await undo(line.seq); await refresh(); });
+        return element("li", { className: line.is_undone ? "undone" : "" },
+          element("span", { className: "soft" }, `${line.seq}`), element("span", { className: "label" }, `${line.by} ${line.text}`),
+          element("time", { className: "soft", dateTime: line.at }, new Date(line.at).toLocaleString()), line.is_undone ? "" : button);
+      }));
+      if (!lines.length) list.append(element("li", { className: "soft" }, "Nothing was done yet."));
+    };
+    refresh();
+    return list;
+  }, { className: "wide" });
+}
+
+// open(cluster) shows one that is disputed.
+export function agreement(open) {
+  return show("Agreement", (end) => {
+    const body = element("div", {});
+    get("agreement").then(({ pairs, disputes }) => {
+      const rows = pairs.map((pair) => element("tr", {}, ...[
+        pair.reviewers.join(" and "), pair.what, `${pair.n_same} of ${pair.n_both}`, pair.kappa === null ? "–" : pair.kappa.toFixed(2),
+      ].map((text) => element("td", {}, text))));
+      const head = element("tr", {}, ...["Reviewers", "About", "Same", "Kappa"].map((text) => element("th", { scope: "col" }, text)));
+      const found = disputes.map((dispute) => {
+        const said = Object.entries(dispute.said).map(([who, what]) => `${who}: ${what}`).join(", ");
+        const picture = dispute.row === null ? "" : element("img", { src: `images/${dispute.row}/160`, alt: "", width: 36, height: 36 });
+        const button = element("button", { type: "button" }, "Look");
+        button.addEventListener("click", () => { end(); open(dispute.cluster); });
+        return element("li", {}, picture, element("span", { className: "label" }, `${dispute.name} (${dispute.what})`),
+          element("span", { className: "soft" }, said), button);
+      });
+      body.append(
+        element("p", { className: "soft" }, "Groups are shared; what each reviewer says about a cluster, its name and the random checks is compared. "
+          + "Kappa is 1 for full agreement, 0 for what chance would give."),
+        pairs.length ? element("table", {}, head, ...rows) : element("p", {}, "No two reviewers have judged the same yet."),
+        element("h3", {}, `Disputes: ${disputes.length}`), element("ul", { className: "history" }, ...found));
+    }, (error) => note(error.message, true));
+    return body;
+  }, { className: "wide" });
+}
+
+const FORMS = [
+  ["csv", "A table, CSV", "every image with its cluster, name and status"],
+  ["parquet", "A table, Parquet", "the same"],
+  ["folders", "Class folders", "one folder a class, for kept clusters"],
+  ["labeled", "A labeled set", "kept clusters, to join the pool of the next run"],
+];
+
+export function exports() {
+  return show("Export", (end) => {
+    const choice = (name, text, more, type, fields = {}) => {
+      const input = element("input", { type, ...fields });
+      return [input, element("label", {}, input, element("span", {}, element("b", {}, text), more ? ` ${more}` : ""))];
+    };
+    const forms = FORMS.map(([value, text, more], place) => choice("form", text, more, "radio", { name: "form", value, checked: place === 0 }));
+    const [isAll, allLabel] = choice("all", "Also clusters nobody judged", "", "checkbox");
+    const [withKnown, knownLabel] = choice("known", "Also the labeled images of known classes", "", "checkbox");
+    const [isCopy, copyLabel] = choice("copy", "Copies instead of links", "", "checkbox");
+    const said = element("p", { role: "status", "aria-live": "polite", className: "written" });
+    const form = element("form", { className: "export" }, ...forms.map(([, label]) => label), element("hr"), allLabel, knownLabel, copyLabel,
+      element("p", { className: "buttons" }, element("button", { className: "main" }, "Write")), said);
+    const chosen = () => forms.find(([input]) => input.checked)[0].value;
+    const fit = () => {
+      isAll.disabled = withKnown.disabled = !["folders", "labeled"].includes(chosen());
+      isCopy.disabled = chosen() !== "folders";
+    };
+    form.addEventListener("change", fit);
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      said.textContent = "Writing …";
+      try {
+        const found = await post("export", {
+          form: chosen(), is_all: isAll.checked && !isAll.disabled, with_known: withKnown.checked && !withKnown.disabled,
+          is_copy: isCopy.checked && !isCopy.disabled,
+        });
+        said.replaceChildren(`${count(found.n_images)} written to ${found.path}. `,
+          found.name ? element("a", { href: `export/${found.name}`, download: found.name }, "Download") : "");
+      } catch (error) {
+        said.textContent = error.message;
+      }
+    });
+    fit();
+    return form;
+  });
+}

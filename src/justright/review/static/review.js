@@ -1,0 +1,322 @@
+// The review page: what each key and button does, and keeping up with what others do.
+
+import { accuracyText, check } from "./checking.js";
+import { certainty, ClusterList, count, STATUS } from "./clusters.js";
+import { ask, confirm, element, isAsking, note, pick } from "./dialogs.js";
+import { ImageGrid } from "./images.js";
+import { agreement, exports, help, history } from "./panels.js";
+import * as server from "./server.js";
+
+const REJECTED = -1;
+const POLL_MS = 2500;
+const WHO = `justright reviewer ${location.pathname}`;
+
+const at = (id) => document.getElementById(id);
+let about = null, status = null, reviewer = "", current = null;
+const list = new ClusterList((cluster, isEntered) => enqueue(() => open(cluster, { isEntered, isList: true })));
+const grid = new ImageGrid((n) => { at("selected").textContent = n ? `${count(n)} selected` : ""; });
+
+// Commands run one after the other: a key pressed while the last action is on its way finds what that action left.
+let chain = Promise.resolve(), nWaiting = 0;
+function enqueue(work) {
+  document.body.dataset.busy = ++nWaiting;
+  chain = chain.then(work).catch(report).finally(() => {
+    if (!--nWaiting) delete document.body.dataset.busy;
+  });
+  return chain;
+}
+
+async function report(error) {
+  if (error instanceof server.Refused) {
+    note(error.message, true);
+    await refresh({ isForced: true });
+  } else if (error instanceof TypeError || error.name === "TimeoutError") note("The server does not answer.", true);
+  else throw error;
+}
+
+// Looking
+
+async function open(cluster, { isEntered = false, isList = false, isQuiet = false } = {}) {
+  const isSame = current && current.cluster === cluster;
+  if (!isSame) grid.grid.cancel();
+  const found = await server.get(`clusters/${cluster}`);
+  current = found;
+  describe();
+  list.show(cluster, !isSame);
+  if (!isQuiet) document.body.dataset.view = isList && !isEntered && matchMedia("(min-width: 48rem)").matches ? "list" : "cluster";
+  if (isSame && isQuiet) await grid.reload();
+  else await grid.open(cluster);
+  if (isEntered) grid.grid.scroller.focus();
+}
+
+function describe() {
+  const isBin = current.cluster === REJECTED;
+  at("name").textContent = current.name;
+  const said = Object.entries(current.opinions).map(([who, opinion]) => `${who}: ${opinion.verdict}${opinion.name ? ` as ${opinion.name}` : ""}`);
+  at("facts").replaceChildren(count(current.n), ...(isBin ? [] : [
+    ` · ${certainty(current.confidence)} · `, element("span", { className: `chip ${current.status}` }, STATUS[current.status]),
+    current.kind === "known" ? element("span", { className: "chip known" }, "known class") : "", said.length ? ` ${said.join(", ")}` : "",
+  ]));
+  for (const name of ["keep", "name", "known", "merge", "split", "discard", "reject"]) {
+    document.querySelector(`.bar [data-command=${name}]`).disabled = isBin || (name === "split" && !about.can_split);
+  }
+}
+
+function showStatus(found) {
+  status = found;
+  document.body.dataset.seq = found.seq;
+  at("progress").max = found.n_clusters;
+  at("progress").value = found.n_reviewed;
+  const rest = found.by_status.disputed ? `, ${found.by_status.disputed} disputed` : "";
+  at("progress-text").textContent = `${found.n_reviewed.toLocaleString("en")} of ${count(found.n_clusters, "cluster")}, `
+    + `${found.n_images_reviewed.toLocaleString("en")} of ${count(found.n_images)}${rest}`;
+  at("accuracy").textContent = accuracyText(found);
+  at("bin").firstChild.textContent = `Rejected images: ${found.n_rejected.toLocaleString("en")} `;
+}
+
+// Bring the page up to date; what others did to other clusters leaves this one as it is.
+async function refresh({ isForced = false } = {}) {
+  const before = status ? status.seq : 0;
+  const found = await server.get("status", { since: before });
+  showStatus(found);
+  if (found.seq === before && !isForced) return;
+  await list.list.reload();
+  if (!current) return;
+  if (isForced || found.changed.includes(current.cluster) || current.cluster === REJECTED) {
+    try {
+      await open(current.cluster, { isQuiet: true });
+    } catch (error) {
+      if (!(error instanceof server.Refused)) throw error;
+      const next = list.list.item(list.list.active) ?? list.list.item(0);
+      if (next) await open(next.cluster, { isQuiet: true });
+    }
+  } else {
+    current.seq = grid.seq = found.seq;
+    list.show(current.cluster, false);
+  }
+}
+
+// Acting
+
+async function act(action, { base = Math.min(current?.seq ?? 0, grid.seq || Infinity), said = "" } = {}) {
+  if (server.isWaiting) {
+    note("The server does not answer; one action waits. Nothing else can be done until it is back.", true);
+    return null;
+  }
+  at("saved").textContent = "Saving …";
+  try {
+    const outcome = await server.act(reviewer, base, action);
+    at("saved").textContent = "Saved";
+    if (said) note(said);
+    return outcome;
+  } catch (error) {
+    at("saved").textContent = "Not done";
+    throw error;
+  }
+}
+
+async function actAndRefresh(action, options = {}) {
+  const { next = null } = options;
+  const outcome = await act(action, options);
+  if (!outcome) return null;
+  grid.clear();
+  if (next !== null) current = null;
+  await refresh();
+  if (next !== null) await open(next, { isQuiet: true });
+  return outcome;
+}
+
+// Another cluster, those most similar to these images first.
+async function pickCluster(title, text, rows = []) {
+  let base = Infinity;
+  const load = async (search) => {
+    const found = await server.get(`clusters/${current.cluster}/near`, { search: search.slice(0, 120), rows: rows.slice(0, 50) });
+    base = Math.min(base, found.seq);
+    return found.clusters.map((card) => ({
+      label: card.name, detail: count(card.n), picture: `images/${card.cover}/160`, value: card.cluster,
+    }));
+  };
+  const into = await pick(title, { text, load });
+  return into === null ? null : { into, base: Math.min(base, current.seq, grid.seq || Infinity) };
+}
+
+const isCluster = () => current && current.cluster !== REJECTED;
+
+function chosenImages() {
+  const rows = grid.chosen();
+  if (!rows.length) note("Select images first: click them, or Space.");
+  return rows;
+}
+
+const commands = {
+  keep: async () => {
+    if (!isCluster()) return;
+    const { cluster } = current;
+    const next = list.neighbor(1);
+    await actAndRefresh({ do: "keep", cluster }, { said: `Kept ${current.name}`, next });
+  },
+  discard: async () => {
+    if (!isCluster()) return;
+    const next = list.neighbor(1);
+    await actAndRefresh({ do: "discard", cluster: current.cluster }, { said: `Rejected ${current.name}`, next });
+  },
+  name: async () => {
+    if (!isCluster()) return;
+    const { cluster, seq } = current;
+    const name = await ask("Name this cluster", {
+      text: "What its images show.", value: current.name, ok: "Name", field: { maxLength: 120, id: "new-name" },
+    });
+    if (name === null) return;
+    const kind = about.known_classes.includes(name) ? "known" : "name";
+    await actAndRefresh({ do: kind, cluster, name }, { base: Math.min(seq, grid.seq || seq), said: `Named ${name}` });
+    const [other] = current?.same_name ?? [];
+    if (other !== undefined && await confirm("Same name", `Another cluster is called ${name}, too. Merge this one into it?`, "Merge")) {
+      await actAndRefresh({ do: "merge", cluster: current.cluster, into: other }, { next: other });
+    }
+  },
+  known: async () => {
+    if (!isCluster()) return;
+    const { cluster, seq } = current;
+    const load = async (search) => {
+      const words = search.toLowerCase().split(/\s+/);
+      return about.known_classes.filter((name) => words.every((word) => name.toLowerCase().includes(word))).slice(0, 50)
+        .map((name) => ({ label: name, value: name }));
+    };
+    const name = await pick("Which known class is it?", { text: "A class of the labeled images.", load });
+    if (name !== null) await actAndRefresh({ do: "known", cluster, name }, { base: seq, said: `Marked as ${name}` });
+  },
+  merge: async () => {
+    if (!isCluster()) return;
+    const { cluster } = current;
+    const found = await pickCluster(`Merge ${current.name} into …`, "All its images go there; the other keeps its name. The most similar first.");
+    if (found) await actAndRefresh({ do: "merge", cluster, into: found.into }, { base: found.base, said: "Merged", next: found.into });
+  },
+  split: async () => {
+    if (!isCluster() || !about.can_split) return;
+    const { cluster, seq } = current;
+    const n = await ask(`Split ${current.name}`, {
+      text: "Its images are clustered again into this many.", value: "2", ok: "Split",
+      field: { type: "number", min: 2, max: Math.min(about.max_parts, current.n), id: "n-parts" },
+    });
+    if (n === null) return;
+    const outcome = await actAndRefresh({ do: "split", cluster, n_parts: Number(n) }, { base: seq });
+    if (outcome) note(`Split into ${outcome.made.length + 1}; the largest part stayed here.`);
+  },
+  move: async () => {
+    const rows = chosenImages();
+    if (!rows.length) return;
+    const { cluster } = current;
+    const found = await pickCluster(`Move ${count(rows.length)} to …`, "The most similar first.", rows);
+    if (found) await actAndRefresh({ do: "move", cluster, rows, to: found.into }, { base: found.base, said: `Moved ${count(rows.length)}` });
+  },
+  moveNew: async () => {
+    const rows = chosenImages();
+    if (rows.length) await actAndRefresh({ do: "move", cluster: current.cluster, rows, to: null }, { said: "Moved to a new cluster" });
+  },
+  reject: async () => {
+    if (!isCluster()) return;
+    const rows = chosenImages();
+    if (rows.length) await actAndRefresh({ do: "reject", cluster: current.cluster, rows }, { said: `Rejected ${count(rows.length)}` });
+  },
+  undo: async () => { await actAndRefresh({ do: "undo", target: null }, { said: "Taken back" }); },
+  redo: async () => { await actAndRefresh({ do: "redo" }, { said: "Done again" }); },
+  all: () => grid.all(about.max_rows),
+  none: () => grid.clear(),
+  next: () => step(1),
+  previous: () => step(-1),
+  bin: () => open(REJECTED),
+  check: async () => {
+    const answer = async (action, base) => {
+      try {
+        await act(action, { base });
+        await refresh();
+      } catch (error) {
+        await report(error);
+      }
+      return status;
+    };
+    await check(reviewer, answer, status);
+  },
+  history: () => history((seq) => act({ do: "undo", target: seq }).then(() => refresh()).catch(report)),
+  agreement: () => agreement((cluster) => enqueue(() => open(cluster))),
+  export: () => exports(),
+  help: () => help(),
+  reviewer: () => askReviewer(),
+  back: () => { document.body.dataset.view = "list"; at("clusters").focus(); },
+  list: () => { document.body.dataset.view = "list"; at("clusters").focus(); },
+  images: () => { document.body.dataset.view = "cluster"; at("grid").focus(); },
+  search: () => { document.body.dataset.view = "list"; at("search").focus(); at("search").select(); },
+  imageOrder: () => turn(at("image-order")),
+  clusterOrder: () => turn(at("order")),
+};
+
+const KEYS = {
+  k: "keep", n: "name", o: "known", m: "merge", s: "split", X: "discard", v: "move", V: "moveNew", x: "reject", u: "undo", U: "redo",
+  a: "all", Escape: "none", ".": "next", ",": "previous", b: "bin", c: "check", h: "history", t: "agreement", e: "export", "?": "help",
+  w: "reviewer", Backspace: "back", l: "list", g: "images", f: "search", i: "imageOrder", y: "clusterOrder",
+};
+
+function turn(field) {
+  field.selectedIndex = (field.selectedIndex + 1) % field.options.length;
+  field.dispatchEvent(new Event("change"));
+}
+
+async function step(by) {
+  const cluster = list.neighbor(by);
+  if (cluster !== null) await open(cluster, { isQuiet: true });
+}
+
+async function askReviewer() {
+  const name = await ask("Who is reviewing?", { text: "Stands with everything you do.", value: reviewer, field: { maxLength: 40, id: "who" } });
+  if (name) setReviewer(name);
+}
+
+function setReviewer(name) {
+  reviewer = name;
+  localStorage.setItem(WHO, name);
+  at("reviewer").replaceChildren(`${name} `, element("kbd", {}, "w"));
+}
+
+document.addEventListener("keydown", (event) => {
+  if (isAsking() || event.ctrlKey || event.metaKey || event.altKey) return;
+  // a field of a dialog that has just closed keeps the focus for a moment, and a fast key must not be lost in it
+  if (event.target.closest("input, select, textarea") && !event.target.closest("dialog:not([open])")) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const command = KEYS[event.key];
+  if (!command) return;
+  event.preventDefault();
+  enqueue(commands[command]);
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-command]");
+  if (button) enqueue(commands[button.dataset.command]);
+});
+
+server.whenWaiting((isWaiting, reason) => {
+  document.body.classList.toggle("waiting", isWaiting);
+  if (isWaiting) at("saved").textContent = `${reason} Your last action waits here and is sent again.`;
+});
+
+async function start() {
+  about = await server.get("about");
+  document.title = `Review of ${about.run}`;
+  at("run").textContent = about.run;
+  const name = localStorage.getItem(WHO) ?? about.reviewer;
+  if (name) setReviewer(name);
+  const late = server.waiting();
+  if (late) await late.then(() => note("The action that waited is saved."), report);
+  showStatus(await server.get("status", { since: 0 }));
+  await list.list.reset();
+  const first = list.list.item(0);
+  if (first) await open(first.cluster, { isQuiet: true });
+  while (!reviewer) await askReviewer();
+  document.body.dataset.ready = "yes";
+  setInterval(() => {
+    if (!document.hidden && !isAsking() && !server.isWaiting) enqueue(() => refresh().catch(() => { at("saved").textContent = "The server does not answer."; }));
+  }, POLL_MS);
+}
+
+enqueue(start);

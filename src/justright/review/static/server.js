@@ -1,0 +1,74 @@
+// Talks to the server. An action is kept in the tab until the server says that it is on disk: a server that was
+// stopped gets it again when it is back, and knows by its id whether it has it already.
+
+const KEPT = `justright waiting ${location.pathname}`;
+const RETRY_MS = 700;
+const LONG_MS = 20000;
+const PASSING = [503, 507]; // too busy, disk full: these pass
+
+export class Refused extends Error {
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
+let onWaiting = () => {};
+export const whenWaiting = (callback) => { onWaiting = callback; };
+export let isWaiting = false;
+
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+async function answer(response) {
+  const value = await response.json().catch(() => ({ error: `The server answered ${response.status}.` }));
+  if (!response.ok) throw new Refused(value.error, response.status);
+  return value;
+}
+
+export async function get(path, fields = {}) {
+  const query = new URLSearchParams(fields).toString();
+  return answer(await fetch(query ? `${path}?${query}` : path, { signal: AbortSignal.timeout(LONG_MS) }));
+}
+
+export async function post(path, value) {
+  const headers = { "content-type": "application/json" };
+  return answer(await fetch(path, { method: "POST", headers, body: JSON.stringify(value) }));
+}
+
+const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+export function act(reviewer, base, action) {
+  const request = { id: newId(), base, reviewer, action };
+  sessionStorage.setItem(KEPT, JSON.stringify(request));
+  return deliver(request);
+}
+
+// What a tab still had to say when it was reloaded; null if nothing.
+export function waiting() {
+  const kept = sessionStorage.getItem(KEPT);
+  return kept ? deliver(JSON.parse(kept)) : null;
+}
+
+async function deliver(request) {
+  for (;;) {
+    try {
+      const outcome = await post("act", request);
+      sessionStorage.removeItem(KEPT);
+      setWaiting(false);
+      return outcome;
+    } catch (error) {
+      if (error instanceof Refused && !PASSING.includes(error.status)) {
+        sessionStorage.removeItem(KEPT);
+        setWaiting(false);
+        throw error;
+      }
+      setWaiting(true, error instanceof Refused ? error.message : "The server does not answer.");
+      await pause(RETRY_MS);
+    }
+  }
+}
+
+function setWaiting(value, reason = "") {
+  isWaiting = value;
+  onWaiting(value, reason);
+}

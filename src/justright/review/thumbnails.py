@@ -1,0 +1,49 @@
+"""Small copies of images, made once and kept on disk."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import threading
+from pathlib import Path
+
+from PIL import Image
+
+from justright.data import ImageSet
+
+SIZES = (160, 640)
+"""Longest side in pixels: a tile of the page, and the large view."""
+CONTENT_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class Thumbnails:
+    """JPEGs of the images of a set below `folder`, named by content: moved or renamed images need no new ones."""
+
+    def __init__(self, images: ImageSet, folder: Path):
+        self.images = images
+        self.folder = folder
+        self._ids = images.table["id"]
+
+    def get(self, row: int, size: int) -> bytes:
+        """The copy of one image; BadImageError where it cannot be decoded."""
+        file = self._file(row, size)
+        if file.exists() and (kept := file.read_bytes()):  # a power cut can leave an empty one
+            return kept
+        image = self.images.image(row)
+        image.thumbnail((size, size), Image.Resampling.BICUBIC, reducing_gap=2.0)
+        buffer = io.BytesIO()
+        image.save(buffer, "JPEG", quality=85)
+        data = buffer.getvalue()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # a rename makes it whole or absent; a flush to disk for each of thousands would take minutes
+        temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
+        temporary.write_bytes(data)
+        temporary.replace(file)
+        return data
+
+    def _file(self, row: int, size: int) -> Path:
+        known = self._ids[row].as_py()
+        # without content ids the row has to do: reading the image to name it would be as slow as no cache
+        name = known if known and CONTENT_ID.fullmatch(known) else f"row-{row}"
+        return self.folder / name[-2:].rjust(2, "0") / f"{name}-{size}.jpg"

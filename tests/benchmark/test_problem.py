@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.benchmark.problem import OWN, make_problem
+from justright.data import open_images
+from justright.errors import DataError
+
+
+def test_the_target_goes_on_without_labels_and_its_own_labeled_part_is_known_by_name(make_tree):
+    pool = open_images(make_tree({"oak": 2, "elm": 2}, "trees"))
+    labeled = open_images(make_tree({"cat": 3}, "labeled", 10))
+    target = open_images(make_tree({"cat": 2, "dog": 4}, "photos", 20))
+    problem = make_problem([pool], labeled, target, has_labels=True)
+    assert set(problem.target.labels.tolist()) == {-1}
+    assert [problem.pool.origins[label].class_name for label in problem.own_classes] == ["cat"]
+    assert {origin.dataset for origin in problem.pool.origins} == {OWN, "trees"}
+    assert problem.n_target_classes == 2
+    _, is_old = problem.truth.open_for_evaluation()
+    assert is_old.sum() == 2, "cats are old, dogs are new"
+
+
+def test_without_being_asked_labels_of_the_target_are_dropped_for_good(make_tree):
+    target = open_images(make_tree({"cat": 2, "dog": 4}))
+    problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target)
+    assert problem.truth is None
+    assert problem.n_target_classes is None
+    assert problem.own_classes == ()
+    assert problem.split.unlabeled.classes == {}
+
+
+def test_a_target_without_labels_cannot_judge(make_tree):
+    target = open_images(make_tree({"cat": 2, "dog": 4})).without_labels()
+    with pytest.raises(DataError, match="have no label"):
+        make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target, has_labels=True)
+
+
+def test_a_truth_must_fit_the_target(make_tree):
+    target = open_images(make_tree({"cat": 2, "dog": 4}))
+    problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target, has_labels=True)
+    with pytest.raises(DataError, match="cannot be read"):
+        problem.of_rows(np.arange(2), np.arange(5))

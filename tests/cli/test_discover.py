@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from justright.cli import discover as command
+from justright.cli import main
+from justright.discovery.configs import Config
+from justright.discovery.methods import METHODS
+from justright.discovery.training_data import WEIGHTINGS
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("letters")
+    for args in (
+        ["data", "glyphs", "--out", str(folder / "hebrew"), "--scripts", "hebrew", "--per-class", "8"],
+        ["data", "glyphs", "--out", str(folder / "italic"), "--scripts", "old-italic", "--per-class", "3"],
+        ["data", "split", str(folder / "hebrew"), "--out", str(folder / "split")],
+    ):
+        done = CliRunner().invoke(main, args)
+        assert done.exit_code == 0, done.output
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(split, tmp_path_factory):
+    """From folders to clusters, with one command."""
+    out = tmp_path_factory.mktemp("run") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+        done = CliRunner().invoke(main, [*asked(split, out), "--pool", str(split / "italic"), "--json"])
+    assert done.exit_code == 0, done.output
+    return out, json.loads(done.stdout)
+
+
+def asked(split, out) -> list[str]:
+    part = split / "split"
+    return [
+        *("discover", "--labeled", str(part / "labeled.parquet"), "--target", str(part / "target.parquet")),
+        *("--truth", str(part / "truth.parquet"), "--backbone", "glyph_vit", "--k", "22", "--epochs", "2"),
+        *("--domain", "affine", "--set", "views=2", "--set", "batch_size=32", "--out", str(out)),
+    ]
+
+
+def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
+    out, found = run
+    assert found["k_source"] == "given"
+    assert 0 < found["scores"]["all"] <= 1
+    assert (out / "report.html").exists()
+    assert (out / "predictions.parquet").exists()
+
+
+def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
+    out, _ = run
+    network = tmp_path / "tuned.safetensors"
+    args = ["predict", str(out), str(split / "hebrew"), "--out", str(tmp_path / "p.csv"), "--neither", "0.1"]
+    done = CliRunner().invoke(main, [*args, "--save-backbone", str(network), "--json"])
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "p.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 22 * 8
+    assert {row["kind"] for row in rows} == {"known", "discovered", "neither"}
+    assert all(0 < float(row["confidence"]) <= 1 for row in rows)
+    assert network.stat().st_size > 100_000
+
+
+def test_nothing_labeled_is_refused(tmp_path):
+    done = CliRunner().invoke(main, ["discover", "--target", "photos", "--out", str(tmp_path / "run")])
+    assert done.exit_code == 1
+    assert "neither --pool nor --labeled" in done.output
+
+
+def test_a_setting_that_the_method_lacks_is_refused_with_those_it_has(split, tmp_path):
+    done = CliRunner().invoke(main, [*asked(split, tmp_path / "run"), "--set", "nonsense=1"])
+    assert done.exit_code == 1
+    assert "no setting 'nonsense'" in done.output
+    assert "learning_rate" in done.output
+
+
+def test_settings_are_read_as_json_or_text():
+    read = command.read_settings(("views=fresh", "learning-rate=0.5", "n_out=null", 'stage1={"n_epochs": 3}'))
+    assert read == {"views": "fresh", "learning_rate": 0.5, "n_out": None, "stage1": {"n_epochs": 3}}
+
+
+def test_the_options_are_those_of_the_library():
+    assert tuple(METHODS) == command.METHODS
+    assert tuple(WEIGHTINGS) == command.WEIGHTINGS
+    assert all(issubclass(kind.config_class, Config) for kind in METHODS.values())
+    assert command.chosen_scale("auto", "cpu") == "small"
+    assert command.chosen_scale("auto", "cuda") == "paper"
+    assert command.chosen_scale("paper", "cpu") == "paper"
+
+
+def test_a_split_has_labeled_images_a_target_and_the_truth_apart(split):
+    from justright.data import open_images
+
+    labeled, target = (open_images(split / "split" / f"{part}.parquet") for part in ("labeled", "target"))
+    assert len(labeled) + len(target) == 22 * 8
+    assert len(labeled.classes) == 11
+    assert set(target.labels.tolist()) == {-1}
+    assert not set(labeled.paths) & set(target.paths)

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.runs import make_run
+
+from justright.benchmark.run_folder import RunFolder
+from justright.cli import main
+from justright.data import open_images
+from justright.review.actions import Keep, Request
+from justright.review.desk import Desk
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    path = make_run(tmp_path_factory.mktemp("cli") / "run", per_class=8).path
+    Desk(RunFolder.open(path)).act(Request(id="ab" * 8, base=0, reviewer="anna", action=Keep(cluster=15)))
+    return path
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(main, ["review", *map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("a.csv", None), ("a.parquet", None), ("a", None), ("l.parquet", "labeled")]
+)
+def test_labels_are_exported_without_a_server(run, tmp_path, name, form):
+    result = invoke(run, "--export", tmp_path / name, *(["--as", form] if form else []), "--json")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.output)
+    assert said["as"] == form or form is None
+    assert (tmp_path / name).exists()
+    assert said["images"] > 0
+
+
+def test_the_labeled_set_takes_a_name(run, tmp_path):
+    assert invoke(run, "--export", tmp_path / "l.parquet", "--as", "labeled", "--name", "mine").exit_code == 0
+    assert open_images(tmp_path / "l.parquet").datasets == ["mine"]
+
+
+def test_an_export_leaves_the_run_as_it_was(run, tmp_path):
+    before = sorted(run.rglob("*"))
+    assert invoke(run, "--export", tmp_path / "a.csv").exit_code == 0
+    assert sorted(run.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--all"], "need --export"),
+        (["--export", "x.odd"], "Say --as"),
+        (["--reviewer", "a\nb"], "--reviewer"),
+        (["--host", "192.0.2.1", "--port", "0"], "cannot listen"),
+    ],
+)
+def test_what_cannot_be_done_is_said(run, arguments, said):
+    result = invoke(run, *arguments)
+    assert result.exit_code != 0
+    assert said in result.output
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    assert "does not hold a run" in invoke(tmp_path).output
+
+
+def test_it_prints_where_it_is_and_ends_cleanly(run):
+    command = [sys.executable, "-m", "justright", "review", str(run), "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        text = "".join(process.stdout.readline() for _ in range(4))
+        said = json.loads(text)
+        assert said["url"].startswith(f"http://127.0.0.1:{said['port']}/")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        assert process.returncode in (0, 130)
+        assert "Traceback" not in errors
+
+
+def test_a_host_that_others_can_reach_is_warned_about(run):
+    command = [sys.executable, "-m", "justright", "review", str(run), "--port", "0", "--host", "0.0.0.0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert "can be reached from other machines" in errors

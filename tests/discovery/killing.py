@@ -1,0 +1,118 @@
+"""Trainings that are killed with SIGKILL at chosen moments, each in a process of its own.
+
+Run as a program, it trains every method once undisturbed and once killed again and again. Its children are forked
+before torch has any thread, so that torch is imported only once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import traceback
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import torch
+from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
+
+from justright.discovery import base, checkpoints, loop
+from justright.features.bank import open_views
+
+FEW = [("building", 2), ("step", 7), ("recorded", 1), ("saving", 2)]
+"""What a process is at when it is killed, and the how manieth of its kind since its start."""
+
+MANY = [*FEW, ("step", 2), ("saving", 1), ("recording", 1), ("step", 8), ("step", 1)]
+
+MOMENTS = {"gcd": FEW, "xcon": FEW, "simgcd": MANY, "mugcd": FEW * 2}
+"""By method; the last one is killed in its first stage, then in its second. All of them run the same loop."""
+
+DELAY = 0.3
+"""Seconds after which one more process is killed, wherever it is."""
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm(what, number):
+    """Make this process kill itself at a moment; gives the track that `fit` reports to."""
+    counts = count(1)
+    save_file, record = checkpoints.save_file, loop.Training._record
+
+    def save_and_die(tensors, path, metadata):
+        save_file(tensors, path, metadata=metadata)
+        if next(counts) == number:
+            die()  # the file is there under its temporary name only
+
+    def record_and_die(training, *rest):
+        is_due = next(counts) == number
+        if is_due and what == "recording":
+            with (training.folder / "metrics.jsonl").open("a") as file:
+                file.write('{"epoch": 1, "loss": 0.4')
+            die()
+        record(training, *rest)
+        if is_due:
+            die()
+
+    def track(steps, total, said):
+        for step in steps:
+            yield step
+            if said.startswith("building" if what == "building" else "training") and next(counts) == number:
+                die()
+
+    if what == "saving":
+        checkpoints.save_file = save_and_die
+    elif what in ("recording", "recorded"):
+        loop.Training._record = record_and_die
+    else:
+        return {"track": track}
+    return {}
+
+
+def train(name, root, n_threads, moment=None):
+    """Train on into root; a checkpoint comes every few steps, by a clock that ticks when it is asked."""
+    ticks = count()
+    loop.time = type("Clock", (), {"monotonic": staticmethod(lambda: float(next(ticks)))})
+    loop.CHECKPOINT_SECONDS = 3.5
+    base.open_views = partial(open_views, n_threads=n_threads)
+    options = {} if moment is None else arm(*moment)
+    split, backbone = drawn_split(per_class=16), backbone_of_noise()
+    model = learned(name, split, backbone, root / "banks", root / "run", seed=1, n_epochs=3, fit=options)
+    model.save(root / "model")
+
+
+def in_a_child(work, *arguments):
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        work(*arguments)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+def wait(pid):
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def kill_and_resume(name, root):
+    assert wait(in_a_child(train, name, root / "undisturbed", 3)) == 0
+    for moment in MOMENTS[name]:
+        ended = wait(in_a_child(train, name, root / "killed", 1, moment))
+        assert ended == -signal.SIGKILL, f"{moment} never came"
+    pid = in_a_child(train, name, root / "killed", 1)
+    time.sleep(DELAY)
+    os.kill(pid, signal.SIGKILL)
+    wait(pid)
+    assert wait(in_a_child(train, name, root / "killed", 2)) == 0
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    for method in MOMENTS:
+        kill_and_resume(method, Path(sys.argv[1]) / method)

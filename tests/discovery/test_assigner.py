@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from justright.discovery.assigner import BLOCK_ROWS, CategoryAssigner
+from justright.errors import DataError
+
+
+def rows(n, dim=5, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, dim)).astype(np.float32)
+
+
+def scores_as_loops(assigner, features):
+    found = np.zeros((len(features), len(assigner.vectors)))
+    for i, h in enumerate(features.tolist()):
+        length = math.sqrt(sum(x * x for x in h))
+        for k, (v, o) in enumerate(zip(assigner.vectors.tolist(), assigner.offset.tolist(), strict=True)):
+            found[i, k] = sum(x / length * y for x, y in zip(h, v, strict=True)) + o
+    return found
+
+
+@pytest.mark.parametrize("made", [CategoryAssigner.of_prototypes, CategoryAssigner.of_centroids])
+def test_scores_agree_with_loops(made):
+    assigner, features = made(rows(4, seed=1)), rows(20)
+    np.testing.assert_allclose(assigner.scores(features), scores_as_loops(assigner, features), atol=1e-5)
+
+
+def test_prototypes_score_by_the_cosine():
+    prototypes, features = rows(4, seed=1), rows(20)
+    cosine = [[f @ p / np.linalg.norm(f) / np.linalg.norm(p) for p in prototypes] for f in features]
+    np.testing.assert_allclose(CategoryAssigner.of_prototypes(prototypes).scores(features), cosine, atol=1e-5)
+
+
+def test_centroids_win_by_being_nearest():
+    centroids, features = 0.5 * rows(6, seed=1), rows(200)
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    distance = np.linalg.norm(unit[:, None] - centroids, axis=2)
+    cluster, _, _ = CategoryAssigner.of_centroids(centroids).assign(features)
+    assert cluster.tolist() == distance.argmin(axis=1).tolist()
+
+
+def test_confidence_is_the_softmax_of_the_best_and_never_0():
+    assigner = CategoryAssigner(rows(4, seed=1), np.zeros(4, np.float32), temperature=0.3)
+    cluster, confidence, best = assigner.assign(rows(50))
+    scores = scores_as_loops(assigner, rows(50))
+    share = np.exp(scores / 0.3) / np.exp(scores / 0.3).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(confidence, share.max(axis=1), rtol=1e-4)
+    np.testing.assert_allclose(best, scores.max(axis=1), atol=1e-5)
+    assert cluster.tolist() == scores.argmax(axis=1).tolist()
+    for temperature in (1e-3, 10.0):
+        _, extreme, _ = CategoryAssigner(assigner.vectors, assigner.offset, temperature).assign(rows(50))
+        assert ((extreme > 0) & (extreme <= 1)).all()
+
+
+def test_blocks_do_not_show():
+    assigner, features = CategoryAssigner.of_prototypes(rows(3, seed=1)), rows(BLOCK_ROWS + 5)
+    last = assigner.assign(features[-9:])
+    for whole, part in zip(assigner.assign(features), last, strict=True):
+        np.testing.assert_allclose(whole[-9:], part, rtol=1e-5)
+
+
+def test_no_images_get_no_categories():
+    cluster, confidence, best = CategoryAssigner.of_prototypes(rows(3)).assign(np.empty((0, 5), np.float32))
+    assert len(cluster) == len(confidence) == len(best) == 0
+
+
+def drawn_from(assigner, features, temperature, seed=0):
+    """Labels drawn with the probabilities that a temperature gives."""
+    scores = assigner.scores(features).astype(np.float64) / temperature
+    share = np.exp(scores - scores.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    draws = np.random.default_rng(seed).random(len(features))
+    return (share.cumsum(axis=1) < draws[:, None]).sum(axis=1).clip(max=len(assigner.vectors) - 1)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.3, 2.0])
+def test_calibration_finds_the_temperature_that_labels_were_drawn_with(temperature):
+    assigner, features = CategoryAssigner.of_prototypes(rows(4, seed=1)), rows(6000)
+    labels = drawn_from(assigner, features, temperature)
+    found = assigner.calibrated(features, labels)
+    assert found.temperature == pytest.approx(temperature, rel=0.15)
+    cluster, confidence, _ = found.assign(rows(6000, seed=2))
+    is_right = cluster == drawn_from(assigner, rows(6000, seed=2), temperature, seed=2)
+    assert calibration_error(confidence, is_right) < 0.03
+
+
+def calibration_error(confidence, is_right, n_bins=10):
+    place = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    gaps = [abs(confidence[place == b].mean() - is_right[place == b].mean()) for b in np.unique(place)]
+    return float(np.average(gaps, weights=np.bincount(place)[np.unique(place)]))
+
+
+def test_calibration_lowers_the_surprise_and_changes_no_category():
+    assigner, features = CategoryAssigner.of_centroids(rows(4, seed=1)), rows(300)
+    labels = np.random.default_rng(3).integers(0, 4, 300)
+    found = assigner.calibrated(features, labels)
+
+    def surprise(made):
+        scores = made.scores(features).astype(np.float64) / made.temperature
+        return float((np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(300), labels]).mean())
+
+    assert surprise(found) < surprise(assigner)
+    assert found.assign(features)[0].tolist() == assigner.assign(features)[0].tolist()
+
+
+def test_without_labeled_images_nothing_is_calibrated():
+    assigner = CategoryAssigner.of_prototypes(rows(4))
+    assert assigner.calibrated(np.empty((0, 5), np.float32), np.empty(0, np.int64)) is assigner
+
+
+@pytest.mark.parametrize("level", [0.01, 0.05, 0.2])
+def test_as_many_images_of_the_kind_of_the_target_fit_nowhere_as_asked(level):
+    assigner = CategoryAssigner.of_prototypes(rows(4, seed=1)).with_reference(rows(5000))
+    _, _, best = assigner.assign(rows(5000, seed=2))
+    assert assigner.is_neither(best, level).mean() == pytest.approx(level, rel=0.35)
+
+
+def test_far_away_images_fit_nowhere():
+    near = np.eye(5, dtype=np.float32)[:3]
+    target = np.repeat(near, 100, axis=0) + 0.1 * rows(300)
+    assigner = CategoryAssigner.of_prototypes(near).with_reference(target)
+    _, _, best = assigner.assign(-np.abs(target))
+    assert assigner.is_neither(best, 0.01).all()
+    _, _, best = assigner.assign(near)
+    assert not assigner.is_neither(best, 0.01).any()
+
+
+def test_a_level_of_0_or_no_reference_says_neither_of_nothing():
+    assigner = CategoryAssigner.of_prototypes(rows(4))
+    best = np.full(3, -1.0, np.float32)
+    assert not assigner.is_neither(best, 0.5).any()
+    assert not assigner.with_reference(rows(50)).is_neither(best, 0.0).any()
+    with pytest.raises(DataError, match="below 1"):
+        assigner.is_neither(best, 1.0)

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from justright.discovery.checkpoints import N_KEPT, Checkpoint, Checkpoints, refuse_changes
+from justright.errors import DataError
+
+STATE = {"made_with": {"seed": 0}, "progress": {"epoch": 1, "sums": {"loss": 0.1, "apart": 1 / 3}}}
+
+
+def checkpoint(value=1.0):
+    tensors = {"network/a": torch.full((2, 3), value), "momentum/a": torch.arange(3), "scalar": torch.tensor(value)}
+    return Checkpoint(tensors, STATE)
+
+
+def test_what_is_saved_comes_back_to_the_bit(tmp_path):
+    saved = checkpoint(0.1)
+    Checkpoints(tmp_path).save(3, saved)
+    found = Checkpoints(tmp_path).load()
+    assert found.state == saved.state
+    assert list(found.state["progress"]["sums"]) == ["loss", "apart"]
+    assert found.tensors.keys() == saved.tensors.keys()
+    assert all(torch.equal(found.tensors[name], tensor) for name, tensor in saved.tensors.items())
+
+
+def test_any_layout_in_memory_is_saved(tmp_path):
+    channels_last = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    Checkpoints(tmp_path).save(0, Checkpoint({"a": channels_last, "b": channels_last.mT.bfloat16()}, {}))
+    found = Checkpoints(tmp_path).load().tensors
+    assert torch.equal(found["a"], channels_last)
+    assert torch.equal(found["b"], channels_last.mT.bfloat16())
+
+
+def test_two_are_kept_and_the_newest_is_read(tmp_path):
+    kept = Checkpoints(tmp_path)
+    for number in (1, 2, 30, 1000):
+        kept.save(number, checkpoint(number))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "step-000000030.safetensors",
+        "step-000001000.safetensors",
+    ]
+    assert N_KEPT == 2
+    assert kept.load().tensors["scalar"] == 1000
+
+
+def test_where_there_was_never_any_there_is_none(tmp_path):
+    assert Checkpoints(tmp_path / "nowhere").load() is None
+
+
+def test_what_a_kill_left_half_written_is_cleared_away(tmp_path):
+    (tmp_path / ".step-000000009.safetensors.123.tmp").write_bytes(b"half")
+    kept = Checkpoints(tmp_path)
+    kept.save(3, checkpoint())
+    assert kept.load() is not None
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000000003.safetensors"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("written")
+    return Checkpoints(folder).save(7, checkpoint()).read_bytes()
+
+
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+@settings(max_examples=60, deadline=None)
+def test_no_flipped_bit_goes_unnoticed(written, tmp_path_factory, place, bit):
+    folder = tmp_path_factory.mktemp("flipped")
+    content = bytearray(written)
+    content[int(place * len(content))] ^= 1 << bit
+    (folder / "step-000000007.safetensors").write_bytes(content)
+    good = Checkpoint({"scalar": torch.tensor(6.0)}, {})
+    Checkpoints(folder / "other").save(6, good).rename(folder / "step-000000006.safetensors")
+    assert Checkpoints(folder).load().tensors["scalar"] == 6
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, 8, 100, -1])
+def test_a_truncated_file_is_told_and_put_aside(written, n_bytes, tmp_path, caplog):
+    kept = Checkpoints(tmp_path)
+    kept.save(6, checkpoint(6.0))
+    (tmp_path / "step-000000007.safetensors").write_bytes(written[:n_bytes])
+    with caplog.at_level(logging.WARNING):
+        assert kept.load().tensors["scalar"] == 6
+    assert "step-000000007.safetensors is damaged" in caplog.text
+    assert (tmp_path / "step-000000007.damaged").exists()
+    kept.save(7, checkpoint(7.0))
+    assert kept.load().tensors["scalar"] == 7
+
+
+def test_with_none_whole_it_is_an_error_each_time(written, tmp_path):
+    for number in (6, 7):
+        (tmp_path / f"step-00000000{number}.safetensors").write_bytes(written[:50])
+    for _ in range(2):
+        with pytest.raises(DataError, match="every checkpoint in"):
+            Checkpoints(tmp_path).load()
+
+
+def test_a_file_of_another_format_is_not_taken_for_a_checkpoint(tmp_path):
+    from safetensors.torch import save_file
+
+    save_file({"a": torch.ones(2)}, tmp_path / "step-000000001.safetensors")
+    with pytest.raises(DataError, match="every checkpoint in"):
+        Checkpoints(tmp_path).load()
+
+
+def test_changes_are_listed_by_name_with_before_and_now():
+    before = {"seed": 0, "config": {"rate": 0.1, "same": 1}, "gone": True}
+    now = {"seed": 0, "config": {"rate": 0.2, "same": 1}, "come": None, "more": "x"}
+    with pytest.raises(DataError) as refused:
+        refuse_changes(before, now, Path("runs/a"))
+    said = str(refused.value)
+    assert "runs/a was trained with something else" in said
+    assert "config.rate: 0.1 before, 0.2 now" in said
+    assert "gone: True before, None now" in said
+    assert "more: None before, 'x' now" in said
+    assert "seed" not in said
+    assert "same:" not in said
+    refuse_changes(before, before, Path())

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from justright.discovery.failures import N_NAMED, DivergedError, stop_if_no_gradient, stop_if_not_finite
+from justright.losses import LossParts
+
+FINITE = torch.tensor(1.0)
+
+
+def test_finite_values_pass():
+    stop_if_not_finite(LossParts(FINITE, {"a": FINITE}), [], [], "epoch 1, step 1 of 5", None)
+
+
+def test_terms_and_images_are_named():
+    rows = torch.zeros(2, 3, 4)
+    rows[1, 2, 0] = torch.inf
+    other = torch.zeros(1, 2, 7)
+    other[0, 0, 6] = torch.nan
+    parts = LossParts(torch.tensor(torch.nan), {"good": FINITE, "bad": torch.tensor(torch.nan)})
+    with pytest.raises(DivergedError) as stopped:
+        stop_if_not_finite(parts, [{"x": rows}, {"y": other}], [["a", "b", "c"], ["d", "e"]], "epoch 2", Path("x"))
+    said = str(stopped.value)
+    assert said.startswith("bad is not finite in epoch 2; 2 images give such values: c, d.")
+    assert "checkpoint" not in said  # there is none yet
+
+
+def test_a_long_list_of_images_is_cut():
+    rows = torch.full((2, 20, 1), torch.nan)
+    parts = LossParts(torch.tensor(torch.inf), {"a": FINITE})
+    with pytest.raises(DivergedError, match=r"loss is not finite .* 20 images give such values: .*, \.\.\.") as stopped:
+        stop_if_not_finite(parts, [{"x": rows}], [[f"image{number:02}" for number in range(20)]], "epoch 1", None)
+    assert f"image{N_NAMED - 1:02}, ..." in str(stopped.value)
+
+
+def test_where_every_image_is_fine_the_batch_is_named():
+    parts = LossParts(torch.tensor(torch.nan), {"a": torch.tensor(torch.nan)})
+    with pytest.raises(DivergedError, match="finite for each image of the batch: a, b"):
+        stop_if_not_finite(parts, [{"x": torch.zeros(2, 2, 3)}], [["a", "b"]], "epoch 1", None)
+
+
+@pytest.mark.parametrize("bad", [torch.inf, -torch.inf, torch.nan])
+def test_a_gradient_that_is_not_finite_stops(bad):
+    fine, without, wrong = (torch.nn.Parameter(torch.zeros(3)) for _ in range(3))
+    fine.grad, wrong.grad = torch.ones(3), torch.tensor([0.0, bad, 0.0])
+    stop_if_no_gradient([fine, without], "epoch 1")
+    with pytest.raises(DivergedError, match="gradient is not finite in epoch 1"):
+        stop_if_no_gradient([fine, without, wrong], "epoch 1")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tests.discovery.tiny import config_of, data_of, learned
+
+from justright.clustering import SemiSupKMeans
+from justright.discovery.clusters import clusters_of
+from justright.discovery.gcd import GCDLearner, balanced_batches
+from justright.losses import SelfContrastiveLoss, WeightedSupConLoss
+
+
+def learner_of(split, backbone, **more):
+    batches = balanced_batches(data_of(split), 8, seed=0)
+    return GCDLearner(backbone, config_of("gcd", **more), batches, torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.35, 1.0])
+def test_the_loss_is_both_contrastive_losses_in_their_shares(share, split, backbone):
+    learner = learner_of(split, backbone, supervised_share=share, temperature_unsup=0.5, temperature_sup=0.1)
+    z = torch.randn(2, 6, 4, generator=torch.Generator().manual_seed(0))
+    labels, weight = torch.tensor([0, 1, 0, -1, -1, 1]), torch.tensor([1.0, 0.0, 2.0, 1.0, 1.0, 0.5])
+    found = learner.objective([{"projections": z}], [labels], [weight], epoch=3).total.item()
+    unsup, sup = SelfContrastiveLoss(0.5)(z).item(), WeightedSupConLoss(0.1)(z, labels, weight).item()
+    assert found == pytest.approx((1 - share) * unsup + share * sup, rel=1e-5)
+
+
+@pytest.mark.parametrize(("n_out", "dim"), [(None, 8), (20, 20)])
+def test_losses_look_through_the_head(n_out, dim, split, backbone):
+    learner = learner_of(split, backbone, n_out=n_out)
+    outputs = learner.outputs({"weak": backbone.prefix(torch.randn(6, 3, 16, 16))}, part=0)
+    assert outputs["projections"].shape == (2, 3, dim)
+
+
+def test_views_of_an_image_lie_one_after_the_other(split, backbone):
+    images = torch.randn(3, 3, 16, 16)
+    outputs = learner_of(split, backbone).outputs({"weak": backbone.prefix(torch.cat([images, images]))}, part=0)
+    torch.testing.assert_close(outputs["projections"][0], outputs["projections"][1])
+
+
+def test_labels_are_semi_supervised_clusters_of_the_tuned_features(split, backbone, bank):
+    method = learned("gcd", split, backbone, bank, n_epochs=1, seed=2)
+    centroids = method.assigner_.vectors
+    unit = method.features_ / np.linalg.norm(method.features_, axis=1, keepdims=True)
+    nearest = np.linalg.norm(unit[:, None] - centroids, axis=2).argmin(axis=1)
+    assert (method.labels_ == nearest).mean() > 0.85  # the last round of k-means may have moved a centroid after it
+    assert (method.confidence_[method.labels_ != nearest] == 0).all()
+
+
+def test_clusters_start_with_the_known_classes(split):
+    data = data_of(split, np.where(split.labeled.labels == 1, 0.0, 1.0))
+    features = np.random.default_rng(0).normal(size=(len(data.images), 6)).astype(np.float32)
+    assigner, labels = clusters_of(data, features, 4, n_init=3, seed=1)
+    rows = np.concatenate([data.guiding, data.unlabeled])
+    given = np.concatenate([data.labels[data.guiding], np.full(len(data.unlabeled), -1)])
+    expected = SemiSupKMeans(4, n_init=3, seed=1).fit(features[rows], given)
+    assert labels.tolist() == expected.labels_[len(data.guiding) :].tolist()
+    assert assigner.vectors.shape == (4, 6)
+    for number, label in enumerate(data.known_labels):
+        own = rows[expected.labels_ == number]
+        of_class = np.flatnonzero(split.labeled.labels == label)
+        assert set(of_class) <= set(own.tolist())

@@ -1,0 +1,365 @@
+from __future__ import annotations
+
+import json
+import logging
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.discovery.tiny import (
+    TRAINED,
+    Stopped,
+    backbone_of_noise,
+    config_of,
+    data_of,
+    drawn_split,
+    final_bytes,
+    learned,
+    newest,
+    records,
+    stop_after,
+)
+
+from justright.discovery import loop, trained
+from justright.discovery.failures import DivergedError
+from justright.discovery.gcd import balanced_batches
+from justright.discovery.loop import Training
+from justright.discovery.processes import Processes
+from justright.errors import DataError
+from justright.features.bank import ViewBank
+from justright.features.stored_views import FreshViews
+from justright.models import learning_rate
+
+CALM = {"learning_rate": 0.01}
+
+
+@pytest.fixture
+def saved_often(monkeypatch):
+    """A checkpoint after each step."""
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """Every training that is made, none of which runs."""
+    made = []
+
+    class Kept(Training):
+        def run(self, what, track):
+            made.append(self)
+
+    monkeypatch.setattr(trained, "Training", Kept)
+    return made
+
+
+def damage(path, how):
+    content = bytearray(path.read_bytes())
+    if how == "truncated":
+        del content[len(content) // 2 :]
+    else:
+        content[-5] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("how", ["truncated", "a bit flipped"])
+@pytest.mark.parametrize("name", ["simgcd", "mugcd"])
+def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before_it(
+    name, how, split, backbone, bank, tmp_path, saved_often, caplog
+):
+    learned(name, split, backbone, bank, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        learned(name, split, backbone, bank, tmp_path / "hurt", fit=stop_after(8))
+    hurt = tmp_path / "hurt" / "stage1" if name == "mugcd" else tmp_path / "hurt"
+    damage(newest(hurt), how)
+    with caplog.at_level(logging.WARNING):
+        learned(name, split, backbone, bank, tmp_path / "hurt")
+    assert "step-000000008.safetensors is damaged" in caplog.text
+    assert "going back to the one before it" in caplog.text
+    assert final_bytes(tmp_path / "hurt") == final_bytes(tmp_path / "whole")
+    assert records(tmp_path / "hurt") == records(tmp_path / "whole")
+
+
+def test_with_both_checkpoints_damaged_training_does_not_start_anew_by_itself(
+    split, backbone, bank, tmp_path, saved_often
+):
+    learned("gcd", split, backbone, bank, tmp_path)
+    for path in (tmp_path / "checkpoint").glob("step-*"):
+        damage(path, "truncated")
+    for _ in range(2):  # nor at a second try
+        with pytest.raises(DataError, match=r"(?s)every checkpoint in .* is damaged.*delete the folder"):
+            learned("gcd", split, backbone, bank, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seed": 1}, "seed: 0 before, 1 now"),
+        ({"learning_rate": 0.2}, "config.learning_rate: 0.1 before, 0.2 now"),
+        ({"micro_batch": 3}, "config.micro_batch: None before, 3 now"),
+        ({"n": 6}, "n_categories: 5 before, 6 now"),
+        ({"weight": np.linspace(0.1, 2, 12)}, "data.weights: "),
+        ({"weight": np.arange(12) % 2.0}, "data.used: "),
+        ({"weight": np.linspace(0.1, 2, 12), "fit": {"weighting": "resample"}}, "data.chance: None before, "),
+        ({"held_out_share": 0.5}, "data.used: "),
+    ],
+)
+def test_what_was_begun_with_other_settings_is_not_gone_on_with(changed, said, split, backbone, bank, tmp_path):
+    learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1)
+    with pytest.raises(DataError, match="was trained with something else") as refused:
+        learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1, **changed)
+    assert said in str(refused.value)
+
+
+def test_other_images_or_another_backbone_are_no_way_to_go_on(split, backbone, bank, tmp_path):
+    learned("gcd", split, backbone, bank, tmp_path, n_epochs=1)
+    with pytest.raises(DataError, match=r"data\.labeled_images: .*\n  data\.target_images: "):
+        learned("gcd", drawn_split(seed=1), backbone, bank, tmp_path, n_epochs=1)
+    with pytest.raises(DataError, match="backbone: "):
+        learned("gcd", split, backbone_of_noise(seed=1), bank, tmp_path, n_epochs=1)
+
+
+def test_a_changed_first_stage_of_mugcd_is_refused(split, backbone, bank, tmp_path):
+    learned("mugcd", split, backbone, bank, tmp_path, n_epochs=1)
+    with pytest.raises(DataError, match=r"config\.out_dim: 8 before, 4 now"):
+        learned("mugcd", split, backbone, bank, tmp_path, n_epochs=1, stage1=config_of("gcd", n_epochs=1, out_dim=4))
+
+
+def test_a_finished_training_is_found_finished(split, backbone, bank, tmp_path, monkeypatch):
+    first = learned("simgcd", split, backbone, bank, tmp_path)
+    before = final_bytes(tmp_path)
+    monkeypatch.setattr(Training, "_step", lambda *_: pytest.fail("trained again"))
+    again = learned("simgcd", split, backbone, bank, tmp_path)
+    assert final_bytes(tmp_path) == before
+    assert again.labels_.tolist() == first.labels_.tolist()
+    assert again.confidence_.tolist() == first.confidence_.tolist()
+
+
+def test_torn_and_unknown_lines_of_the_metrics_are_dropped(split, backbone, bank, tmp_path, saved_often):
+    learned("gcd", split, backbone, bank, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        learned("gcd", split, backbone, bank, tmp_path / "torn", fit=stop_after(7))  # the second epoch is under way
+    path = tmp_path / "torn" / "metrics.jsonl"
+    path.write_text(path.read_text() + '{"epoch": 1, "loss": 2.5}\n\0\0\0\n{"epoch": 1, "learning_r')
+    learned("gcd", split, backbone, bank, tmp_path / "torn")
+    assert records(tmp_path / "torn") == records(tmp_path / "whole")
+    assert [list(record) for record in records(tmp_path / "torn")] == [
+        list(record) for record in records(tmp_path / "whole")
+    ]
+
+
+def test_metrics_of_a_run_that_left_no_checkpoint_are_begun_anew(split, backbone, bank, tmp_path):
+    with pytest.raises(Stopped):
+        learned("gcd", split, backbone, bank, tmp_path, fit=stop_after(7))
+    assert len(records(tmp_path)) == 1
+    learned("gcd", split, backbone, bank, tmp_path)
+    assert [record["epoch"] for record in records(tmp_path)] == [0, 1]
+
+
+@pytest.fixture
+def poisoned(monkeypatch):
+    """Makes the weak views of one row NaN."""
+
+    def poison(row):
+        batch = ViewBank.batch
+
+        def with_nan(self, rows, views):
+            stored = batch(self, rows, views)
+            if type(self.transform).__name__ == "Weak":
+                stored[0][torch.from_numpy(rows == row)] = torch.nan
+            return stored
+
+        monkeypatch.setattr(ViewBank, "batch", with_nan)
+
+    return poison
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_poisoned_image_stops_training_within_the_step_and_is_named(
+    name, split, backbone, bank, tmp_path, saved_often, poisoned
+):
+    data = data_of(split)
+    n_before = 3
+    batches = balanced_batches(data, 8, seed=0).rows(0)
+    row = next(row for row in batches[n_before] if row not in batches[:n_before])
+    poisoned(row)
+    folder = tmp_path / "stage1" if name == "mugcd" else tmp_path
+    with pytest.raises(DivergedError) as stopped:
+        learned(name, split, backbone, bank, tmp_path, batch_size=8)
+    said = str(stopped.value)
+    if name != "xcon":  # whose experts draw from the same images, perhaps earlier
+        assert f"epoch 1, step {n_before + 1} of" in said
+        assert newest(folder).name == f"step-{n_before:09d}.safetensors"
+    assert "self_contrastive" in said or "experts" in said
+    assert data.images.ids[row] in said
+    assert "lower learning rate" in said
+    assert f"The last good checkpoint is in {folder}." in said
+    assert all(torch.isfinite(tensor).all() for tensor in load_file(newest(folder)).values())
+
+
+def test_a_failed_step_changes_no_parameter(split, backbone, bank, tmp_path, saved_often, monkeypatch):
+    method = trained_until_an_infinite_gradient("simgcd", 3, split, backbone, bank, tmp_path, monkeypatch)
+    saved = load_file(newest(tmp_path))
+    for name, tensor in method.backbone_.tuned_state().items():
+        assert torch.equal(tensor, saved[f"network/backbone.model.{name}"])
+
+
+def trained_until_an_infinite_gradient(name, step, split, backbone, bank, folder, monkeypatch):
+    seen, methods = [], []
+    fit = trained.TrainedDiscovery.fit
+
+    def remembered(self, *arguments, **options):
+        methods.append(self)
+        return fit(self, *arguments, **options)
+
+    def spoil(self, parameters):
+        seen.append(1)
+        if len(seen) == step:
+            parameters[0].grad[0] = torch.inf
+
+    monkeypatch.setattr(trained.TrainedDiscovery, "fit", remembered)
+    monkeypatch.setattr(Processes, "sum_gradients", spoil)
+    with pytest.raises(DivergedError, match=f"the gradient is not finite in epoch 1, step {step} of 5"):
+        learned(name, split, backbone, bank, folder)
+    return methods[0]
+
+
+@pytest.mark.parametrize("name", ["gcd", "simgcd", "mugcd"])
+def test_a_bank_and_fresh_views_give_the_same_loss_curve(name, split, backbone, bank, tmp_path, monkeypatch):
+    settings = {"bank_precision": "float32", "n_epochs": 2, **CALM}
+    if name == "mugcd":
+        settings["stage1"] = config_of("gcd", n_epochs=1, bank_precision="float32", **CALM)
+    learned(name, split, backbone, bank, tmp_path / "bank", **settings)
+    monkeypatch.setattr(FreshViews, "choose", ViewBank.choose)  # the views of the bank, drawn anew
+    monkeypatch.setattr(FreshViews, "n_views", 2, raising=False)
+    monkeypatch.setattr(ViewBank, "build", only_plain(ViewBank.build))
+    if name == "mugcd":
+        settings["stage1"] = config_of("gcd", n_epochs=1, views="fresh", bank_precision="float32", **CALM)
+    learned(name, split, backbone, bank, tmp_path / "fresh", **settings | {"views": "fresh"})
+    for stored, fresh in zip(records(tmp_path / "bank"), records(tmp_path / "fresh"), strict=True):
+        assert fresh == pytest.approx(stored, rel=1e-5, abs=1e-5)
+
+
+def only_plain(build):
+    def checked(self, *arguments):
+        assert type(self.transform).__name__ == "Plain", "fresh views store nothing"
+        return build(self, *arguments)
+
+    return checked
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_micro_batches_give_the_same_loss_and_the_same_gradient(name, split, backbone, bank, tmp_path):
+    whole = learned(name, split, backbone, bank, tmp_path / "whole", n_epochs=1, **CALM)
+    assert whole.config.micro_batch is None
+    settings = {"micro_batch": 3, "n_epochs": 1, **CALM}
+    if name == "mugcd":
+        settings["stage1"] = config_of("gcd", **settings)
+    learned(name, split, backbone, bank, tmp_path / "parts", **settings)
+    assert records(tmp_path / "parts")[0] == pytest.approx(records(tmp_path / "whole")[0], rel=1e-5)
+    found = load_file(newest(tmp_path / "parts"))
+    for key, tensor in load_file(newest(tmp_path / "whole")).items():  # momentum is a sum of gradients
+        torch.testing.assert_close(found[key], tensor, rtol=1e-3, atol=1e-4, msg=key)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_mixed_precision_stays_close_and_can_be_resumed(precision, split, backbone, bank, tmp_path, saved_often):
+    learned("simgcd", split, backbone, bank, tmp_path / "single", **CALM)
+    half = {"precision": precision, "n_epochs": 4 if precision == "float16" else 2, **CALM}
+    learned("simgcd", split, backbone, bank, tmp_path / "half", **half)
+    single, other = records(tmp_path / "single"), records(tmp_path / "half")
+    assert other[0] != single[0]
+    if precision == "bfloat16":
+        assert other[0]["loss"] == pytest.approx(single[0]["loss"], rel=0.02)
+        assert other[1]["loss"] == pytest.approx(single[1]["loss"], rel=0.1)
+    else:  # the scaler of float16 skips the first steps until it has found its scale
+        assert other[3]["loss"] < 0.8 * other[0]["loss"]
+    assert all(tensor.dtype == torch.float32 for tensor in load_file(newest(tmp_path / "half")).values())
+    with pytest.raises(Stopped):
+        learned("simgcd", split, backbone, bank, tmp_path / "again", fit=stop_after(7), **half)
+    learned("simgcd", split, backbone, bank, tmp_path / "again", **half)
+    assert final_bytes(tmp_path / "again") == final_bytes(tmp_path / "half")
+
+
+def test_the_rate_of_every_step_is_the_schedules_rate_of_its_epoch(split, backbone, bank, tmp_path, monkeypatch):
+    used, step = [], torch.optim.SGD.step
+
+    def noted(self, *arguments):
+        used.append({group["lr"] for group in self.param_groups})
+        return step(self, *arguments)
+
+    monkeypatch.setattr(torch.optim.SGD, "step", noted)
+    learned("simgcd", split, backbone, bank, tmp_path, n_epochs=4, learning_rate=0.2, floor_share=0.01)
+    expected = [learning_rate(epoch, 4, 0.2, 0.01) for epoch in range(4)]
+    assert used == [{rate} for rate in expected for _ in range(5)]
+    assert [record["learning_rate"] for record in records(tmp_path)] == expected
+
+
+def test_simgcd_lets_matrices_decay_and_vectors_not(split, backbone, bank, trainings):
+    learned("simgcd", split, backbone, bank)
+    (training,) = trainings
+    matrices, vectors = training.optimizer.param_groups
+    assert matrices["weight_decay"] == 5e-5
+    assert all(p.ndim > 1 for p in matrices["params"])
+    assert vectors["weight_decay"] == 0
+    assert all(p.ndim == 1 for p in vectors["params"])
+    assert len(matrices["params"]) + len(vectors["params"]) == len(training.trained)
+    assert matrices["momentum"] == vectors["momentum"] == 0.9
+
+
+@pytest.mark.parametrize("name", ["gcd", "xcon"])
+def test_gcd_and_xcon_let_everything_decay(name, split, backbone, bank, trainings):
+    learned(name, split, backbone, bank)
+    (group,) = trainings[0].optimizer.param_groups
+    assert group["weight_decay"] == 5e-5
+    assert len(group["params"]) == len(trainings[0].trained)
+
+
+@pytest.mark.parametrize("name", ["gcd", "xcon", "simgcd"])
+def test_what_the_last_epoch_left_is_used(name, split, backbone, bank, tmp_path):
+    method = learned(name, split, backbone, bank, tmp_path, n_epochs=3)
+    saved = load_file(newest(tmp_path))
+    for key, tensor in method.backbone_.tuned_state().items():
+        assert torch.equal(tensor, saved[f"network/backbone.model.{key}"])
+
+
+def test_only_the_last_block_and_the_heads_are_trained(split, backbone, bank, tmp_path):
+    method = learned("simgcd", split, backbone, bank, tmp_path)
+    before, after = backbone.full_state_dict(), method.backbone_.full_state_dict()
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    assert changed
+    assert all(name.startswith("blocks.1.") for name in changed)
+    assert torch.equal(before["norm.weight"], after["norm.weight"])
+
+
+def test_every_trained_parameter_gets_a_gradient(split, backbone, bank, monkeypatch):
+    def look(self, parameters):
+        assert all(p.grad is not None for p in parameters)
+
+    monkeypatch.setattr(Processes, "sum_gradients", look)
+    for name in TRAINED:
+        learned(name, split, backbone, bank, n_epochs=1)
+
+
+def test_a_line_is_written_for_each_epoch_with_every_term(split, backbone, bank, tmp_path):
+    learned("simgcd", split, backbone, bank, tmp_path, n_epochs=3)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    terms = ["loss", "self_contrastive", "sup_contrastive", "classification", "distillation", "mean_entropy"]
+    assert all(list(line) == ["epoch", "learning_rate", *terms, "seconds"] for line in lines)
+    assert [line["epoch"] for line in lines] == [0, 1, 2]
+
+
+def test_without_a_folder_nothing_is_kept(split, backbone, bank, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    learned("gcd", split, backbone, bank)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_renewed_bank_is_the_same_after_a_resume(split, backbone, tmp_path, saved_often):
+    learned("gcd", split, backbone, tmp_path / "a", tmp_path / "whole", n_epochs=3, refresh=0.5)
+    with pytest.raises(Stopped):
+        learned("gcd", split, backbone, tmp_path / "b", tmp_path / "left", n_epochs=3, refresh=0.5, fit=stop_after(8))
+    learned("gcd", split, backbone, tmp_path / "b", tmp_path / "left", n_epochs=3, refresh=0.5)
+    assert final_bytes(tmp_path / "left") == final_bytes(tmp_path / "whole")
+    learned("gcd", split, backbone, tmp_path / "a", tmp_path / "still", n_epochs=3)
+    assert final_bytes(tmp_path / "still") != final_bytes(tmp_path / "whole")

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.discovery.tiny import SIZES, backbone_of_noise, learned
+
+from justright.discovery.methods import METHODS
+from justright.discovery.model_files import SAID, about_model, write_backbone
+from justright.errors import DataError
+from justright.features.guarded_timm import VisionTransformer
+
+
+@pytest.fixture
+def saved(split, backbone, bank, tmp_path):
+    learned("simgcd", split, backbone, bank, n_epochs=1).save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def load(folder, backbone=None):
+    return METHODS["simgcd"].load(folder, backbone or backbone_of_noise())
+
+
+def test_a_backbone_with_another_frozen_part_is_refused(saved):
+    with pytest.raises(DataError, match=r"(?s)frozen part of this tiny is not the one.*same checkpoint and resolution"):
+        load(saved, backbone_of_noise(seed=1))
+    with pytest.raises(DataError, match="frozen part"):
+        load(saved, backbone_of_noise(depth=3))
+
+
+def test_how_the_tuned_part_of_the_given_backbone_is_does_not_matter(saved):
+    tuned = backbone_of_noise()
+    next(tuned.tuned_parameters()).data += 1
+    state = load(saved, tuned).backbone_.tuned_state()
+    assert all(torch.equal(tensor, load(saved).backbone_.tuned_state()[name]) for name, tensor in state.items())
+
+
+@pytest.mark.parametrize("place", [0, 4, 60, 0.3, 0.6, -1])
+def test_a_flipped_bit_in_the_tensors_is_noticed(saved, place):
+    path = saved / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content)) if isinstance(place, float) else place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"model\.safetensors cannot be read"):
+        load(saved)
+
+
+@pytest.mark.parametrize("n_bytes", [0, 30, 500, -1])
+def test_truncated_tensors_are_refused(saved, n_bytes):
+    path = saved / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:n_bytes])
+    with pytest.raises(DataError, match=r"model\.safetensors cannot be read"):
+        load(saved)
+
+
+def test_missing_files_are_told(saved, tmp_path):
+    with pytest.raises(DataError, match=r"(?s)model\.json does not describe a model.*justright discover"):
+        load(tmp_path / "nowhere")
+    (saved / "model.safetensors").unlink()
+    with pytest.raises(DataError, match=r"model\.safetensors cannot be read"):
+        load(saved)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "3", '{"format": "other"}', "\0\0"])
+def test_a_damaged_description_is_refused(saved, content):
+    (saved / "model.json").write_text(content)
+    with pytest.raises(DataError, match="does not describe a model of this version"):
+        load(saved)
+
+
+@pytest.mark.parametrize("name", sorted(SAID))
+def test_a_description_that_lacks_something_is_refused(saved, name):
+    about = json.loads((saved / "model.json").read_text())
+    del about[name]
+    (saved / "model.json").write_text(json.dumps(about))
+    with pytest.raises(DataError, match=f"it does not say {name}"):
+        load(saved)
+
+
+def test_the_description_says_what_must_be_known(saved):
+    about = about_model(saved)
+    assert about["method"] == "simgcd"
+    assert about["backbone"]["name"] == "tiny"
+    assert about["backbone"]["resolution"] == 16
+    assert about["categories"][0] == {"name": "0", "kind": "known"}
+    assert about["config"]["n_epochs"] == 1
+    assert about.keys() >= SAID
+
+
+def test_the_tuned_backbone_is_an_ordinary_state_dict_of_timm(split, backbone, bank, tmp_path):
+    method = learned("simgcd", split, backbone, bank)
+    write_backbone(tmp_path / "backbone.safetensors", method.backbone_)
+    plain = VisionTransformer(**SIZES)
+    plain.load_state_dict(load_file(tmp_path / "backbone.safetensors"))
+    images = torch.randn(3, 3, 16, 16)
+    with torch.no_grad():
+        torch.testing.assert_close(plain.eval()(images), method.backbone_(images), rtol=1e-4, atol=1e-5)
+        assert not torch.allclose(method.backbone_(images), backbone(images), rtol=1e-3)

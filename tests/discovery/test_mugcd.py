@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.discovery.tiny import config_of, data_of, learned, newest, records
+
+from justright.discovery.gcd import balanced_batches
+from justright.discovery.loop import Training
+from justright.discovery.mugcd import MuGCDLearner
+from justright.features.bank import ViewBank
+from justright.models import teacher_momentum
+
+
+@pytest.fixture
+def learner(split, backbone):
+    batches = balanced_batches(data_of(split), 8, seed=0)
+    config = config_of("mugcd", n_epochs=10)
+    return MuGCDLearner(copy.deepcopy(backbone), config, batches, 5, torch.Generator().manual_seed(0))
+
+
+def test_the_teacher_starts_as_the_student_and_moves_by_the_schedule(learner):
+    stored = {
+        "strong": learner.backbone.prefix(torch.randn(6, 3, 16, 16)),
+        "weak": learner.backbone.prefix(torch.randn(3, 3, 16, 16)),
+    }
+    student = learner.student(*stored["weak"])
+    assert torch.equal(learner.outputs(stored, 0)["teacher_logits"][0], student.logits)
+    for epoch in (0, 3, 9):
+        before = {name: tensor.clone() for name, tensor in learner.changing().items()}
+        with torch.no_grad():
+            for parameter in learner.student.parameters():
+                if parameter.requires_grad:
+                    parameter.add_(0.1)
+        learner.after_step(epoch)
+        momentum = teacher_momentum(epoch, 10, 0.7, 0.999)
+        for name, now in learner.changing().items():
+            if name.startswith("teacher."):
+                expected = momentum * before[name] + (1 - momentum) * (before[name.removeprefix("teacher.")] + 0.1)
+                torch.testing.assert_close(now, expected)
+
+
+def test_the_teacher_has_no_gradient_and_shares_what_is_frozen(learner):
+    assert not any(p.requires_grad for p in learner.teacher.parameters())
+    of_student, of_teacher = learner.backbone.model, learner.teacher.network.backbone.model
+    assert of_teacher.cls_token is of_student.cls_token
+    assert of_teacher.blocks[1].mlp.fc1.weight is not of_student.blocks[1].mlp.fc1.weight
+    assert {name for name in learner.changing() if name.startswith("teacher.")} == {
+        f"teacher.{name}" for name in learner.changing() if not name.startswith("teacher.")
+    }
+
+
+def test_the_student_sees_two_strong_views_and_the_teacher_one_weak_one(split, backbone, bank, monkeypatch):
+    seen, outputs, batch = [], MuGCDLearner.outputs, ViewBank.batch
+    stored_by = {}
+
+    def noted_batch(self, rows, views):
+        stored = batch(self, rows, views)
+        stored_by[id(stored[0])] = (type(self.transform).__name__, rows)
+        kept.append(stored)
+        return stored
+
+    def noted(self, stored, part):
+        (strong, rows), (weak, rows_of_weak) = (stored_by[id(stored[name][0])] for name in ("strong", "weak"))
+        seen.append((strong, weak))
+        assert np.array_equal(rows, np.tile(rows_of_weak, 2))  # the same images, and two views of each
+        found = outputs(self, stored, part)
+        expected = self.teacher.network(*stored["weak"]).logits
+        assert torch.equal(found["teacher_logits"][0], expected)
+        assert found["logits"].shape == (2, 8, 5)
+        return found
+
+    kept: list = []
+    monkeypatch.setattr(ViewBank, "batch", noted_batch)
+    monkeypatch.setattr(MuGCDLearner, "outputs", noted)
+    learned("mugcd", split, backbone, bank, n_epochs=1)
+    assert set(seen) == {("Strong", "Weak")}
+
+
+@pytest.mark.parametrize("who", ["teacher", "student"])
+def test_the_teacher_decides_unless_the_student_is_asked_to(who, split, backbone, bank, tmp_path):
+    method = learned("mugcd", split, backbone, bank, tmp_path, infer_with=who)
+    saved = load_file(newest(tmp_path))
+    of = "network/teacher." if who == "teacher" else "network/"
+    for name, tensor in method.backbone_.tuned_state().items():
+        assert torch.equal(tensor, saved[f"{of}backbone.model.{name}"])
+    prototypes = saved[f"{of}heads.classifier.prototypes"]
+    expected = (prototypes / prototypes.norm(dim=1, keepdim=True)).numpy()
+    np.testing.assert_allclose(method.assigner_.vectors, expected, rtol=1e-5)
+    other = "network/" if who == "teacher" else "network/teacher."
+    assert not torch.equal(prototypes, saved[f"{other}heads.classifier.prototypes"])
+
+
+def test_the_second_stage_starts_from_what_the_first_left(split, backbone, bank, tmp_path, monkeypatch):
+    started, run = [], Training.run
+
+    def noted(self, *arguments):
+        started.append(self.learner.backbone.tuned_state())
+        run(self, *arguments)
+
+    monkeypatch.setattr(Training, "run", noted)
+    learned("mugcd", split, backbone, bank, tmp_path)
+    first, second = started
+    assert all(torch.equal(tensor, backbone.tuned_state()[name]) for name, tensor in first.items())
+    saved = load_file(newest(tmp_path / "stage1"))
+    assert all(torch.equal(tensor, saved[f"network/backbone.model.{name}"]) for name, tensor in second.items())
+    assert "distillation" not in records(tmp_path / "stage1")[0]
+    assert "distillation" in records(tmp_path)[0]
+
+
+def test_every_step_moves_the_teacher_once(split, backbone, bank, monkeypatch):
+    moved = []
+    monkeypatch.setattr(MuGCDLearner, "after_step", lambda self, epoch: moved.append(epoch))
+    learned("mugcd", split, backbone, bank, n_epochs=3)
+    assert moved == [epoch for epoch in range(3) for _ in range(5)]

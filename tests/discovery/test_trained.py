@@ -1,0 +1,160 @@
+"""Weights in training: what holds for every trained method."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from tests.discovery.tiny import TRAINED, config_of, drawn_split, final_bytes, learned, records
+
+from justright.data.splits import Split
+from justright.discovery.configs import with_settings
+from justright.discovery.loop import Training
+from justright.discovery.methods import METHODS
+
+STILL = {"learning_rate": 0.0, "n_epochs": 1}
+N_LABELED = 12
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_weights_of_1_leave_the_same_bytes_as_no_weights(name, split, backbone, bank, tmp_path):
+    learned(name, split, backbone, bank, tmp_path / "none", n_epochs=1)
+    expected = final_bytes(tmp_path / "none")
+    for weighting in ("auto", "hard", "soft", "resample"):
+        folder = tmp_path / weighting
+        fit = {"weighting": weighting}
+        learned(name, split, backbone, bank, folder, n_epochs=1, weight=np.ones(N_LABELED), fit=fit)
+        assert final_bytes(folder) == expected, weighting
+        assert records(folder) == records(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", ["kmeans", *TRAINED])
+def test_images_of_hard_weight_0_might_as_well_not_be_there(name, split, backbone, bank, tmp_path):
+    # fresh views: the frozen part then sees the very same batches, and rounds alike
+    fresh = {} if name == "kmeans" else {"views": "fresh", "n_epochs": 1}
+    weight = np.ones(N_LABELED)
+    weight[split.labeled.labels == 1] = 0
+    weight[0] = 0
+    kept = Split(split.labeled.take(np.flatnonzero(weight)), split.unlabeled, split.classes)
+    whole = learned(name, split, backbone, bank, tmp_path / "weighed", weight=weight, **fresh)
+    fewer = learned(name, kept, backbone, bank, tmp_path / "taken", **fresh)
+    if name != "kmeans":
+        assert final_bytes(tmp_path / "weighed") == final_bytes(tmp_path / "taken")
+        assert records(tmp_path / "weighed") == records(tmp_path / "taken")
+    assert whole.labels_.tolist() == fewer.labels_.tolist()
+    assert whole.categories_ == fewer.categories_
+    assert whole.known_labels_ == fewer.known_labels_ == (0, 2)
+
+
+@pytest.mark.parametrize("name", ["kmeans", *TRAINED])
+@pytest.mark.parametrize("weighting", ["auto", "resample"])
+def test_any_weights_go_with_any_method(name, weighting, split, backbone, bank):
+    weight = np.array([0.0, 0.3, 1.7, 25.0] * 3)
+    weight[split.labeled.labels == 1] = 0
+    more = {} if name == "kmeans" else {"n_epochs": 1}
+    # as many categories as classes with a weight: class 1 has no prototype
+    method = learned(name, split, backbone, bank, weight=weight, n=2, fit={"weighting": weighting}, **more)
+    assert method.known_labels_ == (0, 2)
+    assert set(method.labels_.tolist()) <= {0, 1}
+    assert len(method.labels_) == len(split.unlabeled)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_twice_the_weights_are_twice_the_supervised_terms(name, split, backbone, bank, tmp_path):
+    learned(name, split, backbone, bank, tmp_path / "one", **STILL)
+    learned(name, split, backbone, bank, tmp_path / "two", weight=np.full(N_LABELED, 2.0), **STILL)
+    (one,), (two,) = records(tmp_path / "one"), records(tmp_path / "two")
+    for term in {"sup_contrastive", "classification"} & one.keys():
+        assert two[term] == pytest.approx(2 * one[term], rel=1e-6)
+    for term in {"self_contrastive", "distillation", "mean_entropy"} & one.keys():
+        assert two[term] == one[term]
+
+
+def test_an_image_of_soft_weight_0_is_no_anchor_and_stays_beside_the_others(split, backbone, bank, monkeypatch):
+    """By hand, from the projections of each step: Eq. 2 with the image among positives and negatives."""
+    weight = np.where(np.arange(N_LABELED) == 0, 0.0, 1.5)
+    steps, step = [], Training._step
+
+    def noted(self, epoch, rows):
+        outputs = self._outputs(epoch, 0, rows[0])["projections"].detach().double().numpy()
+        steps.append((rows[0], outputs, step(self, epoch, rows).terms["sup_contrastive"].item()))
+        return step(self, epoch, rows)
+
+    monkeypatch.setattr(Training, "_step", noted)
+    learned("gcd", split, backbone, bank, weight=weight, **STILL)
+    assert any(0 in rows for rows, _, _ in steps)
+    labels = split.labeled.labels
+    for rows, projections, found in steps:
+        z = projections / np.linalg.norm(projections, axis=-1, keepdims=True)
+        anchors = [(view, place) for view in range(2) for place in range(len(rows)) if rows[place] < N_LABELED]
+        total = 0.0
+        for anchor in anchors:
+            others = [other for other in anchors if other != anchor]
+            logits = {other: z[anchor] @ z[other] / 0.07 for other in others}
+            log_norm = np.log(sum(np.exp(value) for value in logits.values()))
+            own = [logits[other] for other in others if labels[rows[other[1]]] == labels[rows[anchor[1]]]]
+            total += weight[rows[anchor[1]]] * np.mean([log_norm - value for value in own])
+        assert found == pytest.approx(total / len(anchors), rel=1e-4)
+
+
+def test_soft_and_hard_zeros_are_not_the_same(split, backbone, bank, tmp_path):
+    weight = np.where(np.arange(N_LABELED) < 4, 0.0, 1.0)
+    learned("gcd", split, backbone, bank, tmp_path / "hard", n_epochs=1, weight=weight)
+    learned("gcd", split, backbone, bank, tmp_path / "soft", n_epochs=1, weight=weight, fit={"weighting": "soft"})
+    assert final_bytes(tmp_path / "hard") != final_bytes(tmp_path / "soft")
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_held_out_images_are_never_drawn(name, split, backbone, bank, monkeypatch):
+    drawn, step = set(), Training._step
+
+    def noted(self, epoch, rows):
+        drawn.update(np.concatenate(rows).tolist())
+        held_out.update(np.flatnonzero(self.data.is_held_out).tolist())
+        return step(self, epoch, rows)
+
+    held_out: set[int] = set()
+    monkeypatch.setattr(Training, "_step", noted)
+    method = learned(name, split, backbone, bank, n_epochs=3, held_out_share=0.5)
+    assert len(held_out) in (5, 6)
+    assert not drawn & held_out
+    assert len(drawn) > 25
+    assert method.calibrated_on_ == "held-out labeled images"
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_seed_decides_and_nothing_else(name, split, backbone, bank, tmp_path):
+    for folder, seed in (("a", 0), ("b", 0), ("c", 1)):
+        np.random.seed(len(folder))  # whoever draws from it elsewhere
+        learned(name, split, backbone, bank, tmp_path / folder, n_epochs=1, seed=seed)
+    assert final_bytes(tmp_path / "a") == final_bytes(tmp_path / "b") != final_bytes(tmp_path / "c")
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_settings_survive_the_way_through_json(name):
+    config = config_of(name, n_epochs=7)
+    assert METHODS[name].config_class.from_dict(json.loads(json.dumps(asdict(config)))) == config
+    assert with_settings(config, {}) == config
+
+
+@pytest.mark.parametrize("name", ["gcd", "simgcd", "kmeans", "xcon", "mugcd"])
+def test_without_any_labeled_image_all_categories_are_discovered(name, split, backbone, bank):
+    alone = split.with_labeled(split.labeled.take([]))
+    more = {} if name == "kmeans" else {"n_epochs": 1}
+    method = learned(name, alone, backbone, bank, **more)
+    assert {category.kind for category in method.categories_} == {"discovered"}
+    assert len(method.categories_) == 5
+    assert method.calibrated_on_ == "nothing: no labeled images were used"
+    assert method.known_labels_ == ()
+    assert len(method.labels_) == len(split.unlabeled)
+
+
+@pytest.mark.parametrize("name", ["gcd", "simgcd"])
+def test_a_class_of_one_image_is_known_too(name, backbone, bank):
+    split = drawn_split()
+    first_of_each = np.unique(split.labeled.labels, return_index=True)[1]
+    method = learned(name, split.with_labeled(split.labeled.take(first_of_each)), backbone, bank, n_epochs=1)
+    assert method.known_labels_ == (0, 1, 2)
+    assert np.isfinite(method.confidence_).all()

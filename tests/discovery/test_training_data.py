@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.discovery.tiny import drawn_images, drawn_split
+
+from justright.data.image_set import ImageSet
+from justright.data.pool import merge_pool
+from justright.data.splits import Split
+from justright.discovery.gcd import balanced_batches
+from justright.discovery.training_data import TrainingData, total_categories
+from justright.errors import DataError, DegenerateError
+
+NEW = drawn_split().classes
+
+
+def split_of(labels, n_unlabeled=5):
+    target = drawn_images([0] * 5, seed=1).without_labels()
+    return Split(drawn_images(labels), target.take(range(n_unlabeled)), NEW)
+
+
+def test_labeled_images_come_first_and_classes_are_numbered_by_their_label():
+    data = TrainingData.of(split_of([30, 2, 7, 30]))
+    assert data.n_labeled == 4
+    assert data.labels.tolist() == [2, 0, 1, 2, -1, -1, -1, -1, -1]
+    assert data.known == ("2", "7", "30")
+    assert data.known_labels == (2, 7, 30)
+    assert data.labeled.tolist() == [0, 1, 2, 3]
+    assert data.unlabeled.tolist() == [4, 5, 6, 7, 8]
+    assert data.weight.tolist() == [1.0] * 9
+    assert data.chance is None
+
+
+def test_hard_weights_take_images_out():
+    data = TrainingData.of(split_of([3, 3, 8, 9]), np.array([1.0, 0, 0, 1]))
+    assert data.labeled.tolist() == data.guiding.tolist() == [0, 3]
+    assert data.known_labels == (3, 9)
+    assert data.labels[[0, 3]].tolist() == [0, 1]
+    assert data.weight.tolist() == [1.0] * 9
+    assert len(balanced_batches(data, 2, seed=0)) == 2 + 5
+    assert balanced_batches(data, 2, seed=0).n_steps == 3
+
+
+def test_soft_weights_of_0_stay_in_the_batches_behind_the_known_classes():
+    data = TrainingData.of(split_of([3, 3, 8, 9]), np.array([0.5, 0, 0, 2]))
+    assert data.labeled.tolist() == [0, 1, 2, 3]
+    assert data.known_labels == (3, 9)
+    assert data.labels[:4].tolist() == [0, 0, 2, 1]  # 8 has no weight, hence no category
+    assert data.weight[:4].tolist() == [0.5, 0, 0, 2]
+    assert data.guiding.tolist() == [0, 3]
+    assert len(balanced_batches(data, 2, seed=0)) == 4 + 5
+
+
+def test_resampling_leaves_the_losses_unweighted():
+    data = TrainingData.of(split_of([3, 3, 8, 9]), np.array([0.5, 0, 0, 2]), "resample")
+    assert data.weight.tolist() == [1.0] * 9
+    assert data.labeled.tolist() == [0, 3]
+    drawn = balanced_batches(data, 100, seed=0).rows(0, n_steps=100)
+    assert 0.47 < (drawn < 4).mean() < 0.53
+    assert 3.5 < (drawn == 3).sum() / (drawn == 0).sum() < 4.5
+    assert not np.isin(drawn, [1, 2]).any()
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [([1.0, 1, 1, 1], "hard"), ([0.0, 1, 1, 0], "hard"), ([0.0, 1, 1, 0.5], "soft"), ([2.0, 2, 2, 2], "soft")],
+)
+def test_weights_of_0_and_1_are_hard_and_all_others_soft(weight, expected):
+    split, weight = split_of([3, 3, 8, 9]), np.array(weight)
+    assert TrainingData.of(split, weight).fingerprint() == TrainingData.of(split, weight, expected).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("weight", "weighting", "error"),
+    [
+        ([1.0, -0.1, 1, 1], "auto", "below 0"),
+        ([1.0, np.nan, 1, 1], "auto", "not finite"),
+        ([0.0, 0, 0, 0], "auto", "every labeled image weighs 0"),
+        ([1.0, 0.5, 1, 1], "hard", "weights such as 0.5"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(weight, weighting, error):
+    with pytest.raises((DataError, DegenerateError), match=error):
+        TrainingData.of(split_of([3, 3, 8, 9]), np.array(weight), weighting)
+
+
+def test_what_cannot_be_learned_from_is_refused():
+    with pytest.raises(DegenerateError, match="no unlabeled images"):
+        TrainingData.of(split_of([1, 2], n_unlabeled=0))
+    with pytest.raises(DataError, match="1 labeled images have no label"):
+        TrainingData.of(split_of([1, -1]))
+    with pytest.raises(DataError, match="held_out_share is 1"):
+        TrainingData.of(split_of([1, 2]), held_out_share=1.0)
+
+
+def test_nothing_labeled_is_a_target_alone():
+    split = split_of([1, 2])
+    data = TrainingData.of(split.with_labeled(split.labeled.take([])))
+    assert data.known == ()
+    assert data.n_labeled == 0
+    assert data.labels.tolist() == [-1] * 5
+    assert len(balanced_batches(data, 2, seed=0)) == 5
+
+
+def test_a_target_alone_is_what_is_left_without_labels():
+    data = TrainingData.of(split_of([1, 2, 2]), held_out_share=0.5).without_labels()
+    assert data.known == ()
+    assert data.known_labels == ()
+    assert len(data.guiding) == len(data.labeled) == 0
+    assert not data.is_held_out.any()
+    assert data.unlabeled.tolist() == [3, 4, 5, 6, 7]
+
+
+def test_a_share_of_each_class_is_held_out_but_never_all_of_it():
+    labels = [0] * 10 + [1] * 5 + [2] * 2 + [3]
+    data = TrainingData.of(split_of(labels), held_out_share=0.4)
+    n_held_out = [int(data.is_held_out[:18][np.array(labels) == label].sum()) for label in range(4)]
+    assert n_held_out == [4, 2, 1, 0]
+    assert not set(np.flatnonzero(data.is_held_out)) & set(data.labeled.tolist())
+    assert not data.is_held_out[data.n_labeled :].any()
+    assert set(data.labels[data.guiding]) == {0, 1, 2, 3}
+
+
+@given(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.5]), min_size=12, max_size=12), st.sampled_from(["auto", "resample"]))
+@settings(max_examples=40, deadline=None)
+def test_known_classes_are_those_with_a_weight_and_come_first(weight, weighting):
+    if not any(weight):
+        return
+    labels = np.repeat([4, 1, 9, 6], 3)
+    data = TrainingData.of(split_of(labels.tolist()), np.array(weight), weighting)
+    has_weight = [label for label in (1, 4, 6, 9) if any(np.array(weight)[labels == label])]
+    assert list(data.known_labels) == has_weight
+    for row in range(12):
+        is_known = labels[row] in has_weight
+        assert (data.labels[row] < len(has_weight)) == is_known
+        if is_known:
+            assert data.known_labels[data.labels[row]] == labels[row]
+    assert set(data.labels[data.guiding].tolist()) == set(range(len(has_weight)))
+
+
+def test_classes_of_one_name_in_two_sets_of_a_pool_stay_two():
+    cats = {"a": drawn_images([0, 1, 1], "a"), "b": drawn_images([0, 0, 5], "b", seed=1)}
+    pool = merge_pool(list(cats.values()))
+    split = Split(pool.images, drawn_images([0] * 4, "target", seed=2).without_labels(), NEW)
+    data = TrainingData.of(split)
+    assert data.known == ("a/0", "a/1", "b/0", "b/5")
+    assert data.labels[:6].tolist() == [0, 1, 1, 2, 2, 3]
+    dropped = TrainingData.of(split, (split.labeled.labels != 1).astype(float))
+    assert dropped.known == ("a/0", "b/0", "b/5")
+    assert dropped.known_labels == (0, 2, 3)
+
+
+def test_categories_are_those_of_the_target_and_every_kept_class_it_lacks():
+    assert total_categories(kept={0, 1, 5, 6}, own={0, 1}, n_target=4) == 6
+    assert total_categories(kept={0, 5}, own={0, 1}, n_target=4) == 5  # 1 was dropped, and is still in the target
+    assert total_categories(kept=set(), own=(), n_target=4) == 4
+    assert total_categories(kept=[5, 5, 6], own=(), n_target=4) == 6
+
+
+def test_the_fingerprint_tells_what_changed():
+    split, weight = split_of([3, 3, 8, 9]), np.array([0.5, 0.0, 1.0, 2.0])
+    first = TrainingData.of(split, weight).fingerprint()
+    assert TrainingData.of(split, weight.copy()).fingerprint() == first
+    other = TrainingData.of(split, weight + 1e-12).fingerprint()
+    assert {name for name in first if first[name] != other[name]} == {"weights"}
+    swapped = Split(split.labeled.take([1, 0, 2, 3]), split.unlabeled, NEW)
+    assert TrainingData.of(swapped, weight).fingerprint()["labeled_images"] != first["labeled_images"]
+    resampled = TrainingData.of(split, weight, "resample").fingerprint()
+    assert {name for name in first if first[name] != resampled[name]} == {"weights", "chance", "used"}
+
+
+def test_images_keep_their_ids_and_order(split):
+    data = TrainingData.of(split)
+    assert isinstance(data.images, ImageSet)
+    assert data.images.ids == split.labeled.ids + split.unlabeled.ids

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from justright.review.agreement import agreement, cohen_kappa, disputes
+
+
+def kappa_as_loops(both):
+    answers = {a for pair in both for a in pair}
+    observed = sum(a == b for a, b in both) / len(both)
+    expected = sum(
+        sum(a == answer for a, _ in both) / len(both) * sum(b == answer for _, b in both) / len(both)
+        for answer in answers
+    )
+    return (observed - expected) / (1 - expected)
+
+
+def test_kappa_is_that_of_cohen():
+    both = [("keep", "keep")] * 20 + [("keep", "reject")] * 5 + [("reject", "keep")] * 10 + [("reject", "reject")] * 15
+    assert cohen_kappa(both) == pytest.approx(0.4)
+    assert cohen_kappa(both) == pytest.approx(kappa_as_loops(both))
+
+
+def test_kappa_says_nothing_where_there_is_one_answer():
+    assert cohen_kappa([("right", "right")] * 5) is None
+
+
+def test_reviewers_are_compared_on_what_both_judged(desk, say):
+    say(desk, "keep", cluster=0)
+    say(desk, "keep", cluster=1)
+    say(desk, "keep", cluster=2)
+    say(desk, "discard", by="ben", cluster=1)
+    say(desk, "keep", by="ben", cluster=2)
+    [pair] = [pair for pair in agreement(desk.state) if pair.what == "verdicts"]
+    assert (pair.reviewers, pair.n_both, pair.n_same) == (("anna", "ben"), 2, 1)
+    [dispute] = [each for each in disputes(desk.state) if each.what == "verdicts"]
+    assert (dispute.cluster, dispute.said) == (1, {"anna": "keep", "ben": "reject"})
+
+
+def test_names_are_compared_and_keeping_a_named_cluster_agrees_with_its_name(desk, say):
+    new = next(c for c, label in desk.state.labels.items() if label.kind == "discovered")
+    say(desk, "keep", by="dan", cluster=new)  # before it had a name: no word about the name
+    say(desk, "name", cluster=new, name="goose")
+    say(desk, "keep", by="ben", cluster=new)
+    say(desk, "name", by="cleo", cluster=new, name="duck")
+    [dispute] = [each for each in disputes(desk.state) if each.what == "names"]
+    assert dispute.said == {"anna": "goose", "ben": "goose", "cleo": "duck"}
+    say(desk, "keep", cluster=new)
+    say(desk, "keep", by="ben", cluster=new)
+    assert disputes(desk.state) == []
+
+
+def test_one_reviewer_alone_agrees_with_nobody(desk, say):
+    say(desk, "keep", cluster=0)
+    assert agreement(desk.state) == []
+    assert disputes(desk.state) == []

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from justright.benchmark.problem import OWN, make_problem
+from justright.data import merge_pool, open_images
+from justright.errors import DataError, DegenerateError
+from justright.review.actions import REJECTED
+from justright.review.export import export, label_table, labeled_set
+
+
+def plain(name):
+    assert name.startswith(f"{OWN}/")
+    return name.removeprefix(f"{OWN}/")
+
+
+@pytest.fixture
+def reviewed(desk, say):
+    """Two new clusters of one name, one known, one disputed, one rejected, and an image rejected from the first."""
+    say(desk, "name", cluster=14, name="Sigma, the letter")
+    say(desk, "name", cluster=15, name="Sigma, the letter")
+    say(desk, "known", cluster=16, name=desk.known_classes[0])
+    say(desk, "keep", cluster=17)
+    say(desk, "discard", by="ben", cluster=17)
+    say(desk, "discard", cluster=18)
+    say(desk, "reject", cluster=14, rows=desk.state.rows_of(14)[:1].tolist())
+    return desk
+
+
+def test_the_table_says_for_every_image_what_the_review_left(reviewed):
+    rows = label_table(reviewed).to_pylist()
+    state = reviewed.state
+    assert [row["id"] for row in rows] == reviewed.predictions.ids
+    for place, row in enumerate(rows):
+        cluster = int(state.group[place])
+        assert row["cluster"] == cluster
+        assert row["predicted"] == reviewed.predictions.categories[reviewed.predictions.cluster[place]].name
+        if cluster == REJECTED:
+            assert (row["class_name"], row["kind"], row["status"]) == (None, None, "rejected")
+        else:
+            label = state.labels[cluster]
+            assert (row["class_name"], row["kind"], row["status"]) == (label.name, label.kind, state.status(cluster))
+    assert {row["reviewers"] for row in rows if row["cluster"] == 17} == {"anna, ben"}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_tables_are_written_and_read_back(reviewed, tmp_path, form):
+    path = tmp_path / f"labels.{form}"
+    assert export(reviewed, path, form) == len(reviewed.predictions)
+    table = pyarrow.csv.read_csv(path) if form == "csv" else pq.read_table(path)
+    expected = label_table(reviewed)
+    assert table["cluster"].to_pylist() == expected["cluster"].to_pylist()
+    assert [name or "" for name in table["class_name"].to_pylist()] == [
+        name or "" for name in expected["class_name"].to_pylist()
+    ]
+
+
+def test_the_labeled_set_has_what_was_kept_and_one_class_for_one_name(reviewed):
+    images = labeled_set(reviewed, "again")
+    state = reviewed.state
+    rows = np.flatnonzero(np.isin(state.group, [14, 15, 16]))
+    assert images.ids == [reviewed.predictions.ids[row] for row in rows]
+    assert list(images.classes.values()) == sorted(["Sigma, the letter", plain(reviewed.known_classes[0])])
+    assert images.datasets == ["again"]
+
+
+def test_the_labeled_set_joins_the_pool_of_the_next_run(reviewed, tmp_path):
+    path = tmp_path / "elsewhere" / "labeled.parquet"
+    n = export(reviewed, path, "labeled")
+    again = open_images(path)
+    pool = merge_pool([again, reviewed.run.pool.of_classes([0])])
+    assert len(pool.images) > n
+    assert {origin.class_name for origin in pool.origins if origin.dataset == "run-reviewed"} == set(
+        again.classes.values()
+    )
+    assert again.image(0).size == reviewed.run.target.image(0).size
+
+
+def test_a_second_run_calls_known_classes_as_the_first_did(reviewed):
+    again = make_problem([], labeled_set(reviewed, "again", with_known=True), reviewed.run.target)
+    known = {c.name for c in reviewed.predictions.categories if c.kind == "known"}
+    assert set(again.pool.images.classes.values()) == known | {f"{OWN}/Sigma, the letter"}
+
+
+def test_with_the_known_classes_it_stands_in_for_the_labeled_set_of_the_run(reviewed):
+    reviewed_only, full = labeled_set(reviewed, "again"), labeled_set(reviewed, "again", with_known=True)
+    pool = reviewed.run.pool
+    known = {c.name for c in reviewed.predictions.categories if c.kind == "known"}
+    n_known = sum(name in known for name in pool.table["class_name"].to_pylist())
+    assert len(full) == len(reviewed_only) + n_known
+    assert set(full.classes.values()) == {plain(name) for name in known} | {"Sigma, the letter"}
+
+
+def test_all_takes_what_nobody_judged_but_not_what_someone_rejected(reviewed):
+    images = labeled_set(reviewed, "again", is_all=True)
+    state = reviewed.state
+    assert len(images) == int((~np.isin(state.group, [17, 18, REJECTED])).sum())
+
+
+def test_class_folders_of_a_review_are_read_back(reviewed, tmp_path):
+    n = export(reviewed, tmp_path / "folders", "folders")
+    assert len(open_images(tmp_path / "folders")) == n
+
+
+def test_nothing_kept_is_nothing_to_export(desk, tmp_path):
+    with pytest.raises(DegenerateError, match="no cluster has been kept"):
+        export(desk, tmp_path / "out.parquet", "labeled")
+    assert list(tmp_path.glob("out*")) == []
+
+
+def test_a_labeled_set_needs_a_name_that_can_be_opened(reviewed, tmp_path):
+    with pytest.raises(DataError, match=r"\.parquet"):
+        export(reviewed, tmp_path / "out.csv", "labeled")

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from justright.errors import DataError
+from justright.review.actions import Keep, Line
+from justright.review.desk import Desk
+from justright.review.log import Log
+
+
+def keep(seq, cluster=0):
+    return Line(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=f"{seq:016x}", action=Keep(cluster=cluster))
+
+
+def written(path, n=3):
+    log = Log(path, "f" * 32)
+    for seq in range(1, n + 1):
+        with log.writing() as news:
+            assert news == []
+            log.append(keep(seq))
+    return log
+
+
+def test_what_was_appended_is_read_back_in_order(tmp_path):
+    written(tmp_path / "review" / "log.jsonl")
+    lines = Log(tmp_path / "review" / "log.jsonl", "f" * 32).new_lines()
+    assert lines == [keep(1), keep(2), keep(3)]
+
+
+@pytest.mark.parametrize("n_cut", range(1, 60, 7))
+def test_a_torn_end_is_passed_over_and_the_log_goes_on_after_it(tmp_path, n_cut):
+    path = tmp_path / "log.jsonl"
+    written(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-n_cut])
+    log = Log(path, "f" * 32)
+    lines = log.new_lines()
+    n = 3 if n_cut == 1 else 2  # only the line break is gone: the action is whole
+    assert lines == [keep(seq) for seq in range(1, n + 1)]
+    before = path.read_bytes()
+    with log.writing():
+        log.append(keep(n + 1, cluster=7))
+    assert path.read_bytes().startswith(before), "what was there was rewritten"
+    assert Log(path, "f" * 32).new_lines()[n:] == [keep(n + 1, cluster=7)]
+
+
+def test_zeros_that_a_power_cut_left_are_passed_over(tmp_path):
+    path = tmp_path / "log.jsonl"
+    written(path, 2)
+    with path.open("ab") as file:
+        file.write(b"\0" * 100)
+    log = Log(path, "f" * 32)
+    assert len(log.new_lines()) == 2
+    with log.writing():
+        log.append(keep(3))
+    assert len(Log(path, "f" * 32).new_lines()) == 3
+
+
+def test_a_line_lost_in_the_middle_is_refused(tmp_path):
+    path = tmp_path / "log.jsonl"
+    written(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], *lines[3:]]))
+    with pytest.raises(DataError, match="from action 1 to 3"):
+        Log(path, "f" * 32).new_lines()
+
+
+def test_a_line_changed_by_hand_is_refused(tmp_path):
+    path = tmp_path / "log.jsonl"
+    written(path)
+    path.write_bytes(path.read_bytes().replace(b"0000000000000002", b"000000000000000f"))
+    with pytest.raises(DataError, match="from action 1 to 3"):
+        Log(path, "f" * 32).new_lines()
+
+
+def test_a_log_of_other_predictions_is_refused(tmp_path):
+    written(tmp_path / "log.jsonl")
+    with pytest.raises(DataError, match="other predictions"):
+        Log(tmp_path / "log.jsonl", "e" * 32).new_lines()
+
+
+def test_a_log_that_became_shorter_is_refused(tmp_path):
+    path = tmp_path / "log.jsonl"
+    log = written(path)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(DataError, match="shorter"):
+        log.new_lines()
+
+
+def test_a_full_disk_leaves_the_review_as_it_was(desk, run, say, monkeypatch):
+    say(desk, "keep", cluster=0)
+    real = os.write
+
+    def full(file, data):
+        real(file, bytes(data[:9]))
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space"):
+        say(desk, "keep", cluster=1)
+    monkeypatch.setattr(os, "write", real)
+    assert desk.state.seq == 1
+    say(desk, "keep", cluster=2)
+    again = Desk(run).state
+    assert [entry.line.action.cluster for entry in again.entries] == [0, 2]
+
+
+def test_threads_and_processes_that_write_at_once_lose_nothing(run, say):
+    code = (
+        "import sys; from pathlib import Path; from justright.benchmark.run_folder import RunFolder;"
+        "from justright.review.actions import Keep, Request; from justright.review.desk import Desk; import secrets\n"
+        "desk = Desk(RunFolder.open(Path(sys.argv[1])))\n"
+        "for n in range(25):\n"
+        "    desk.act(Request(id=secrets.token_hex(8), base=0, reviewer=sys.argv[2], action=Keep(cluster=n % 9)))"
+    )
+    others = [subprocess.Popen([sys.executable, "-c", code, str(run.path), name]) for name in ("ben", "cleo")]
+    desk = Desk(run)
+    threads = [
+        threading.Thread(target=lambda who=who: [say(desk, "keep", by=who, cluster=n) for n in range(9)])
+        for who in ("anna", "dan", "eve")
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [other.wait(60) for other in others] == [0, 0]
+    state = Desk(run).state
+    assert state.seq == 2 * 25 + 3 * 9
+    assert {entry.line.by for entry in state.entries} == {"anna", "ben", "cleo", "dan", "eve"}
+    with desk.reading() as caught_up:
+        assert caught_up.seq == state.seq

@@ -1,0 +1,316 @@
+"""The page in a real browser, against a real server."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tests.review.live import LiveReview
+
+from justright.benchmark.run_folder import RunFolder
+from justright.data import merge_pool, open_images
+from justright.review.actions import REJECTED
+from justright.review.desk import Desk
+
+
+@pytest.fixture
+def live(run):
+    review = LiveReview(run.path)
+    review.start()
+    yield review
+    review.stop()
+
+
+@pytest.fixture(scope="module")
+def standing(finished_run, tmp_path_factory):
+    """A server for tests that change nothing."""
+    review = LiveReview(Path(shutil.copytree(finished_run, tmp_path_factory.mktemp("standing") / "run")))
+    review.start()
+    yield review
+    review.stop()
+
+
+@pytest.fixture
+def page(chromium, live):
+    context = chromium.new_context(viewport={"width": 1200, "height": 800})
+    context.set_default_timeout(10_000)
+    opened = context.new_page()
+    opened.errors = []
+    opened.on("pageerror", lambda error: opened.errors.append(str(error)))
+    show(opened, live)
+    yield opened
+    assert opened.errors == []
+    context.close()
+
+
+def show(page, live):
+    page.goto(live.url)
+    page.wait_for_selector("body[data-ready]")
+
+
+def state(live) -> Desk:
+    return Desk(RunFolder.open(live.run))
+
+
+def saved(page, n):
+    """Wait until the page has shown what `n` actions did."""
+    page.wait_for_function(
+        "n => Number(document.body.dataset.seq) >= n "
+        "&& (document.querySelector('dialog') !== null || !('busy' in document.body.dataset))",
+        arg=n,
+    )
+
+
+def current(page) -> int:
+    return int(page.get_attribute("#clusters [aria-selected=true]", "data-cluster"))
+
+
+def choose(page, n):
+    """Select the first `n` images by keyboard and say which they are."""
+    page.keyboard.press("g")
+    page.keyboard.press("Home")
+    for place in range(n):
+        if place:
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Space")
+    page.wait_for_function("n => document.querySelectorAll('.tile[aria-selected=true]').length === n", arg=n)
+    return [int(tile.get_attribute("data-row")) for tile in page.query_selector_all(".tile[aria-selected=true]")]
+
+
+def pick(page, text):
+    page.wait_for_selector("dialog[open] #choices li[role=option]")
+    if text:
+        page.keyboard.type(text)
+        page.wait_for_function(
+            "text => [...document.querySelectorAll('#choices .label')].every((x) => x.textContent.includes(text))",
+            arg=text,
+        )
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog", state="detached")
+
+
+def test_what_is_done_by_keyboard_is_on_disk_through_reload_kill_and_restart(page, live):
+    named = current(page)
+    page.keyboard.press("n")
+    page.fill("#new-name", "aleph")
+    page.keyboard.press("Enter")
+    saved(page, 1)
+
+    page.keyboard.press("g")
+    page.keyboard.press(".")
+    page.wait_for_function("c => !document.querySelector(`[data-cluster='${c}'][aria-selected=true]`)", arg=named)
+    merged = current(page)
+    size = len(state(live).state.rows_of(merged))
+    page.keyboard.press("m")
+    pick(page, "aleph")
+    saved(page, 2)
+    assert current(page) == named
+
+    page.keyboard.press("s")
+    page.fill("#n-parts", "3")
+    page.keyboard.press("Enter")
+    saved(page, 3)
+
+    to = next(n for n, label in state(live).state.labels.items() if label.name == "new-003")
+    moved = choose(page, 2)
+    page.keyboard.press("v")
+    pick(page, "new-003")
+    saved(page, 4)
+    rejected = choose(page, 1)
+    page.keyboard.press("x")
+    saved(page, 5)
+    to_new = choose(page, 1)
+    page.keyboard.press("Shift+V")
+    saved(page, 6)
+    page.keyboard.press("u")
+    saved(page, 7)
+
+    found = state(live).state
+    assert found.labels[named].name == "aleph"
+    assert not len(found.rows_of(merged))
+    assert size
+    assert [line.line.action.do for line in found.entries] == [
+        "name",
+        "merge",
+        "part",
+        "move",
+        "reject",
+        "move",
+        "undo",
+    ]
+    assert len(found.entries[2].line.action.parts) == 2
+    assert found.group[moved].tolist() == [to, to]
+    assert found.group[rejected].tolist() == [REJECTED]
+    assert found.group[to_new].tolist() == [named]
+
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    assert page.text_content("#bin").startswith("Rejected images: 1")
+    live.kill()
+    live.start()
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    page.keyboard.press("Shift+U")
+    saved(page, 8)
+    again = state(live).state
+    assert again.group[to_new].tolist() != [named]
+    assert (again.group == found.group).sum() == len(found.group) - 1
+
+
+def test_a_click_while_the_server_is_dead_waits_and_is_done_once_it_is_back(page, live):
+    kept = current(page)
+    live.kill()
+    page.keyboard.press("k")
+    page.wait_for_selector("body.waiting")
+    page.keyboard.press("k")  # a second action is refused visibly, not swallowed
+    live.start()
+    page.wait_for_selector("body:not(.waiting)")
+    saved(page, 1)
+    found = state(live).state
+    assert found.status(kept) == "kept"
+    assert len({line.line.id for line in found.entries}) == len(found.entries)
+
+
+def test_an_action_that_waits_survives_a_reload_of_the_tab(page, live):
+    kept = current(page)
+    page.route("**/act", lambda route: route.abort())
+    page.keyboard.press("k")
+    page.wait_for_selector("body.waiting")
+    assert state(live).state.seq == 0
+    page.unroute("**/act")
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    found = state(live).state
+    assert [line.line.action.do for line in found.entries] == ["keep"]
+    assert found.status(kept) == "kept"
+
+
+def test_two_tabs_never_overwrite_each_other(page, live):
+    other = page.context.new_page()
+    show(other, live)
+    both = current(page)
+    assert current(other) == both
+    other.evaluate("() => { window.setInterval = null; }")
+    page.keyboard.press("n")
+    page.fill("#new-name", "first")
+    other.bring_to_front()
+    other.keyboard.press("n")
+    other.fill("#new-name", "second")
+    page.keyboard.press("Enter")
+    saved(page, 1)
+    other.keyboard.press("Enter")  # looks at what it was before the first tab named it
+    other.wait_for_selector("#notes .bad")
+    assert "changed meanwhile" in other.text_content("#notes")
+    assert state(live).state.labels[both].name == "first"
+    other.wait_for_function("() => document.getElementById('name').textContent === 'first'")
+
+
+def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
+    page.keyboard.press("c")
+    for n, key in enumerate("rrw", start=1):
+        page.wait_for_function("() => Boolean(document.querySelector('dialog')?.dataset.row)")
+        row = page.get_attribute("dialog", "data-row")
+        page.keyboard.press(key)
+        saved(page, n)
+        page.wait_for_function("row => document.querySelector('dialog').dataset.row !== row", arg=row)
+    page.keyboard.press("Escape")
+    assert "3 random checks" in page.text_content("#accuracy")
+    page.keyboard.press("w")
+    page.fill("#who", "ben")
+    page.keyboard.press("Enter")
+    page.keyboard.press("c")
+    page.wait_for_function("() => Boolean(document.querySelector('dialog')?.dataset.row)")
+    page.keyboard.press("w")
+    saved(page, 4)
+    page.keyboard.press("Escape")
+    page.keyboard.press("t")
+    page.wait_for_selector("dialog table")
+    text = page.text_content("dialog")
+    assert "anna and ben" in text
+    assert "anna: right, ben: wrong" in text
+    page.keyboard.press("Escape")
+
+
+def test_known_class_reject_keep_and_export_from_the_page(page, live):
+    first = current(page)
+    page.keyboard.press("o")
+    pick(page, "beta")
+    saved(page, 1)
+    page.keyboard.press(".")
+    page.wait_for_function("c => !document.querySelector(`[data-cluster='${c}'][aria-selected=true]`)", arg=first)
+    second = current(page)
+    page.keyboard.press("Shift+X")
+    saved(page, 2)
+    third = current(page)
+    page.keyboard.press("k")
+    saved(page, 3)
+    found = state(live).state
+    assert found.labels[first].kind == "known"
+    assert [found.status(c) for c in (first, second, third)] == ["kept", "rejected", "kept"]
+
+    page.keyboard.press("e")
+    for form in ("csv", "parquet", "folders", "labeled"):
+        page.check(f"dialog input[value={form}]")
+        page.click("dialog button.main")
+        page.wait_for_function("() => document.querySelector('.written').textContent.includes('written to')")
+        page.evaluate("document.querySelector('.written').textContent = ''")
+    folder = live.run / "review" / "export"
+    table = pq.read_table(folder / "labels.parquet")
+    assert table.num_rows == len(found.group)
+    labeled = open_images(folder / "labeled.parquet")
+    assert len(labeled) == len(found.rows_of(first)) + len(found.rows_of(third))
+    names = {found.labels[first].name, found.labels[third].name}
+    assert set(labeled.classes.values()) == {name.removeprefix("target/") for name in names}
+    assert len(open_images(folder / "classes-1")) == len(labeled)
+    assert merge_pool([labeled]).images.labels.max() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_sticks_out_at_phone_width_and_everything_can_be_reached(chromium, standing, scheme):
+    context = chromium.new_context(viewport={"width": 400, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    show(page, standing)
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    page.click("#clusters .row")
+    page.wait_for_selector("#grid .tile")
+    assert page.is_visible("#back")
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    page.click("#back")
+    assert page.is_visible("#clusters")
+    context.close()
+
+
+def test_the_help_tells_every_key(chromium, standing):
+    page = chromium.new_page()
+    show(page, standing)
+    page.keyboard.press("?")
+    told = set(page.locator("dialog kbd").all_text_contents())
+    page.keyboard.press("Escape")
+    source = page.evaluate("fetch('static/review.js').then((r) => r.text())")
+    block = source[source.index("const KEYS = {") :].split("};")[0]
+    known = {quoted or plain for quoted, plain in re.findall(r'(?:"([^"]+)"|(\w+)): "', block)}
+    assert len(known) > 25
+    assert known - told == {"Escape"}, "which the help calls Esc"
+    page.close()
+
+
+def test_the_list_stays_where_it_was_scrolled_to_when_others_act(page, live, say):
+    for _ in range(3):
+        page.keyboard.press(".")
+    page.wait_for_function("() => !('busy' in document.body.dataset)")
+    page.set_viewport_size({"width": 1200, "height": 400})
+    page.evaluate("() => { document.getElementById('clusters').scrollTop = 600; }")
+    desk = state(live)
+    say(desk, "keep", by="ben", cluster=current_of(page))
+    page.wait_for_function("() => Number(document.body.dataset.seq) >= 1 && !('busy' in document.body.dataset)")
+    assert page.evaluate("() => document.getElementById('clusters').scrollTop") == 600
+    assert "ben: keep" in page.text_content("#facts")
+
+
+def current_of(page) -> int:
+    """The open cluster, also where its row is not on the screen."""
+    cards = page.evaluate("() => fetch('clusters?limit=500').then((answer) => answer.json())")["clusters"]
+    return next(card["cluster"] for card in cards if card["name"] == page.text_content("#name"))

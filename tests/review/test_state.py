@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.review.actions import REJECTED
+from justright.review.changes import ConflictError
+from justright.review.desk import Desk
+
+
+def picture_of(state):
+    """All that a review is about."""
+    return (
+        state.group.tolist(),
+        dict(state.labels),
+        {c: dict(said) for c, said in state.opinions.items() if said},
+        {r: dict(said) for r, said in state.checks.items() if said},
+        dict(state.rounds),
+    )
+
+
+def random_action(state, rng):
+    clusters = np.unique(state.group[state.group != REJECTED])
+    cluster, other = (int(c) for c in rng.choice(clusters, 2, replace=False))
+    rows = rng.permutation(state.rows_of(cluster))[:3].tolist()
+    return [
+        ("keep", {"cluster": cluster}),
+        ("discard", {"cluster": cluster}),
+        ("name", {"cluster": cluster, "name": f"name {rng.integers(9)}"}),
+        ("merge", {"cluster": cluster, "into": other}),
+        ("split", {"cluster": cluster, "n_parts": 2}),
+        ("move", {"cluster": cluster, "rows": rows, "to": other}),
+        ("move", {"cluster": cluster, "rows": rows, "to": None}),
+        ("reject", {"cluster": cluster, "rows": rows}),
+    ][rng.integers(8)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_undo_all_leads_back_to_the_start_redo_all_to_the_end_and_replay_is_exact(desk, run, say, seed):
+    rng = np.random.default_rng(seed)
+    start, n_done = picture_of(desk.state), 0
+    while n_done < 40:
+        do, fields = random_action(desk.state, rng)
+        if do == "split" and len(desk.state.rows_of(fields["cluster"])) < 3:
+            continue
+        say(desk, do, **fields)
+        n_done += 1
+    end = picture_of(desk.state)
+    for _ in range(n_done):
+        say(desk, "undo")
+    assert picture_of(desk.state) == start
+    with pytest.raises(ConflictError, match="nothing of anna is left to undo"):
+        say(desk, "undo")
+    for _ in range(n_done):
+        say(desk, "redo")
+    assert picture_of(desk.state) == end
+    assert picture_of(Desk(run).state) == end
+
+
+def test_an_action_under_a_later_one_cannot_be_undone_before_it(desk, say):
+    rows = desk.state.rows_of(0).tolist()
+    first = say(desk, "move", cluster=0, rows=rows[:2], to=1).seq
+    say(desk, "move", by="ben", cluster=1, rows=rows[:1], to=2)
+    with pytest.raises(ConflictError, match="changed again since"):
+        say(desk, "undo", target=first)
+    say(desk, "undo", by="ben")
+    say(desk, "undo", target=first)
+    assert (desk.state.group[rows] == 0).all()
+
+
+def test_undo_leaves_alone_what_others_did_elsewhere(desk, say):
+    mine = desk.state.rows_of(0)[:1].tolist()
+    theirs = desk.state.rows_of(3)[:1].tolist()
+    say(desk, "reject", cluster=0, rows=mine)
+    say(desk, "reject", by="ben", cluster=3, rows=theirs)
+    say(desk, "undo")
+    assert desk.state.group[mine + theirs].tolist() == [0, REJECTED]
+
+
+def test_an_action_on_what_changed_meanwhile_is_refused_and_one_on_other_clusters_is_not(desk, say):
+    say(desk, "name", cluster=1, name="new name")
+    for do, fields in [
+        ("keep", {"cluster": 1}),
+        ("name", {"cluster": 1, "name": "other"}),
+        ("merge", {"cluster": 1, "into": 2}),
+        ("merge", {"cluster": 2, "into": 1}),
+        ("split", {"cluster": 1, "n_parts": 2}),
+    ]:
+        with pytest.raises(ConflictError, match="new name was changed meanwhile"):
+            say(desk, do, by="ben", base=0, **fields)
+    say(desk, "keep", by="ben", base=0, cluster=2)
+    assert desk.state.seq == 2
+
+
+def test_images_that_left_the_cluster_are_not_moved_again(desk, say):
+    rows = desk.state.rows_of(0).tolist()
+    say(desk, "move", cluster=0, rows=rows[:1], to=1)
+    with pytest.raises(ConflictError, match="no longer in this cluster"):
+        say(desk, "move", by="ben", base=0, cluster=0, rows=rows[:2], to=2)
+    say(desk, "move", by="ben", base=0, cluster=0, rows=rows[1:2], to=2)
+    assert desk.state.group[rows[:2]].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("do", "fields"),
+    [
+        ("keep", {"cluster": 9999}),
+        ("merge", {"cluster": 1, "into": 1}),
+        ("merge", {"cluster": 1, "into": 9999}),
+        ("known", {"cluster": 1, "name": "no such class"}),
+        ("move", {"cluster": 0, "rows": [2**31 - 1], "to": 1}),
+        ("undo", {"target": 99}),
+        ("round", {"round": 7}),
+        ("redo", {}),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_nothing_is_written(desk, say, do, fields):
+    with pytest.raises(ConflictError):
+        say(desk, do, **fields)
+    assert not desk.log.path.exists() or b'"seq"' not in desk.log.path.read_bytes()
+
+
+def test_the_same_request_sent_twice_is_done_once(desk, say):
+    rows = desk.state.rows_of(0)[:1].tolist()
+    first = say(desk, "move", key="ab" * 8, base=0, cluster=0, rows=rows, to=None)
+    second = say(desk, "move", key="ab" * 8, base=0, cluster=0, rows=rows, to=None)
+    assert first == second
+    assert desk.state.seq == 1
+
+
+def test_reviewers_who_differ_make_a_cluster_disputed_until_one_gives_in(desk, say):
+    say(desk, "keep", cluster=0)
+    assert desk.state.status(0) == "kept"
+    say(desk, "discard", by="ben", cluster=0)
+    assert desk.state.status(0) == "disputed"
+    say(desk, "keep", by="ben", cluster=0)
+    assert desk.state.status(0) == "kept"
+
+
+def test_a_split_opens_the_cluster_again(desk, say):
+    say(desk, "keep", cluster=0)
+    made = say(desk, "split", cluster=0, n_parts=3).made
+    assert [desk.state.status(c) for c in (0, *made)] == ["open"] * 3
+    assert len(desk.state.rows_of(0)) >= max(len(desk.state.rows_of(c)) for c in made)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import io
+import threading
+
+import pytest
+from PIL import Image
+
+from justright.data import open_images
+from justright.errors import BadImageError
+from justright.review.thumbnails import Thumbnails
+
+
+def test_a_copy_is_small_and_made_once(make_tree, tmp_path, monkeypatch):
+    root = make_tree({"a": 1})
+    Image.new("RGB", (900, 300), "red").save(root / "a" / "0.png")
+    thumbnails = Thumbnails(open_images(root).with_ids(), tmp_path / "kept")
+    data = thumbnails.get(0, 160)
+    assert Image.open(io.BytesIO(data)).size == (160, 53)
+    monkeypatch.setattr(type(thumbnails.images), "image", None)
+    assert thumbnails.get(0, 160) == data
+
+
+def test_a_small_image_is_not_blown_up(make_tree, tmp_path):
+    thumbnails = Thumbnails(open_images(make_tree({"a": 1})).with_ids(), tmp_path / "kept")
+    assert Image.open(io.BytesIO(thumbnails.get(0, 640))).size == (16, 12)
+
+
+def test_images_without_ids_have_copies_of_their_own(make_tree, tmp_path):
+    thumbnails = Thumbnails(open_images(make_tree({"a": 2})), tmp_path / "kept")
+    assert thumbnails.get(0, 160) != thumbnails.get(1, 160)
+
+
+def test_a_damaged_image_is_an_error_and_an_empty_copy_is_made_again(make_tree, tmp_path):
+    root = make_tree({"a": 2})
+    images = open_images(root).with_ids()
+    thumbnails = Thumbnails(images, tmp_path / "kept")
+    data = thumbnails.get(0, 160)
+    [file] = (tmp_path / "kept").rglob("*.jpg")
+    file.write_bytes(b"")
+    assert thumbnails.get(0, 160) == data
+    (root / "a" / "1.png").write_bytes(b"no image")
+    with pytest.raises(BadImageError):
+        thumbnails.get(1, 160)
+
+
+def test_threads_that_want_the_same_copy_all_get_it(make_tree, tmp_path):
+    thumbnails = Thumbnails(open_images(make_tree({"a": 1})).with_ids(), tmp_path / "kept")
+    got: list[bytes] = []
+    threads = [threading.Thread(target=lambda: got.append(thumbnails.get(0, 160))) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 16
+    assert len(set(got)) == 1
+    assert len(list((tmp_path / "kept").rglob("*"))) == 2  # a folder and one file, nothing half-written
