@@ -64,7 +64,9 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     with (tmp_path / "p.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 22 * 8
-    assert {row["kind"] for row in rows} == {"known", "discovered", "neither"}
+    kinds = [row["kind"] for row in rows]
+    assert set(kinds) <= {"known", "discovered", "neither"}
+    assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was asked for"
     assert all(0 < float(row["confidence"]) <= 1 for row in rows)
     assert network.stat().st_size > 100_000
 

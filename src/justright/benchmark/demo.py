@@ -13,7 +13,7 @@ import numpy as np
 
 from justright.benchmark.glyph_problem import glyph_problem
 from justright.benchmark.problem import Problem
-from justright.benchmark.run import COUNTERS, Run
+from justright.benchmark.run import COUNTERS, Run, make_counter
 from justright.benchmark.run_folder import RunFolder
 from justright.benchmark.spec import RunSpec
 from justright.progress import Track, silent
@@ -78,7 +78,7 @@ def _count(problem: Problem, run: RunFolder, seed: int, track: Track) -> dict[st
     own = np.isin(pool.labels, problem.own_classes)
     features = np.concatenate([pool.features[own], target.features])
     labels = np.concatenate([pool.labels[own], np.full(len(target), UNLABELED)])
-    counters = {name: kind(seed=seed) for name, kind in COUNTERS.items()}  # type: ignore[call-arg]
+    counters = {name: make_counter(name, len(target), seed) for name in COUNTERS}
     return {name: counter.fit(features, labels, track).n_categories_ for name, counter in counters.items()}
 
 

@@ -34,7 +34,10 @@ from justright.progress import Track, silent
 from justright.selection import SELECTORS, Selector
 from justright.types import UNLABELED
 
-COUNTERS: dict[str, type[CategoryCounter]] = {"labeled-search": LabeledSearchCounter, "mixture": MixtureCounter}
+COUNTERS = ("labeled-search", "mixture")
+FEWEST_IMAGES = 5
+"""A category of fewer images on average is nothing that a search for K should consider."""
+
 MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
 
 
@@ -120,7 +123,7 @@ class Run:
             rows = np.isin(pool.labels, own) if own else np.ones(len(pool), dtype=bool)
             features = np.concatenate([pool.features[rows], target.features])
             labels = np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)])
-            counter = COUNTERS[name](seed=self.spec.seed).fit(features, labels, self.track)  # type: ignore[call-arg]
+            counter = make_counter(name, len(target), self.spec.seed).fit(features, labels, self.track)
             estimate = {
                 "n_categories": counter.n_categories_,
                 "interval": None,
@@ -216,6 +219,13 @@ class Run:
         started = time.perf_counter()
         yield
         self.seconds[stage] = time.perf_counter() - started
+
+
+def make_counter(name: str, n_images: int, seed: int) -> CategoryCounter:
+    """A counter of categories for a target of so many images."""
+    if name == "mixture":
+        return MixtureCounter(seed=seed)
+    return LabeledSearchCounter(max_k=max(2, n_images // FEWEST_IMAGES), seed=seed)
 
 
 def make_selector(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:

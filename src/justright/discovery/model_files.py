@@ -24,7 +24,8 @@ from justright.files import replacing, write_json
 
 FORMAT = "justright model 1"
 TUNED = "tuned/"
-SAID = set("method n_categories seed config categories known_labels calibrated_on backbone temperature checksum".split())
+OF_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
+SAID = OF_METHOD | {"backbone", "temperature", "checksum"}
 """What model.json must hold."""
 
 
