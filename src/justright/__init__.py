@@ -28,6 +28,11 @@ _HOMES = {
     "justright.clustering": ("SemiSupKMeans",),
     "justright.estimation": ("LabeledSearchCounter", "MixtureCounter"),
     "justright.evaluation": ("Scores", "evaluate"),
+    "justright.discovery.gcd": ("GCD",),
+    "justright.discovery.kmeans": ("KMeansBaseline",),
+    "justright.discovery.mugcd": ("MuGCD",),
+    "justright.discovery.simgcd": ("SimGCD",),
+    "justright.discovery.xcon": ("XCon",),
     "justright.errors": ("JustrightError",),
 }
 """Public names and where they live. They load when they are asked for, so that the command line answers at once."""
