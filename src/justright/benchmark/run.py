@@ -52,12 +52,13 @@ class Run:
         backbone: Any,
         asked: Mapping[str, Any] | None = None,
         track: Track = silent,
+        tensorboard: bool = False,
     ):
         from justright.discovery.processes import Processes
 
         self.problem, self.spec, self.backbone, self.track = problem, spec, backbone, track
         self.folder = RunFolder(out)
-        self.asked = dict(asked or {})
+        self.asked, self.tensorboard = dict(asked or {}), tensorboard
         self.processes = Processes()
         self.seconds: dict[str, float] = {}
 
@@ -160,6 +161,7 @@ class Run:
             method_config(spec),
             seed=spec.seed,
             folder=self.folder.path,
+            tensorboard=self.tensorboard,
         )
         return method.fit(self.problem.split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
 

@@ -49,6 +49,7 @@ HELD_OUT = 0.1
 @click.option("--truth", type=click.Path(path_type=Path, dir_okay=False), help="Labels of the target, to judge by.")
 @click.option("--target-has-labels", is_flag=True, help="Judge by the labels that the target itself has.")
 @click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
+@click.option("--tensorboard", is_flag=True, help="Write the training curves for TensorBoard too.")
 @click.option("--no-report", is_flag=True, help="Leave report.html out.")
 @selector_options
 @voiced
@@ -75,6 +76,7 @@ def discover(
     truth: Path | None,
     target_has_labels: bool,
     seed: int,
+    tensorboard: bool,
     no_report: bool,
     preset: str | None,
     **given: Any,
@@ -134,7 +136,7 @@ def discover(
         asked = {"pool": list(pool), "labeled": labeled, "target": target, "truth": truth and str(truth)}
         asked["command"] = shlex.join(["justright", *sys.argv[1:]])
         network = load_backbone(backbone, checkpoint, usable(device), img_size)
-        run = Run(problem, spec, out, network, asked, voice.track)
+        run = Run(problem, spec, out, network, asked, voice.track, tensorboard)
         if truth is not None:
             copy_truth(truth, out / "truth.parquet")
         finished = run.all()

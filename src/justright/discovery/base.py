@@ -41,6 +41,7 @@ class Discovery(ABC):
         seed: of heads, batches and clustering. Views have the seed 0 throughout, so that all seeds share a bank.
         folder: for checkpoints and metrics.jsonl; None keeps nothing, and a kill loses all.
         bank: root of the view banks.
+        tensorboard: also write the curves for it, below `folder`.
 
     Attributes after `fit`: labels_, the category of each target image; confidence_; features_, of the target after
     training; categories_, known ones first; assigner_; backbone_, tuned; known_labels_, the labels in the split that
@@ -59,6 +60,7 @@ class Discovery(ABC):
         seed: int = 0,
         folder: Path | None = None,
         bank: Path | None = None,
+        tensorboard: bool = False,
     ):
         self.n_categories = int(n_categories)  # a numpy integer has no place in JSON
         self.backbone = backbone
@@ -66,6 +68,7 @@ class Discovery(ABC):
         self.seed = int(seed)
         self.folder = folder
         self.bank = home() / "banks" if bank is None else bank
+        self.tensorboard = tensorboard
         if not isinstance(self.config, self.config_class):
             raise DataError(f"a {type(self.config).__name__} for {self.name}", expected=self.config_class.__name__)
 

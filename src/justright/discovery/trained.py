@@ -9,9 +9,11 @@ from typing import ClassVar
 import torch
 
 from justright.discovery.base import Discovery
+from justright.discovery.board import Board
 from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import Learner
 from justright.discovery.loop import Training
+from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
 from justright.progress import Track
 from justright.seeding import generator
@@ -43,7 +45,8 @@ class TrainedDiscovery(Discovery):
             **more,
         }
         learner.to(self.backbone.device)
-        Training(learner, views, data, config, folder, made_with).run(f"training {self.name}", track)
+        board = Board(folder / "tensorboard") if self.tensorboard and folder and Processes().is_first else None
+        Training(learner, views, data, config, folder, made_with, board).run(f"training {self.name}", track)
 
     def _torch_generator(self, purpose: str) -> torch.Generator:
         """For the first parameters of heads."""

@@ -1,0 +1,118 @@
+"""One epoch of SimGCD from the view bank, through our own loop, against the public recipe on the same batches.
+
+The recipe: every step pushes both views through all blocks, the frozen ones without gradients, the last one forward and
+backward, then the heads and the losses, then SGD. Its views are handed to it ready drawn, which flatters it.
+Ours is `discovery.loop.Training`, with everything around a step that a run has: batches, reading the bank, checks,
+records. Heads, losses, optimizer and images are the same; heads are as wide as published. The network is a ViT-B/14
+with random parameters at 224 pixels. Building the bank is told apart: it is paid once for all epochs, selectors,
+methods and seeds.
+Run: python benchmarks/bench_simgcd_epoch.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+from justright.data import Split
+from justright.data.objects import from_dataset
+from justright.data.recipe import ImageRecipe
+from justright.discovery.configs import SimGCDConfig
+from justright.discovery.gcd import balanced_batches
+from justright.discovery.loop import Training
+from justright.discovery.simgcd import SimGCDLearner
+from justright.discovery.training_data import TrainingData
+from justright.features.backbone import Backbone
+from justright.features.bank import ViewBank
+from justright.features.guarded_timm import timm
+
+GOAL, TOLERANCE, N_CATEGORIES = 50, 1e-3, 200
+
+
+def pictures(n: int) -> Split:
+    blobs = np.random.default_rng(0).integers(0, 256, (n, 5, 6, 3), dtype=np.uint8)
+    drawn = [np.asarray(Image.fromarray(blob).resize((300, 260), Image.Resampling.BICUBIC)) for blob in blobs]
+    images = from_dataset([(picture, row % 4) for row, picture in enumerate(drawn)], "blobs").with_ids()
+    half = np.arange(n) < n // 2
+    return Split(images.take(np.flatnonzero(half)), images.take(np.flatnonzero(~half)).without_labels())
+
+
+def recipe_epoch(learner: SimGCDLearner, training: Training, drawn: list[torch.Tensor]) -> tuple[float, float]:
+    """The seconds of an epoch and its mean loss, the views of each step being given."""
+    model, total = learner.backbone.model, 0.0
+    rows = learner.batches[0].rows(0)
+    start = time.perf_counter()
+    for step, images in enumerate(drawn):
+        with torch.no_grad():
+            tokens = model.blocks[:-1](model.norm_pre(model._pos_embed(model.patch_embed(images))))
+        features = model.norm(model.blocks[-1](tokens))[:, 0]
+        found = learner.heads(features.unflatten(0, (2, -1)))
+        outputs = {"projections": found.projections, "logits": found.logits}
+        labels = torch.from_numpy(training.data.labels[rows[step]])
+        parts = learner.objective([outputs], [labels], [torch.ones(len(labels))], 0)
+        training.optimizer.zero_grad(set_to_none=True)
+        parts.total.backward()
+        training.optimizer.step()
+        total += float(parts.total)
+    return time.perf_counter() - start, total / len(drawn)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", type=int, default=64)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--precision", default="float32", choices=["float32", "float16", "int8"])
+    options = parser.parse_args()
+
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(0)
+    model = timm.create_model("vit_base_patch14_dinov2", img_size=224, num_classes=0)
+    for name, parameter in model.named_parameters():
+        if name.endswith("gamma"):
+            parameter.data.fill_(1.0)  # fresh layer scales are 1e-5, and the block would do next to nothing
+    backbone = Backbone(model, "random ViT-B/14", ImageRecipe())
+    data = TrainingData.of(pictures(options.images))
+    config = SimGCDConfig(n_epochs=1, batch_size=options.batch, views=2)
+    batches = balanced_batches(data, options.batch, 0)
+    ours = SimGCDLearner(backbone, config, batches, N_CATEGORIES, torch.Generator().manual_seed(0))
+    plain = copy.deepcopy(ours)
+
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        bank = ViewBank(backbone, data.images, Path(folder), n_views=2, precision=options.precision).build()
+        built = time.perf_counter() - start
+        drawn = []
+        for step, rows in enumerate(batches.rows(0)):
+            views = bank.choose(0, step, len(rows)).ravel()
+            drawn.append(next(bank.drawer.draw([(tuple(np.tile(rows, 2).tolist()), tuple(views.tolist()))])))
+        warm = copy.deepcopy(ours)  # the first step of a process pays for memory and caches
+        Training(warm, {"weak": bank}, data, config, None, {}).run("")
+        training = Training(ours, {"weak": bank}, data, config, Path(folder) / "run", {})
+        start = time.perf_counter()
+        training.run("")
+        of_bank = time.perf_counter() - start
+        loss = float((Path(folder) / "run" / "metrics.jsonl").read_text().split('"loss": ')[1].split(",")[0])
+        unused = Training(plain, {"weak": bank}, data, config, None, {})
+        of_recipe, recipe_loss = recipe_epoch(plain, unused, drawn)
+
+    ratio, apart = of_recipe / of_bank, abs(loss - recipe_loss)
+    print(f"{options.images} images, {len(drawn)} steps of {options.batch} x 2 views, {options.precision}, "
+          f"{options.threads} threads, {N_CATEGORIES} categories")  # fmt: skip
+    print(f"  recipe {of_recipe:8.2f} s an epoch, loss {recipe_loss:.5f}")
+    print(f"  bank   {of_bank:8.2f} s an epoch, loss {loss:.5f}, the last checkpoint written in it")
+    print(f"  the bank was built once in {built:.1f} s")
+    is_met = ratio >= GOAL and (apart <= TOLERANCE or options.precision != "float32")
+    verdict = "met" if is_met else "MISSED"
+    print(f"  {ratio:.0f} times (goal: at least {GOAL}), losses {apart:.1e} apart: {verdict}")
+
+
+if __name__ == "__main__":
+    main()
