@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from justright.benchmark import demo
+from justright.benchmark import demo, full_demo
 from justright.benchmark.full_demo import CLASSES_A_SET, LABELED_SETS, with_labeled_set
 from justright.benchmark.glyph_problem import OWN, POOL_SCRIPTS, glyph_problem
 from justright.cli import main
@@ -35,6 +35,25 @@ def test_the_demo_runs_and_says_what_it_found(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "comparison.html").exists()
     assert (tmp_path / "out" / "beta" / "report.html").exists()
     assert found["verdict"]
+
+
+def test_the_long_form_runs_every_experiment(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(
+        full_demo, "glyph_problem", lambda seed: glyph_problem(per_class=6, pool_per_class=1, seed=seed)
+    )
+    monkeypatch.setattr(full_demo, "METHODS", ("kmeans", "gcd"))
+    monkeypatch.setattr(full_demo, "SELECTORS", ("none", "cui"))
+    monkeypatch.setattr(full_demo, "SEEDS", (0, 1))
+    monkeypatch.setattr(full_demo, "N_EPOCHS", 1)
+    monkeypatch.setattr(full_demo, "LABELED_SETS", {"similar": ("greek", "cyrillic"), "medium": ("arabic", "lao")})
+    done = CliRunner().invoke(main, ["demo", "--full", "--out", str(tmp_path / "out"), "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert list(found) == ["methods, kmeans", "methods, gcd", "labeled sets"]
+    assert len(found["methods, gcd"]["runs"]) == 4
+    assert found["methods, gcd"]["changes"], "cui against none, over seeds"
+    assert len(found["labeled sets"]["runs"]) == 4
 
 
 @pytest.mark.parametrize("name", LABELED_SETS)

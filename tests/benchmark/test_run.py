@@ -74,6 +74,12 @@ def test_there_is_a_category_for_each_kept_class_and_for_each_of_the_target(fini
     assert known == [problem.pool.images.classes[label] for label in sorted(kept)]
 
 
+def test_the_selection_says_how_stable_it_is(finished):
+    share = np.array(finished.selection.classes["kept_share"].to_pylist())
+    assert ((share >= 0) & (share <= 1)).all()
+    assert share.max() > 0
+
+
 def test_called_again_it_finds_everything_and_ends_the_same(finished, problem, backbone):
     before = {name: (finished.path / name).read_bytes() for name in ("predictions.parquet", "model.safetensors")}
     again = Run(problem, spec_of(selector="bins"), finished.path, backbone).all()

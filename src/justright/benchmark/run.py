@@ -31,7 +31,7 @@ from justright.evaluation.files import read_judged
 from justright.features.table import FeatureTable
 from justright.files import replacing, write_json
 from justright.progress import Track, silent
-from justright.selection import SELECTORS, Selector
+from justright.selection import SELECTORS, Selector, stability
 from justright.types import UNLABELED
 
 COUNTERS = ("labeled-search", "mixture")
@@ -144,7 +144,19 @@ class Run:
         name, merged = self.spec.selector, merge_tables([pool])
         selector = make_selector(name, self.spec.selector_params, n_target, self.spec.seed)
         selector.fit_stream(merged, TargetBlocks(target))
-        result = SelectionResult(name, selector, merged)
+        stable = None
+        if self.spec.n_resamples and self.processes.is_first:
+            stable = stability(
+                selector,
+                merged.features,
+                merged.labels,
+                target.features,
+                target_clusters=getattr(selector, "target_clusters_", None),
+                n_resamples=self.spec.n_resamples,
+                seed=self.spec.seed,
+                track=self.track,
+            )
+        result = SelectionResult(name, selector, merged, stable)
         if self.processes.is_first:
             save_selection(self.folder.path / "weights.parquet", result, target)
         return result.sample_weight

@@ -14,6 +14,7 @@ Scale = Literal["paper", "small"]
 class RunSpec:
     """One selector, one method, one seed.
 
+    n_resamples is how often the selection is repeated on resamples, to tell how stable it is; 0 for never.
     selector_params and settings hold what differs from the defaults of the selector and of the method's config. scale
     "small" takes lighter defaults for a CPU (`discovery.configs.small`). n_target is K, the number of categories in the
     target; None estimates it with `counter`.
@@ -21,6 +22,7 @@ class RunSpec:
 
     selector: str = "beta"
     selector_params: Mapping[str, Any] = field(default_factory=dict)
+    n_resamples: int = 10
     weighting: str = "auto"
     method: str = "simgcd"
     scale: Scale = "paper"

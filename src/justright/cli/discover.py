@@ -34,6 +34,7 @@ HELD_OUT = 0.1
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder of the run.")
 @click.option("--method", type=click.Choice(METHODS), default="simgcd", show_default=True)
 @click.option("--selector", type=click.Choice(list(SELECTORS)), default="beta", show_default=True)
+@click.option("--stability", "n_resamples", type=click.IntRange(0), default=10, show_default=True, help="Resamples.")
 @click.option("--weighting", type=click.Choice(WEIGHTINGS), default="auto", show_default=True, help="How weights act.")
 @click.option("--k", "n_target", type=click.IntRange(2), help="Categories in the target; estimated if not given.")
 @click.option("--counter", type=click.Choice(COUNTERS), default=COUNTERS[0], show_default=True, help="Estimates K.")
@@ -61,6 +62,7 @@ def discover(
     out: Path,
     method: str,
     selector: str,
+    n_resamples: int,
     weighting: str,
     n_target: int | None,
     counter: str,
@@ -119,6 +121,7 @@ def discover(
         spec = RunSpec(
             selector=selector,
             selector_params=given_params(selector, given, preset),
+            n_resamples=n_resamples,
             weighting=weighting,
             method=method,
             scale=chosen_scale(scale, device),
