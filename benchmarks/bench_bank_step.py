@@ -20,14 +20,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from PIL import Image
+from random_vit import random_vit_b14
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
 from justright.data.objects import from_dataset
-from justright.data.recipe import ImageRecipe
-from justright.features.backbone import Backbone
 from justright.features.bank import ViewBank
-from justright.features.guarded_timm import timm
 
 GOAL, TOLERANCE = 80, 1e-4
 
@@ -70,12 +68,7 @@ def main() -> None:
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
-    torch.manual_seed(0)
-    model = timm.create_model("vit_base_patch14_dinov2", img_size=224, num_classes=0)
-    for name, parameter in model.named_parameters():
-        if name.endswith("gamma"):
-            parameter.data.fill_(1.0)  # fresh layer scales are 1e-5, and the block would do next to nothing
-    backbone = Backbone(model, "random ViT-B/14", ImageRecipe())
+    backbone = random_vit_b14()
     plain = copy.deepcopy(backbone.model)
     blobs = np.random.default_rng(0).integers(0, 256, (options.images, 5, 6, 3), dtype=np.uint8)
     pictures = [np.asarray(Image.fromarray(blob).resize((500, 375), Image.Resampling.BICUBIC)) for blob in blobs]

@@ -20,18 +20,16 @@ from pathlib import Path
 import numpy as np
 import torch
 from PIL import Image
+from random_vit import random_vit_b14
 
 from justright.data import Split
 from justright.data.objects import from_dataset
-from justright.data.recipe import ImageRecipe
 from justright.discovery.configs import SimGCDConfig
 from justright.discovery.gcd import balanced_batches
 from justright.discovery.loop import Training
 from justright.discovery.simgcd import SimGCDLearner
 from justright.discovery.training_data import TrainingData
-from justright.features.backbone import Backbone
 from justright.features.bank import ViewBank
-from justright.features.guarded_timm import timm
 
 GOAL, TOLERANCE, N_CATEGORIES = 50, 1e-3, 200
 
@@ -73,12 +71,7 @@ def main() -> None:
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
-    torch.manual_seed(0)
-    model = timm.create_model("vit_base_patch14_dinov2", img_size=224, num_classes=0)
-    for name, parameter in model.named_parameters():
-        if name.endswith("gamma"):
-            parameter.data.fill_(1.0)  # fresh layer scales are 1e-5, and the block would do next to nothing
-    backbone = Backbone(model, "random ViT-B/14", ImageRecipe())
+    backbone = random_vit_b14()
     data = TrainingData.of(pictures(options.images))
     config = SimGCDConfig(n_epochs=1, batch_size=options.batch, views=2)
     batches = balanced_batches(data, options.batch, 0)

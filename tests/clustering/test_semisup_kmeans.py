@@ -3,6 +3,7 @@ import sys
 
 import numpy as np
 import pytest
+import threadpoolctl
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -264,7 +265,6 @@ def test_a_longer_seeding_order_begins_with_the_shorter_one():
 
 
 def test_the_number_of_threads_changes_nothing():
-    threadpoolctl = pytest.importorskip("threadpoolctl")
     x, _, labels = blobs(n_images=3000, n_classes=40, dim=64)
     x = x.astype(np.float32)
     found = []

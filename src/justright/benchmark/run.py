@@ -6,6 +6,7 @@ stopped goes on where it was. Target labels play no part before the last stage, 
 
 from __future__ import annotations
 
+import inspect
 import json
 import platform
 import time
@@ -244,8 +245,6 @@ def make_counter(name: str, n_images: int, seed: int) -> CategoryCounter:
 
 def make_selector(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:
     """A selector with the parameters that were given; K and seed where it has use for them."""
-    import inspect
-
     known = inspect.signature(SELECTORS[name]).parameters
     by_itself = {key: value for key, value in (("n_clusters", n_clusters), ("seed", seed)) if key in known}
     return SELECTORS[name](**(by_itself | dict(params)))

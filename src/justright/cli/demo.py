@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from justright.report.comparison import Comparison
 
 
+GROUPS = ("all", "old", "new")
+
+
 @click.command()
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("justright-demo"), show_default=True
@@ -74,8 +77,8 @@ def _show(voice: Voice, result: DemoResult, comparison: Comparison, pages: list[
         [
             (
                 name,
-                *(f"{100 * getattr(scores, group):.1f}" for group in ("all", "old", "new")),
-                *(str(changes[name][group]) if name in changes else "" for group in ("all", "old", "new")),
+                *(f"{100 * getattr(scores, group):.1f}" for group in GROUPS),
+                *(str(changes[name][group]) if name in changes else "" for group in GROUPS),
             )
             for name, scores in found.items()
         ],
@@ -135,19 +138,13 @@ def _full(voice: Voice, out: Path, seed: int) -> None:
         if experiment == "labeled sets":  # they differ in data, not in settings
             rows = labeled_set_rows(runs)
         else:
-            rows = [(group.runs[0].settings["selector"], *map(group_text, (group,) * 3, GROUPS)) for group in groups]
+            rows = [
+                (group.runs[0].settings["selector"], *(spread_text(group.values(name)) for name in GROUPS))
+                for group in groups
+            ]
         voice.table(f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows)
         result[experiment] = comparison.to_json() | {"page": str(page)}
     voice.result(result, f"Pages with intervals and curves are in {out}")
-
-
-GROUPS = ("all", "old", "new")
-
-
-def group_text(group: object, name: str) -> str:
-    """Mean and standard deviation over seeds, in percent."""
-    values = group.values(name)  # type: ignore[attr-defined]
-    return spread_text(values)
 
 
 def spread_text(values: list[float]) -> str:

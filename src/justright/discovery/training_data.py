@@ -125,7 +125,7 @@ class TrainingData:
 def total_categories(kept: Collection[int], own: Collection[int], n_target: int) -> int:
     """How many categories there are for a pool and a target: those of the target, and every kept class that is not.
 
-    `own` are the labeled classes that the target has too (docs/decisions.md, "clusters with a pool").
+    `own` are the labeled classes that the target has too (docs/decisions.md, "Categories with a pool").
     """
     return len(set(kept) | set(own)) + n_target - len(set(own))
 
