@@ -15,7 +15,9 @@ def rows(n, dim=5, seed=0):
 
 def scores_as_loops(assigner, features):
     found = np.zeros((len(features), len(assigner.vectors)))
-    for i, h in enumerate(features.tolist()):
+    center = [0.0] * features.shape[1] if assigner.center is None else assigner.center.tolist()
+    for i, row in enumerate(features.tolist()):
+        h = [x - m for x, m in zip(row, center, strict=True)]
         length = math.sqrt(sum(x * x for x in h))
         for k, (v, o) in enumerate(zip(assigner.vectors.tolist(), assigner.offset.tolist(), strict=True)):
             found[i, k] = sum(x / length * y for x, y in zip(h, v, strict=True)) + o
@@ -26,6 +28,14 @@ def scores_as_loops(assigner, features):
 def test_scores_agree_with_loops(made):
     assigner, features = made(rows(4, seed=1)), rows(20)
     np.testing.assert_allclose(assigner.scores(features), scores_as_loops(assigner, features), atol=1e-5)
+
+
+def test_what_training_took_off_is_taken_off_again():
+    center = 3 * rows(1, seed=2)[0]
+    assigner, features = CategoryAssigner.of_prototypes(rows(4, seed=1), center), rows(20)
+    np.testing.assert_allclose(assigner.scores(features), scores_as_loops(assigner, features), atol=1e-5)
+    calibrated = assigner.calibrated(features, assigner.assign(features)[0]).with_reference(features)
+    assert calibrated.center is center
 
 
 def test_prototypes_score_by_the_cosine():

@@ -298,7 +298,7 @@ def test_the_rate_of_every_step_is_the_schedules_rate_of_its_epoch(split, backbo
 def test_simgcd_lets_matrices_decay_and_vectors_not(split, backbone, bank, trainings):
     learned("simgcd", split, backbone, bank)
     (training,) = trainings
-    matrices, vectors = training.optimizer.param_groups
+    vectors, matrices = sorted(training.optimizer.param_groups, key=lambda group: group["weight_decay"])
     assert matrices["weight_decay"] == 5e-5
     assert all(p.ndim > 1 for p in matrices["params"])
     assert vectors["weight_decay"] == 0
@@ -313,6 +313,27 @@ def test_gcd_and_xcon_let_everything_decay(name, split, backbone, bank, training
     (group,) = trainings[0].optimizer.param_groups
     assert group["weight_decay"] == 5e-5
     assert len(group["params"]) == len(trainings[0].trained)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_the_tuned_part_learns_at_its_share_of_the_rate(name, split, backbone, bank, monkeypatch):
+    used, step = [], Training._step
+
+    def noted(self, *arguments):
+        rates = {id(p): group["lr"] for group in self.optimizer.param_groups for p in group["params"]}
+        used.append({rates[id(p)] for part, p in self.trained.items() if part.startswith("backbone.")})
+        used.append({rates[id(p)] for part, p in self.trained.items() if not part.startswith("backbone.")})
+        return step(self, *arguments)
+
+    monkeypatch.setattr(Training, "_step", noted)
+    learned(name, split, backbone, bank, n_epochs=1, learning_rate=0.2, backbone_share=0.25)
+    assert used[-2:] == [{0.05}, {0.2}]
+
+
+def test_a_share_of_0_trains_the_heads_alone(split, backbone, bank):
+    method = learned("simgcd", split, backbone, bank, backbone_share=0.0)
+    before = backbone.tuned_state()
+    assert all(torch.equal(tensor, before[name]) for name, tensor in method.backbone_.tuned_state().items())
 
 
 @pytest.mark.parametrize("name", ["gcd", "xcon", "simgcd"])
@@ -363,3 +384,14 @@ def test_a_renewed_bank_is_the_same_after_a_resume(split, backbone, tmp_path, sa
     assert final_bytes(tmp_path / "left") == final_bytes(tmp_path / "whole")
     learned("gcd", split, backbone, tmp_path / "a", tmp_path / "still", n_epochs=3)
     assert final_bytes(tmp_path / "still") != final_bytes(tmp_path / "whole")
+
+
+def test_a_bank_that_is_renewed_is_not_shared_with_other_runs(split, backbone, tmp_path):
+    def kinds(root):
+        return {json.loads(path.read_text())["transform"]["kind"] for path in root.glob("*/index.json")}
+
+    learned("gcd", split, backbone, tmp_path / "banks", tmp_path / "run", refresh=0.5)
+    assert kinds(tmp_path / "banks") == {"Plain"}
+    assert kinds(tmp_path / "run" / "bank") == {"Weak"}
+    learned("gcd", split, backbone, tmp_path / "banks", tmp_path / "still")
+    assert kinds(tmp_path / "banks") == {"Plain", "Weak"}

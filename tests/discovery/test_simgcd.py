@@ -5,8 +5,12 @@ import pytest
 import torch
 from tests.discovery.tiny import config_of, data_of, final_bytes, learned
 
+from justright.data.recipe import ImageRecipe
+from justright.data.splits import Split
 from justright.discovery.gcd import balanced_batches
-from justright.discovery.simgcd import SimGCDLearner
+from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner
+from justright.features.backbone import Backbone
+from justright.features.guarded_timm import timm
 from justright.losses import SimGCDObjective
 from justright.models import teacher_temperature
 
@@ -47,6 +51,66 @@ def test_the_prototypes_decide(split, backbone, bank, tmp_path):
     assert method.labels_.tolist() == cosine.argmax(axis=1).tolist()
     assert (method.confidence_ > 0.2 - 1e-6).all()
     assert (method.confidence_ <= 1).all()
+
+
+def centered_cosines(method, folder):
+    prototypes = np.frombuffer(final_bytes(folder)["network/heads.classifier.prototypes"], np.float32).reshape(5, -1)
+    less = method.features_ - method.assigner_.center
+    return [[h @ c / np.linalg.norm(h) / np.linalg.norm(c) for c in prototypes] for h in less]
+
+
+def test_a_center_is_the_mean_before_training_of_the_images_that_learning_sees(split, backbone, bank, tmp_path):
+    weight = np.where(split.labeled.labels == 0, 0.0, 1.0)
+    method = learned("simgcd", split, backbone, bank, tmp_path, weight=weight, center="always")
+    kept = split.labeled.take(np.flatnonzero(weight))
+    frozen = [
+        learned("kmeans", Split(split.labeled, seen, split.classes), backbone, bank).features_
+        for seen in (kept, split.unlabeled)
+    ]
+    expected = np.concatenate(frozen).mean(axis=0)
+    np.testing.assert_allclose(method.assigner_.center, expected, atol=1e-5)
+    assert method.labels_.tolist() == np.argmax(centered_cosines(method, tmp_path), axis=1).tolist()
+
+
+def test_a_center_outlives_saving(split, backbone, bank, tmp_path):
+    method = learned("simgcd", split, backbone, bank, tmp_path / "run", center="always")
+    method.save(tmp_path / "model")
+    loaded = SimGCD.load(tmp_path / "model", backbone)
+    assert np.array_equal(loaded.assigner_.center, method.assigner_.center)
+    assert loaded.predict(split.unlabeled, neither=0.0).cluster.tolist() == method.labels_.tolist()
+
+
+def test_by_itself_only_a_network_that_ends_in_no_norm_is_centered(split, backbone, bank, tmp_path):
+    torch.manual_seed(0)
+    conv_net = Backbone(timm.create_model("test_resnet", num_classes=0), "conv", ImageRecipe(32, 32))
+    assert learned("simgcd", split, backbone, bank, n_epochs=1).assigner_.center is None
+    method = learned("simgcd", split, conv_net, bank, tmp_path, n_epochs=1)
+    assert method.assigner_.center.min() >= 0  # a mean of pooled activations
+    assert method.labels_.tolist() == np.argmax(centered_cosines(method, tmp_path), axis=1).tolist()
+    assert learned("simgcd", split, conv_net, bank, n_epochs=1, center="never").assigner_.center is None
+
+
+@pytest.mark.parametrize("is_centered", [True, False])
+def test_without_centering_a_large_common_part_leaves_new_prototypes_unused(is_centered):
+    """Why there is a center: eight groups of features far from the origin, four of them labeled."""
+    drawn = torch.Generator().manual_seed(0)
+    groups = torch.randn(8, 32, generator=drawn)
+    number = torch.arange(8).repeat_interleave(16)
+    labels = torch.where((number < 4) & (torch.arange(128) % 2 == 0), number, -1)
+    views = groups[number] + 0.3 * torch.randn(2, 128, 32, generator=drawn) + 8.0
+    center = views.mean(dim=(0, 1)).numpy() if is_centered else None
+    heads = Heads(32, 8, config_of("simgcd"), torch.Generator().manual_seed(0), center)
+    optimizer = torch.optim.SGD(heads.parameters(), lr=0.1, momentum=0.9)
+    objective = SimGCDObjective()
+    for step in range(60):
+        projections, logits = heads(views)
+        temperature = teacher_temperature(step, 0.07, 0.04, 9)
+        loss = objective(projections, logits, logits, labels, torch.ones(128), temperature_teacher=temperature).total
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    n_used = len(logits[0].argmax(dim=1).unique())
+    assert n_used == 8 if is_centered else n_used <= 5
 
 
 def test_first_parameters_of_heads_do_not_depend_on_the_global_generator(split, backbone, bank, tmp_path):

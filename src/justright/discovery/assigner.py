@@ -22,24 +22,27 @@ TEMPERATURES = (1e-3, 1e1)
 class CategoryAssigner:
     """A vector and an offset for each category; what fits best wins.
 
-        s_k = (h / |h|) . v_k + o_k,     confidence = softmax_k(s_k / temperature) of the best
+        s_k = (h - m) / |h - m| . v_k + o_k,     confidence = softmax_k(s_k / temperature) of the best
 
-    Prototypes of a classifier are unit vectors without offset (Eq. 3), so s is a cosine. Centroids have the offset
-    -|c|^2 / 2, so that the best is the nearest. `reference` holds quantiles of the best s over the target: an image
-    whose own is lower than nearly all of them looks like no category.
+    m is the `center` that training took off, or 0. Prototypes of a classifier are unit vectors without offset (Eq. 3),
+    so s is a cosine. Centroids have the offset -|c|^2 / 2, so that the best is the nearest. `reference` holds quantiles
+    of the best s over the target: an image whose own is lower than nearly all of them looks like no category.
     """
 
     vectors: Float[Array, "categories dim"]
     offset: Float[Array, " categories"]
     temperature: float = 1.0
     reference: Float[Array, " quantiles"] | None = None
+    center: Float[Array, " dim"] | None = None
 
     @staticmethod
-    def of_prototypes(prototypes: Float[Array, "categories dim"]) -> CategoryAssigner:
+    def of_prototypes(
+        prototypes: Float[Array, "categories dim"], center: Float[Array, " dim"] | None = None
+    ) -> CategoryAssigner:
         """By the cosine with each prototype."""
         length = np.linalg.norm(prototypes, axis=1, keepdims=True)
         unit = prototypes / np.maximum(length, np.finfo(np.float32).tiny)
-        return CategoryAssigner(unit.astype(np.float32), np.zeros(len(unit), np.float32))
+        return CategoryAssigner(unit.astype(np.float32), np.zeros(len(unit), np.float32), center=center)
 
     @staticmethod
     def of_centroids(centroids: Float[Array, "categories dim"]) -> CategoryAssigner:
@@ -49,6 +52,8 @@ class CategoryAssigner:
 
     def scores(self, features: Float[Array, "images dim"]) -> Float[Array, "images categories"]:
         """s for every image and category."""
+        if self.center is not None:
+            features = features - self.center
         length = np.linalg.norm(features, axis=1, keepdims=True)
         return (features / np.maximum(length, np.finfo(np.float32).tiny)) @ self.vectors.T + self.offset
 

@@ -40,7 +40,7 @@ class Discovery(ABC):
         config: a frozen dataclass of the method's own.
         seed: of heads, batches and clustering. Views have the seed 0 throughout, so that all seeds share a bank.
         folder: for checkpoints and metrics.jsonl; None keeps nothing, and a kill loses all.
-        bank: root of the view banks.
+        bank: root of the view banks; one that is renewed as training goes on lies in `folder` instead.
         tensorboard: also write the curves for it, below `folder`.
 
     Attributes after `fit`: labels_, the category of each target image; confidence_; features_, of the target after
@@ -173,8 +173,11 @@ class Discovery(ABC):
         """A finished bank, or fresh views, of all images, whatever their weight: another selection finds it again."""
         config = self.config
         options: dict[str, Any] = {"transform": transform, "seed": 0}
+        root = self.bank
         if transform == "plain":
             options |= {"views": 1, "precision": "float32"}
         else:
             options |= {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
-        return Processes().in_turn(lambda: open_views(self.backbone_, data.images, self.bank, track=track, **options))
+            if config.refresh and self.folder:  # a bank that changes while it is read is no one else's
+                root = self.folder / "bank"
+        return Processes().in_turn(lambda: open_views(self.backbone_, data.images, root, track=track, **options))

@@ -56,6 +56,8 @@ class TrainConfig(Config):
     n_epochs: int = 200
     batch_size: int = 128
     learning_rate: float = 0.1
+    backbone_share: float = 1.0
+    """The learning rate of the tuned part, as a share of that of the heads."""
     floor_share: float = 1e-3
     """The last learning rate, as a share of the first."""
     momentum: float = 0.9
@@ -111,6 +113,10 @@ class SimGCDConfig(TrainConfig):
     temperature_teacher: float = 0.04
     n_warmup: int = 30
     """Epochs in which the teacher's temperature falls from first to last."""
+    center: Literal["auto", "always", "never"] = "auto"
+    """Whether the heads see features without their mean over all images before training; auto: unless the network
+    ends in a norm. Pooled activations share a large part, which prototypes of known classes learn first; all images
+    then lie closer to those than to any other, and no new category is ever used."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,7 +96,7 @@ class Training:
             started = time.monotonic()
             rate = learning_rate(epoch, self.config.n_epochs, self.config.learning_rate, self.config.floor_share)
             for group in self.optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group["share"]
             self._refresh(epoch)
             rows = [batches.rows(epoch, self.n_steps) for batches in self.learner.batches]
             while progress.step < self.n_steps:
@@ -143,12 +144,12 @@ class Training:
         return {name: self.processes.gather(rows, dim=1) for name, rows in outputs.items()}
 
     def _groups(self) -> list[dict[str, Any]]:
-        decays = {name: self.config.decay_vectors or p.ndim > 1 for name, p in self.trained.items()}
-        groups = [
-            {"params": [p for name, p in self.trained.items() if decays[name] is is_decayed], "weight_decay": decay}
-            for is_decayed, decay in ((True, self.config.weight_decay), (False, 0.0))
-        ]
-        return [group for group in groups if group["params"]]
+        config, groups = self.config, defaultdict(list)
+        for name, parameter in self.trained.items():
+            decay = config.weight_decay if config.decay_vectors or parameter.ndim > 1 else 0.0
+            share = config.backbone_share if name.startswith("backbone.") else 1.0
+            groups[decay, share].append(parameter)
+        return [{"params": each, "weight_decay": decay, "share": share} for (decay, share), each in groups.items()]
 
     def _refresh(self, epoch: int) -> None:
         # one process draws what is missing, the others then find it

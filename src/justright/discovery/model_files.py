@@ -1,6 +1,6 @@
 """A finished model on disk: what was tuned and how categories are found, as safetensors, and the rest as JSON.
 
-model.safetensors  tuned/<name in timm>, vectors, offset, reference
+model.safetensors  tuned/<name in timm>, vectors, offset, reference, center
 model.json         method, settings, categories, which backbone, temperature
 backbone.safetensors (on request)  an ordinary timm state dict with the tuned parameters in their places
 """
@@ -24,6 +24,8 @@ from justright.files import replacing, write_json
 
 FORMAT = "justright model 1"
 TUNED = "tuned/"
+NEEDED, OPTIONAL = ("vectors", "offset"), {"reference", "center"}
+"""Tensors of the assigner."""
 OF_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
 SAID = OF_METHOD | {"backbone", "temperature", "checksum"}
 """What model.json must hold."""
@@ -32,7 +34,7 @@ SAID = OF_METHOD | {"backbone", "temperature", "checksum"}
 def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, about: dict[str, Any]) -> None:
     """Write both files; the JSON last, so that a model without it is not finished."""
     tensors = {f"{TUNED}{name}": tensor.cpu() for name, tensor in backbone.tuned_state().items()}
-    parts = {"vectors": assigner.vectors, "offset": assigner.offset, "reference": assigner.reference}
+    parts = {name: getattr(assigner, name) for name in (*NEEDED, *OPTIONAL)}
     tensors |= {name: torch.from_numpy(np.ascontiguousarray(part)) for name, part in parts.items() if part is not None}
     with replacing(folder / "model.safetensors") as temporary:
         save_file(tensors, temporary)
@@ -74,10 +76,8 @@ def read_model(folder: Path, backbone: Backbone) -> tuple[Backbone, CategoryAssi
             raise ValueError("the checksum does not fit")
         tuned = {name.removeprefix(TUNED): part for name, part in tensors.items() if name.startswith(TUNED)}
         backbone.load_tuned_state(tuned)
-        reference = tensors["reference"].numpy() if "reference" in tensors else None
-        assigner = CategoryAssigner(
-            tensors["vectors"].numpy(), tensors["offset"].numpy(), float(about["temperature"]), reference
-        )
+        parts = {name: tensors[name].numpy() for name in (*NEEDED, *(tensors.keys() & OPTIONAL))}
+        assigner = CategoryAssigner(temperature=float(about["temperature"]), **parts)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError, RuntimeError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="what `save` wrote") from error
     return backbone, assigner, about

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from justright.discovery.gcd import balanced_batches
 from justright.discovery.learner import Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
+from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective
@@ -32,15 +34,26 @@ class HeadOutputs(NamedTuple):
 
 
 class Heads(nn.Module):
-    """A projection head and a prototype classifier side by side on the feature."""
+    """A projection head and a prototype classifier side by side on the feature, its `center` taken off."""
 
-    def __init__(self, dim: int, n_categories: int, config: SimGCDConfig, generator: torch.Generator):
+    center: Tensor
+
+    def __init__(
+        self,
+        dim: int,
+        n_categories: int,
+        config: SimGCDConfig,
+        generator: torch.Generator,
+        center: Float[Array, " dim"] | None = None,
+    ):
         super().__init__()
+        self.register_buffer("center", torch.zeros(dim) if center is None else torch.from_numpy(center))
         self.projector = ProjectionHead(dim, config.hidden_dim, config.out_dim, generator=generator)
         self.classifier = PrototypeClassifier(n_categories, dim, generator)
 
     def forward(self, features: Float[Tensor, "*rows dim"]) -> HeadOutputs:
         """Both."""
+        features = features - self.center
         return HeadOutputs(self.projector(features), self.classifier(features))
 
 
@@ -54,11 +67,12 @@ class SimGCDLearner(Learner):
         batches: BalancedBatches,
         n_categories: int,
         generator: torch.Generator,
+        center: Float[Array, " dim"] | None = None,
     ):
         super().__init__(backbone, config.micro_batch)
         self.batches = (batches,)
         self.config = config
-        self.heads = Heads(backbone.dim, n_categories, config, generator)
+        self.heads = Heads(backbone.dim, n_categories, config, generator, center)
         self.losses = SimGCDObjective(
             supervised_share=config.supervised_share,
             temperature_unsup=config.temperature_unsup,
@@ -100,19 +114,29 @@ class SimGCD(TrainedDiscovery):
     config_class = SimGCDConfig
 
     def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
+        self._center = self._center_of(data, plain)
         learner = SimGCDLearner(
             self.backbone_,
             self.config,
             balanced_batches(data, self.config.batch_size, self.seed),
             self.n_categories,
             self._torch_generator("heads"),
+            self._center,
         )
         self._train(learner, data, self.config, self.folder, track)
         self._prototypes = learner.heads.classifier.prototypes.detach().cpu().numpy()
 
+    def _center_of(self, data: TrainingData, plain: Views) -> Float[Array, " dim"] | None:
+        """The mean feature of the images that learning sees, as the backbone is now; None where it stays in."""
+        center = self.config.center
+        if center == "never" or (center == "auto" and self.backbone_.cut.ends_in_norm):
+            return None
+        features = features_of(self.backbone_, plain, len(data.images))
+        return features[data.is_used].mean(axis=0, dtype=np.float64).astype(np.float32)
+
     def _assign(
         self, data: TrainingData, features: Float[Array, "images dim"]
     ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
-        assigner = CategoryAssigner.of_prototypes(self._prototypes)
+        assigner = CategoryAssigner.of_prototypes(self._prototypes, self._center)
         cluster, _, _ = assigner.assign(features[data.unlabeled])
         return assigner, cluster

@@ -33,6 +33,7 @@ class ClassTokenCut(Cut):
     """The exact class-token-only last block, then the final norm."""
 
     names = ("n", "x_0")
+    ends_in_norm = True
 
     def __init__(self, model: Network):
         super().__init__(model)
@@ -67,6 +68,7 @@ class LastBlockCut(Cut):
     """The ordinary last block, then whatever norm and pooling the network has."""
 
     names = ("tokens",)
+    ends_in_norm = True
 
     def __init__(self, model: Network):
         super().__init__(model)
@@ -99,6 +101,7 @@ class LastStageCut(Cut):
     """The last stage that timm lists for the network, the layers after it, then pooling."""
 
     names = ("map",)
+    ends_in_norm = False
 
     def __init__(self, model: Network):
         super().__init__(model)
@@ -137,6 +140,7 @@ class FrozenCut(Cut):
 
     names = ("feature",)
     tuned = ()
+    ends_in_norm = False
 
     def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
         """The feature itself."""

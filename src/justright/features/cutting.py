@@ -24,6 +24,9 @@ class Cut(ABC):
     tuned: tuple[str, ...]
     """The modules that training changes, by path in the network."""
 
+    ends_in_norm: bool
+    """Whether features leave the network through a norm of their own, as in a ViT, or as pooled activations."""
+
     def __init__(self, model: Network):
         self.model = model
 
