@@ -10,11 +10,11 @@ import pytest
 
 from justright.benchmark.glyph_problem import OWN
 from justright.benchmark.problem import Problem
-from justright.benchmark.run import Run, make_selector, method_config
+from justright.benchmark.run import Run
 from justright.benchmark.run_folder import RunFolder
 from justright.benchmark.spec import RunSpec
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
-from justright.errors import DataError, JustrightError
+from justright.errors import DataError
 from justright.features.backbone import load_backbone
 from justright.selection import BinsSelector
 
@@ -80,6 +80,16 @@ def test_the_selection_says_how_stable_it_is(finished):
     assert share.max() > 0
 
 
+def test_the_threshold_that_bins_found_stays_with_the_weights(finished):
+    about = finished.selection.about
+    pool, target = finished.frozen
+    fitted = BinsSelector(**about["params"]).fit(pool.features, pool.labels, target.features)
+    assert about["threshold"] == pytest.approx(fitted.threshold_, rel=1e-5)
+    is_far = finished.selection.classes["distance"].to_numpy() > about["threshold"]
+    assert (finished.selection.classes["bin"].to_numpy()[is_far] == 0).all()
+    assert (finished.selection.classes["bin"].to_numpy()[~is_far] > 0).all()
+
+
 def test_called_again_it_finds_everything_and_ends_the_same(finished, problem, backbone):
     before = {name: (finished.path / name).read_bytes() for name in ("predictions.parquet", "model.safetensors")}
     again = Run(problem, spec_of(selector="bins"), finished.path, backbone).all()
@@ -121,21 +131,6 @@ def test_soft_weights_and_resampling_run(problem, backbone, tmp_path):
         weight = run.selection.sample_weight
         assert not np.isin(weight, (0, 1)).all()
         assert run.scores is not None
-
-
-def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
-    config = method_config(spec_of(method="mugcd", settings={"learning_rate": 0.5}))
-    assert (config.hidden_dim, config.learning_rate) == (512, 0.5)
-    assert method_config(spec_of(scale="paper", settings={})).n_epochs == 200
-    with pytest.raises(JustrightError, match="no setting 'nonsense'"):
-        method_config(spec_of(settings={"nonsense": 1}))
-
-
-def test_a_selector_is_told_k_and_seed_where_it_has_use_for_them():
-    selector = make_selector("bins", {"n_bins": 3}, 7, 5)
-    assert isinstance(selector, BinsSelector)
-    assert (selector.n_clusters, selector.seed, selector.n_bins) == (7, 5, 3)
-    assert make_selector("beta", {}, 7, 5).get_params()["alpha"] == 5.0
 
 
 def test_a_run_that_was_stopped_says_so(problem, backbone, tmp_path):

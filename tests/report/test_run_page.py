@@ -7,9 +7,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.report.html_checks import check, text_of
 
+from justright.benchmark.feature_pool import TargetBlocks, merge_tables
 from justright.benchmark.run_folder import RunFolder
+from justright.benchmark.selection_result import SelectionResult
+from justright.benchmark.weight_files import save_selection
 from justright.discovery.predictions import Category, Predictions
+from justright.evaluation.figures import to_svg
 from justright.report.run_page import RunPage
+from justright.report.selection_figures import draw_selection
+from justright.report.selection_page import CAPTIONS
+from justright.report.svg import for_page
+from justright.selection import BinsSelector
 
 PARTS = [
     "What was asked",
@@ -75,6 +83,17 @@ def test_curves_and_k_are_those_of_the_files(report, finished):
     assert f"{len(records)} epochs. The loss went from {records[0]['loss']:.4g} to {records[-1]['loss']:.4g}." in said
     assert "labeled-search 24 22 to 27" in said
     assert "The K that was used lies outside the interval of labeled-search" in said
+
+
+def test_the_threshold_of_bins_is_drawn_as_when_selecting(own_run):
+    pool, target = own_run.frozen
+    merged = merge_tables([pool])
+    selector = BinsSelector(n_clusters=12, select=False).fit_stream(merged, TargetBlocks(target))
+    result = SelectionResult("bins", selector, merged)
+    save_selection(own_run.path / "weights.parquet", result, target)
+    html = RunPage(RunFolder.open(own_run.path), picture_share=0.0).html()
+    assert for_page(to_svg(draw_selection(result)["ranked"]), "ranked", CAPTIONS["ranked"]) in html
+    assert f"threshold {selector.threshold_:.3g}<" in html
 
 
 def test_missing_parts_are_said_and_the_others_stay(own_run):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 from pathlib import Path
 
 import pytest
-from pydantic import TypeAdapter
+from tests.review.acting import act
 from tests.runs import make_run
 
 from justright.benchmark.run_folder import RunFolder
-from justright.review.actions import Asked, Request
 from justright.review.desk import Desk
-
-ASKED = TypeAdapter(Asked)
 
 
 @pytest.fixture(scope="session")
@@ -36,10 +32,4 @@ def desk(run) -> Desk:
 @pytest.fixture
 def say():
     """`say(desk, "merge", cluster=1, into=2)`: one action on top of everything so far."""
-
-    def saying(desk: Desk, do: str, by: str = "anna", base: int | None = None, key: str = "", **fields):
-        action = ASKED.validate_python({"do": do, **fields})
-        base = desk.state.seq if base is None else base
-        return desk.act(Request(id=key or secrets.token_hex(8), base=base, reviewer=by, action=action))
-
-    return saying
+    return act

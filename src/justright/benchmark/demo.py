@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from justright.benchmark.glyph_problem import glyph_problem
+from justright.benchmark.parts import counter_of
 from justright.benchmark.problem import Problem
-from justright.benchmark.run import COUNTERS, Run, make_counter
+from justright.benchmark.run import Run
 from justright.benchmark.run_folder import RunFolder
 from justright.benchmark.spec import RunSpec
+from justright.estimation import COUNTERS
 from justright.progress import Track, silent
 from justright.types import UNLABELED
 
@@ -78,7 +80,7 @@ def _count(problem: Problem, run: RunFolder, seed: int, track: Track) -> dict[st
     own = np.isin(pool.labels, problem.own_classes)
     features = np.concatenate([pool.features[own], target.features])
     labels = np.concatenate([pool.labels[own], np.full(len(target), UNLABELED)])
-    counters = {name: make_counter(name, len(target), seed) for name in COUNTERS}
+    counters = {name: counter_of(name, len(target), seed) for name in COUNTERS}
     return {name: counter.fit(features, labels, track).n_categories_ for name, counter in counters.items()}
 
 

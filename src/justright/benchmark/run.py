@@ -6,7 +6,6 @@ stopped goes on where it was. Target labels play no part before the last stage, 
 
 from __future__ import annotations
 
-import inspect
 import json
 import platform
 import time
@@ -20,24 +19,20 @@ from typing import Any
 import numpy as np
 
 from justright.benchmark.feature_pool import TargetBlocks, merge_tables
+from justright.benchmark.parts import config_of, counter_of, selector_of
 from justright.benchmark.problem import Problem
 from justright.benchmark.run_folder import RunFolder
 from justright.benchmark.selection_result import SelectionResult
 from justright.benchmark.spec import RunSpec
 from justright.benchmark.weight_files import save_selection
 from justright.errors import DataError
-from justright.estimation import CategoryCounter, LabeledSearchCounter, MixtureCounter
 from justright.evaluation import evaluate
 from justright.evaluation.files import read_judged
 from justright.features.table import FeatureTable
 from justright.files import replacing, write_json
 from justright.progress import Track, silent
-from justright.selection import SELECTORS, Selector, stability
+from justright.selection import stability
 from justright.types import UNLABELED
-
-COUNTERS = ("labeled-search", "mixture")
-FEWEST_IMAGES = 5
-"""A category of fewer images on average is nothing that a search for K should consider."""
 
 MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
 
@@ -125,7 +120,7 @@ class Run:
             rows = np.isin(pool.labels, own) if own else np.ones(len(pool), dtype=bool)
             features = np.concatenate([pool.features[rows], target.features])
             labels = np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)])
-            counter = make_counter(name, len(target), self.spec.seed).fit(features, labels, self.track)
+            counter = counter_of(name, len(target), self.spec.seed).fit(features, labels, self.track)
             estimate = {
                 "n_categories": counter.n_categories_,
                 "interval": None,
@@ -143,7 +138,7 @@ class Run:
 
     def _select(self, pool: FeatureTable, target: FeatureTable, n_target: int) -> np.ndarray:
         name, merged = self.spec.selector, merge_tables([pool])
-        selector = make_selector(name, self.spec.selector_params, n_target, self.spec.seed)
+        selector = selector_of(name, self.spec.selector_params, n_target, self.spec.seed)
         selector.fit_stream(merged, TargetBlocks(target))
         stable = None
         if self.spec.n_resamples and self.processes.is_first:
@@ -171,7 +166,7 @@ class Run:
         method = METHODS[spec.method](
             total_categories(kept, self.problem.own_classes, n_target),
             self.backbone,
-            method_config(spec),
+            config_of(spec),
             seed=spec.seed,
             folder=self.folder.path,
             tensorboard=self.tensorboard,
@@ -234,32 +229,6 @@ class Run:
         started = time.perf_counter()
         yield
         self.seconds[stage] = time.perf_counter() - started
-
-
-def make_counter(name: str, n_images: int, seed: int) -> CategoryCounter:
-    """A counter of categories for a target of so many images."""
-    if name == "mixture":
-        return MixtureCounter(seed=seed)
-    return LabeledSearchCounter(max_k=max(2, n_images // FEWEST_IMAGES), seed=seed)
-
-
-def make_selector(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:
-    """A selector with the parameters that were given; K and seed where it has use for them."""
-    known = inspect.signature(SELECTORS[name]).parameters
-    by_itself = {key: value for key, value in (("n_clusters", n_clusters), ("seed", seed)) if key in known}
-    return SELECTORS[name](**(by_itself | dict(params)))
-
-
-def method_config(spec: RunSpec) -> Any:
-    """The config of the method at the scale that was asked for, with the settings on top."""
-    from justright.discovery.configs import TrainConfig, small, with_settings
-    from justright.discovery.methods import METHODS
-
-    config = METHODS[spec.method].config_class()
-    settings = dict(spec.settings)
-    if spec.scale == "small" and isinstance(config, TrainConfig):
-        config = small(config, **({"n_epochs": settings["n_epochs"]} if "n_epochs" in settings else {}))
-    return with_settings(config, settings)
 
 
 def _readable(table: FeatureTable, images: Any) -> np.ndarray:

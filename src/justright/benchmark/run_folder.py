@@ -139,6 +139,12 @@ class RunFolder:
         path = self.path / "truth.parquet"
         return path if path.exists() else None
 
+    @property
+    def review_log(self) -> Path | None:
+        """Where the actions of a review lie, for `review.findings`."""
+        path = self.path / "review" / "log.jsonl"
+        return path if path.exists() else None
+
     def _json(self, name: str) -> dict[str, Any] | None:
         path = self.path / name
         if not path.exists():

@@ -5,9 +5,9 @@
     weights.classes.parquet  one row a class:
                              label, dataset, class_name, n_images, weight, reason, similarity or distance, ...
 
-Both carry, as JSON in the metadata of the schema under the key `justright`, the selector with its parameters and what
-features it saw. Two runs that see the same features with the same parameters write the same bytes; neither labels of
-the target nor where a store lies can change one.
+Both carry, as JSON in the metadata of the schema under the key `justright`, the selector with its parameters, the
+threshold where it found one by itself, and what features it saw. Two runs that see the same features with the same
+parameters write the same bytes; neither labels of the target nor where a store lies can change one.
 """
 
 from __future__ import annotations
@@ -79,6 +79,8 @@ def save_selection(path: Path, result: SelectionResult, target: FeatureTable) ->
         # what the labels and paths of the target hash to is left out: no trace of them may reach the file
         "target": {name: target.header.data.get(name) for name in ("images", "content")},
     }
+    if hasattr(result.selector, "threshold_"):
+        about["threshold"] = result.selector.threshold_
     said = {KEY: json.dumps(about).encode()}
     for file, table in ((path, image_table(result)), (class_file(path), result.class_table)):
         with replacing(file) as temporary:

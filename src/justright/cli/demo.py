@@ -49,12 +49,13 @@ def demo(voice: Voice, out: Path, full: bool, seed: int) -> None:
     from justright.report.comparison import Comparison
     from justright.report.comparison_page import write_comparison
     from justright.report.run_report import write_report
+    from justright.review.findings import findings
 
     voice.say("Drawing characters and finding new ones among them, on this machine alone.")
     result = run_demo(out, seed, voice.track)
     comparison = Comparison.of(list(result.runs.values()))
     write_comparison(comparison, out / "comparison.html")
-    reports = [write_report(run, track=voice.track) for run in result.runs.values()]
+    reports = [write_report(run, track=voice.track, read_review=findings) for run in result.runs.values()]
     _show(voice, result, comparison, [out / "comparison.html", *reports])
 
 

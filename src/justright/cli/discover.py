@@ -172,8 +172,9 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
 
 def _report(run: RunFolder, voice: Voice) -> Path:
     from justright.report.run_report import write_report  # matplotlib is slow to import
+    from justright.review.findings import findings
 
-    return write_report(run, run.path / "report.html", track=voice.track)
+    return write_report(run, run.path / "report.html", track=voice.track, read_review=findings)
 
 
 def _show(voice: Voice, run: RunFolder, report: Path | None) -> None:

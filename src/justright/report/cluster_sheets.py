@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from justright.benchmark.reviewed import Review
 from justright.benchmark.run_folder import RunFolder
 from justright.discovery.predictions import Predictions
 from justright.progress import Track, silent
@@ -15,6 +16,8 @@ from justright.report.clusters import ClusterView, look_at_clusters
 from justright.report.names import named, short
 from justright.report.page_shell import cards, folded, note
 from justright.report.reading import Missing, attempt
+from justright.report.review_part import COLUMNS as REVIEW_COLUMNS
+from justright.report.review_part import made_part, review_cells
 from justright.report.thumbs import SheetOrder, Thumbnails
 from justright.types import Array
 
@@ -44,8 +47,10 @@ COLUMNS = ("picture", "cluster", "images", "confidence %", "nearest known class"
 LONGEST_ALT = 60
 
 
-def cluster_sheets(run: RunFolder, predictions: Predictions, thumbs: Thumbnails, track: Track = silent) -> str:
-    """Discovered clusters first, then known classes, then what was called neither."""
+def cluster_sheets(
+    run: RunFolder, predictions: Predictions, thumbs: Thumbnails, track: Track = silent, review: Review | None = None
+) -> str:
+    """Discovered clusters first, then known classes, what the review made of them, and what was called neither."""
     features, remark = _features(run, len(predictions))
     views = look_at_clusters(predictions, features)
     discovered = [view for view in views if view.category.kind == "discovered"]
@@ -58,16 +63,27 @@ def cluster_sheets(run: RunFolder, predictions: Predictions, thumbs: Thumbnails,
     )
     parts = [lead, note(remark)]
     if discovered:
-        parts.append(_cards("discovered", discovered, thumbs, len(discovered) / len(views), track, "Search clusters"))
+        share = len(discovered) / len(views)
+        parts.append(_cards("discovered", discovered, thumbs, share, track, "Search clusters", review))
     if known:
-        shown = _cards("known", known, thumbs, 1.0, track, "Search known classes")
+        shown = _cards("known", known, thumbs, 1.0, track, "Search known classes", review)
         parts.append(folded(f"Known classes: {len(known):,}", shown))
+    if review is not None:
+        parts.append(made_part(review))
     if predictions.is_neither.any():
         parts.append(_neither(predictions, thumbs))
     return "\n".join([*parts, *map(note, thumbs.remarks())])
 
 
-def _cards(name: str, views: Sequence[ClusterView], thumbs: Thumbnails, share: float, track: Track, search: str) -> str:
+def _cards(
+    name: str,
+    views: Sequence[ClusterView],
+    thumbs: Thumbnails,
+    share: float,
+    track: Track,
+    search: str,
+    review: Review | None,
+) -> str:
     views = sorted(views, key=lambda view: -len(view.rows))
     shown = views[:MOST_CLUSTERS]
     orders = thumbs.richest([_orders(shown, layout) for layout in LAYOUTS], share)
@@ -76,7 +92,8 @@ def _cards(name: str, views: Sequence[ClusterView], thumbs: Thumbnails, share: f
         (
             central or None,
             named(view.category.name),
-            len(view.rows) + view.n_neither,
+            *(() if review is None else review_cells(review.clusters.get(view.number), view.n_images)),
+            view.n_images,
             100 * view.confidence,
             named(view.nearest) if view.nearest else None,
             view.similarity,
@@ -85,8 +102,10 @@ def _cards(name: str, views: Sequence[ClusterView], thumbs: Thumbnails, share: f
         )
         for view, central, edge in zip(shown, sheets[::2], sheets[1::2], strict=True)
     ]
+    # what people said comes right after picture and name
+    columns = COLUMNS if review is None else (*COLUMNS[:2], *REVIEW_COLUMNS, *COLUMNS[2:])
     left = f"The {len(views) - len(shown):,} smallest are left out here." if len(shown) < len(views) else ""
-    return cards(name, COLUMNS, rows, search) + (note(left) if left else "")
+    return cards(name, columns, rows, search) + (note(left) if left else "")
 
 
 def _orders(views: Sequence[ClusterView], layout: Layout) -> list[SheetOrder]:

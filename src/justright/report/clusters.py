@@ -16,16 +16,23 @@ from justright.types import Array
 class ClusterView:
     """A category and its images, rows of the target from the most to the least central; images called neither apart.
 
-    confidence is the mean over its images, nearest the known class whose images are nearest by the cosine of their
-    centroids, which is `similarity`. Without features rows go by confidence, and there is no nearest class.
+    number is that of the category in the predictions, confidence the mean over its images, nearest the known class
+    whose images are nearest by the cosine of their centroids, which is `similarity`. Without features rows go by
+    confidence, and there is no nearest class.
     """
 
+    number: int
     category: Category
     rows: Int[Array, " rows"]
     n_neither: int
     confidence: float
     nearest: str | None
     similarity: float | None
+
+    @property
+    def n_images(self) -> int:
+        """All images of the category, those called neither too."""
+        return len(self.rows) + self.n_neither
 
     def ends(self, n_central: int, n_outlying: int) -> tuple[Int[Array, " central"], Int[Array, " outlying"]]:
         """The images in the middle, and those at the edge with the farthest first; at most a quarter is edge."""
@@ -52,6 +59,7 @@ def look_at_clusters(predictions: Predictions, features: Float[Array, "target di
             known, similarity = nearest.get(number, (None, None))
             views.append(
                 ClusterView(
+                    number=number,
                     category=category,
                     rows=rows[~predictions.is_neither[rows]],
                     n_neither=int(predictions.is_neither[rows].sum()),

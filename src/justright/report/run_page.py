@@ -17,6 +17,7 @@ from justright.report.glance import glance
 from justright.report.names import text
 from justright.report.page_shell import contents, folded, note, page, section, shown, table
 from justright.report.reading import Missing, attempt
+from justright.report.review_part import ReadReview, review_of
 from justright.report.saved_selection import restored
 from justright.report.score_parts import errors_part, judged, percent, scores_part
 from justright.report.selection_figures import draw_selection
@@ -36,12 +37,16 @@ MOST_OPEN = 24
 
 @dataclass
 class RunPage:
-    """Writes the parts one after the other; `kind` is that of the map, `picture_share` thins the pictures."""
+    """Writes the parts one after the other.
+
+    `kind` is that of the map, `picture_share` thins the pictures, `read_review` gives what people said about the run.
+    """
 
     run: RunFolder
     kind: MapKind = "pca"
     track: Track = silent
     picture_share: float = 1.0
+    read_review: ReadReview | None = None
 
     def html(self) -> str:
         """The whole page."""
@@ -175,4 +180,6 @@ class RunPage:
             return note("There are no predictions: the run has not reached them yet.")
         images = attempt(lambda: self.run.target, "the list of target images cannot be read")
         thumbs = Thumbnails(images, int(self.picture_share * CLUSTER_BUDGET))
-        return cluster_sheets(self.run, self.run.predictions, thumbs, self.track)
+        predictions = self.run.predictions
+        review, said = review_of(self.run, self.read_review)
+        return said + cluster_sheets(self.run, predictions, thumbs, self.track, review)

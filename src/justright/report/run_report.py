@@ -8,6 +8,7 @@ from justright.benchmark.run_folder import RunFolder
 from justright.files import write_text
 from justright.progress import Track, silent
 from justright.report.feature_map import MapKind
+from justright.report.review_part import ReadReview
 from justright.report.run_page import RunPage
 
 NAME = "report.html"
@@ -16,11 +17,20 @@ MOST_BYTES = 10_000_000
 """A page that can be sent by mail."""
 
 
-def write_report(run: RunFolder, out: Path | None = None, kind: MapKind = "pca", track: Track = silent) -> Path:
-    """Write the page, into the run itself unless another place is named, and say where it is."""
+def write_report(
+    run: RunFolder,
+    out: Path | None = None,
+    kind: MapKind = "pca",
+    track: Track = silent,
+    read_review: ReadReview | None = None,
+) -> Path:
+    """Write the page, into the run itself unless another place is named, and say where it is.
+
+    `read_review` is `justright.review.findings.findings`; without it the page does not tell of a review.
+    """
     out = run.path / NAME if out is None else out
     for share in (1.0, 0.3, 0.0):  # only thousands of very long names come to the second
-        html = RunPage(run, kind, track, share).html()
+        html = RunPage(run, kind, track, share, read_review).html()
         if len(html.encode()) < MOST_BYTES:
             break
     write_text(out, html)

@@ -16,7 +16,7 @@ from justright.selection import SELECTORS, Stability
 def restored(saved: SavedSelection) -> SelectionResult:
     """The selector with its parameters and all that the files say it decided, without the features it saw.
 
-    The threshold of Bins is in no file and becomes NaN.
+    Older files lack the threshold of Bins; there it becomes NaN, which is not drawn.
     """
     classes, name = saved.classes, str(saved.about["selector"])
     if name not in SELECTORS:
@@ -33,7 +33,7 @@ def restored(saved: SavedSelection) -> SelectionResult:
         if column in classes.column_names:
             setattr(selector, f"{column}_", classes[column].to_numpy())
     if "distance" in classes.column_names:
-        vars(selector)["threshold_"] = np.nan
+        vars(selector)["threshold_"] = saved.about.get("threshold", np.nan)
     pairs = zip(classes["dataset"].to_pylist(), classes["class_name"].to_pylist(), strict=True)
     origins = [
         Origin(dataset, label, class_name.removeprefix(f"{dataset}/"))

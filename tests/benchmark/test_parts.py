@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from justright.benchmark.parts import FEWEST_IMAGES, config_of, counter_of, selector_of
+from justright.benchmark.spec import RunSpec
+from justright.errors import JustrightError
+from justright.estimation import COUNTERS
+from justright.selection import BinsSelector
+
+
+def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
+    config = config_of(RunSpec(method="mugcd", scale="small", settings={"learning_rate": 0.5}))
+    assert (config.hidden_dim, config.learning_rate) == (512, 0.5)
+    assert config_of(RunSpec(scale="paper")).n_epochs == 200
+    with pytest.raises(JustrightError, match="no setting 'nonsense'"):
+        config_of(RunSpec(settings={"nonsense": 1}))
+
+
+def test_a_selector_is_told_k_and_seed_where_it_has_use_for_them():
+    selector = selector_of("bins", {"n_bins": 3}, 7, 5)
+    assert isinstance(selector, BinsSelector)
+    assert (selector.n_clusters, selector.seed, selector.n_bins) == (7, 5, 3)
+    assert selector_of("beta", {}, 7, 5).get_params()["alpha"] == 5.0
+
+
+def test_every_counter_can_be_had_and_the_search_has_a_bound():
+    assert {name: type(counter_of(name, 100, 3)) for name in COUNTERS} == COUNTERS
+    assert counter_of("labeled-search", 100, 3).max_k == 100 // FEWEST_IMAGES
+    assert counter_of("labeled-search", 1, 3).max_k == 2
