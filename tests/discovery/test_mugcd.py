@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import numpy as np
 import pytest
@@ -116,3 +117,11 @@ def test_every_step_moves_the_teacher_once(split, backbone, bank, monkeypatch):
     monkeypatch.setattr(MuGCDLearner, "after_step", lambda self, epoch: moved.append(epoch))
     learned("mugcd", split, backbone, bank, n_epochs=3)
     assert moved == [epoch for epoch in range(3) for _ in range(5)]
+
+
+def test_a_strong_view_shows_at_least_the_share_that_was_asked_for(split, backbone, tmp_path):
+    for folder, more in (("default", {}), ("mild", {"strong_area": 0.75})):
+        learned("mugcd", split, backbone, tmp_path / folder, n_epochs=1, **more)
+        banks = [json.loads(path.read_text())["transform"] for path in (tmp_path / folder).glob("*/index.json")]
+        (scale,) = [transform["scale"] for transform in banks if transform["kind"] == "Strong"]
+        assert scale == [more.get("strong_area", 0.3), 1.0]

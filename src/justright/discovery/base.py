@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from justright.data.image_set import ImageSet
 from justright.data.quarantine import MAX_BAD
 from justright.data.splits import Split
+from justright.data.views import Transform, transform_named
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.configs import Config
 from justright.discovery.model_files import read_model, write_model
@@ -169,12 +170,16 @@ class Discovery(ABC):
         made.calibrated_on_ = about["calibrated_on"]
         return made
 
-    def _views(self, data: TrainingData, transform: str, track: Track) -> Views:
+    def _transform(self, stream: str) -> Transform:
+        """How views of a stream are drawn."""
+        return transform_named(stream)
+
+    def _views(self, data: TrainingData, stream: str, track: Track) -> Views:
         """A finished bank, or fresh views, of all images, whatever their weight: another selection finds it again."""
         config = self.config
-        options: dict[str, Any] = {"transform": transform, "seed": 0}
+        options: dict[str, Any] = {"transform": self._transform(stream), "seed": 0}
         root = self.bank
-        if transform == "plain":
+        if stream == "plain":
             options |= {"views": 1, "precision": "float32"}
         else:
             options |= {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}

@@ -127,6 +127,8 @@ class MuGCDConfig(SimGCDConfig):
     momentum_last: float = 0.999
     """Of the mean teacher; both second-hand."""
     infer_with: Literal["teacher", "student"] = "teacher"
+    strong_area: float = 0.3
+    """The smallest share of an image that a strong view shows; the recipe is unknown, and this one a guess."""
     stage1: GCDConfig = field(default_factory=GCDConfig)
     """The representation is first trained as in GCD."""
 

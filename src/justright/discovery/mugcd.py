@@ -12,6 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
+from justright.data.views import Strong, Transform
 from justright.discovery.configs import MuGCDConfig
 from justright.discovery.gcd import GCDLearner, balanced_batches
 from justright.discovery.learner import Outputs
@@ -72,6 +73,11 @@ class MuGCD(SimGCD):
 
     name = "mugcd"
     config_class = MuGCDConfig
+
+    def _transform(self, stream: str) -> Transform:
+        if stream != "strong":
+            return super()._transform(stream)
+        return Strong(scale=(self.config.strong_area, 1.0))
 
     def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
         config: MuGCDConfig = self.config
