@@ -63,7 +63,7 @@ def test_published_settings_are_the_defaults():
 
 def test_the_small_form_changes_both_stages_of_mugcd():
     config = small(MuGCDConfig(), 20, batch_size=16, temperature_student=0.2)
-    assert (config.n_epochs, config.batch_size, config.n_warmup, config.temperature_student) == (20, 16, 3, 0.2)
+    assert (config.n_epochs, config.batch_size, config.n_warmup, config.temperature_student) == (20, 16, 10, 0.2)
     assert (config.stage1.n_epochs, config.stage1.batch_size, config.stage1.n_out) == (20, 16, None)
     given = small(MuGCDConfig(), 20, stage1=GCDConfig(n_epochs=2))
     assert given.stage1.n_epochs == 2

@@ -24,7 +24,7 @@ from tests.discovery.tiny import (
 from justright.discovery import loop, trained
 from justright.discovery.failures import DivergedError
 from justright.discovery.gcd import balanced_batches
-from justright.discovery.loop import Training
+from justright.discovery.loop import SHARE_WITHOUT_NORM, Training
 from justright.discovery.processes import Processes
 from justright.errors import DataError
 from justright.features.bank import ViewBank
@@ -328,6 +328,18 @@ def test_the_tuned_part_learns_at_its_share_of_the_rate(name, split, backbone, b
     monkeypatch.setattr(Training, "_step", noted)
     learned(name, split, backbone, bank, n_epochs=1, learning_rate=0.2, backbone_share=0.25)
     assert used[-2:] == [{0.05}, {0.2}]
+
+
+@pytest.mark.parametrize(("ends_in_norm", "share"), [(True, 1.0), (False, SHARE_WITHOUT_NORM)])
+def test_a_network_that_ends_in_no_norm_learns_slowly_by_itself(
+    ends_in_norm, share, split, backbone, bank, trainings, monkeypatch
+):
+    monkeypatch.setattr(type(backbone.cut), "ends_in_norm", ends_in_norm)
+    learned("gcd", split, backbone, bank)
+    groups = trainings[0].optimizer.param_groups
+    shares = {id(p): group["share"] for group in groups for p in group["params"]}
+    found = {name.startswith("backbone."): shares[id(p)] for name, p in trainings[0].trained.items()}
+    assert found == {True: share, False: 1.0}
 
 
 def test_a_share_of_0_trains_the_heads_alone(split, backbone, bank):

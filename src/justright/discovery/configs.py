@@ -56,8 +56,9 @@ class TrainConfig(Config):
     n_epochs: int = 200
     batch_size: int = 128
     learning_rate: float = 0.1
-    backbone_share: float = 1.0
-    """The learning rate of the tuned part, as a share of that of the heads."""
+    backbone_share: float | None = None
+    """The learning rate of the tuned part, as a share of that of the heads. None: 1, as published, for a network that
+    ends in a norm, as a ViT does; 0.02 for others, whose last stage is larger and has nothing that holds it back."""
     floor_share: float = 1e-3
     """The last learning rate, as a share of the first."""
     momentum: float = 0.9
@@ -140,7 +141,7 @@ def small(config: Any, n_epochs: int = 30, **more: Any) -> Any:
     if "n_out" in names:
         changes.setdefault("n_out", None)
     if "n_warmup" in names:
-        changes.setdefault("n_warmup", max(2, n_epochs * 30 // 200))  # the same share of training as published
+        changes.setdefault("n_warmup", max(2, n_epochs // 2))  # 30 of 200 would be too few steps for many categories
     if "stage1" in names:
         shared = {item.name for item in fields(config.stage1)} & more.keys()
         changes.setdefault("stage1", small(config.stage1, n_epochs, **{name: more[name] for name in shared}))

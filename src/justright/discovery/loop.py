@@ -36,6 +36,9 @@ from justright.types import Array
 CHECKPOINT_SECONDS = 60.0
 """At most so much work is lost to a kill; writing more often would cost more than it saves."""
 
+SHARE_WITHOUT_NORM = 0.02
+"""Of the learning rate, for the tuned part of a network that ends in no norm; chosen on birds, docs/discovery.md."""
+
 
 @dataclass
 class Progress:
@@ -145,9 +148,11 @@ class Training:
 
     def _groups(self) -> list[dict[str, Any]]:
         config, groups = self.config, defaultdict(list)
+        by_itself = 1.0 if self.learner.backbone.cut.ends_in_norm else SHARE_WITHOUT_NORM
+        of_backbone = by_itself if config.backbone_share is None else config.backbone_share
         for name, parameter in self.trained.items():
             decay = config.weight_decay if config.decay_vectors or parameter.ndim > 1 else 0.0
-            share = config.backbone_share if name.startswith("backbone.") else 1.0
+            share = of_backbone if name.startswith("backbone.") else 1.0
             groups[decay, share].append(parameter)
         return [{"params": each, "weight_decay": decay, "share": share} for (decay, share), each in groups.items()]
 

@@ -34,7 +34,7 @@ RANGES: dict[str, Range] = {
     "n_epochs": COUNT,
     "batch_size": COUNT,
     "learning_rate": NOT_NEGATIVE,
-    "backbone_share": SHARE,
+    "backbone_share": ((lambda value: value is None or 0 <= value <= 1), "from 0 to 1, or None"),
     "floor_share": SHARE,
     "momentum": BELOW_1,
     "weight_decay": NOT_NEGATIVE,
