@@ -421,8 +421,8 @@ def test_a_center_is_the_same_after_a_resume(name, n_stages, split, backbone, ba
                 raise Stopped
 
     whole = learned(name, split, backbone, bank, tmp_path / "whole", center="always")
+    track = {"track": stop_in_the_last_stage}
     with pytest.raises(Stopped):
-        track = {"track": stop_in_the_last_stage}
         learned(name, split, backbone, bank, tmp_path / "left", center="always", fit=track)
     again = learned(name, split, backbone, bank, tmp_path / "left", center="always")
     assert again.assigner_.center.tobytes() == whole.assigner_.center.tobytes()
