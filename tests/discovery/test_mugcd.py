@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from tests.discovery.tiny import config_of, data_of, learned, newest, records
 
+from justright.data.views import Strong, describe
 from justright.discovery.gcd import balanced_batches
 from justright.discovery.loop import Training
 from justright.discovery.mugcd import MuGCDLearner
@@ -119,9 +120,17 @@ def test_every_step_moves_the_teacher_once(split, backbone, bank, monkeypatch):
     assert moved == [epoch for epoch in range(3) for _ in range(5)]
 
 
-def test_a_strong_view_shows_at_least_the_share_that_was_asked_for(split, backbone, tmp_path):
-    for folder, more in (("default", {}), ("mild", {"strong_area": 0.75})):
-        learned("mugcd", split, backbone, tmp_path / folder, n_epochs=1, **more)
-        banks = [json.loads(path.read_text())["transform"] for path in (tmp_path / folder).glob("*/index.json")]
-        (scale,) = [transform["scale"] for transform in banks if transform["kind"] == "Strong"]
-        assert scale == [more.get("strong_area", 0.3), 1.0]
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, Strong()),
+        ({"strong_area": 0.75}, Strong(scale=(0.75, 1.0))),
+        ({"strong_color": 0.5}, Strong(jitter=0.4, grayscale=0.1, blur=0.25)),
+        ({"strong_color": 0.0}, Strong(jitter=0.0, grayscale=0.0, blur=0.0)),
+    ],
+)
+def test_strong_views_are_as_strong_as_was_asked_for(settings, expected, split, backbone, tmp_path):
+    learned("mugcd", split, backbone, tmp_path, n_epochs=1, **settings)
+    drawn = [json.loads(path.read_text())["transform"] for path in tmp_path.glob("*/index.json")]
+    (found,) = [transform for transform in drawn if transform["kind"] == "Strong"]
+    assert found == json.loads(json.dumps(describe(expected)))

@@ -40,6 +40,7 @@ WRONG = {
     "momentum_base": [1.2],
     "momentum_last": [-0.1],
     "infer_with": ["both"],
+    "strong_color": [-0.1, 1.1],
     "strong_area": [0.0, 1.1],
 }
 

@@ -24,5 +24,10 @@ def test_what_an_unlabeled_image_holds_is_not_read_and_gets_no_gradient():
     assert values.grad.tolist() == [[0.25, 0.0, 0.25]] * 2
 
 
+def test_a_single_labeled_image_is_its_own_mean():
+    mean = labeled_mean(VALUES, torch.tensor([-1, 3, -1]), torch.ones(3))
+    assert mean.item() == pytest.approx((2 + 5) / 2)
+
+
 def test_double_precision_weights_keep_the_precision_of_the_values():
     assert labeled_mean(VALUES, LABELS, torch.ones(3, dtype=torch.float64)).dtype == torch.float32

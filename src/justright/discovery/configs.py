@@ -130,6 +130,8 @@ class MuGCDConfig(SimGCDConfig):
     infer_with: Literal["teacher", "student"] = "teacher"
     strong_area: float = 0.3
     """The smallest share of an image that a strong view shows; the recipe is unknown, and this one a guess."""
+    strong_color: float = 1.0
+    """How often strong views change color and sharpness, as a share of that guess; 0 leaves crop and flip."""
     stage1: GCDConfig = field(default_factory=GCDConfig)
     """The representation is first trained as in GCD."""
 

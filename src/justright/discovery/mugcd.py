@@ -77,7 +77,13 @@ class MuGCD(SimGCD):
     def _transform(self, stream: str) -> Transform:
         if stream != "strong":
             return super()._transform(stream)
-        return Strong(scale=(self.config.strong_area, 1.0))
+        often, guess = self.config.strong_color, Strong()
+        return Strong(
+            scale=(self.config.strong_area, 1.0),
+            jitter=often * guess.jitter,
+            grayscale=often * guess.grayscale,
+            blur=often * guess.blur,
+        )
 
     def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
         config: MuGCDConfig = self.config

@@ -61,6 +61,7 @@ RANGES: dict[str, Range] = {
     "momentum_base": SHARE,
     "momentum_last": SHARE,
     "infer_with": _one_of("teacher", "student"),
+    "strong_color": SHARE,
     "strong_area": ((lambda value: 0 < value <= 1), "above 0, up to 1"),
 }
 
