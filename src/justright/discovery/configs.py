@@ -117,7 +117,7 @@ class SimGCDConfig(TrainConfig):
     center: Literal["auto", "always", "never"] = "auto"
     """Whether the heads see features without their mean over all images before training; auto: unless the network
     ends in a norm. Pooled activations share a large part, which prototypes of known classes learn first; all images
-    then lie closer to those than to any other, and no new category is ever used."""
+    then lie closer to those than to any other, and new categories come into use late or never."""
 
 
 @dataclass(frozen=True)
