@@ -6,6 +6,7 @@
 
 Ratios are taken within a round, the ways in turn, so that other load on the machine meets all of them. It does not hurt
 all alike: cores that wait for each other at every operation lose most. The processor time an image costs says more.
+Leave OMP_WAIT_POLICY unset: `passive` slows the plain loop down, and the ratio would flatter.
 """
 
 from __future__ import annotations
@@ -119,6 +120,8 @@ def networks() -> list[tuple[Backbone, int]]:
 
 
 def speed(n_rounds: int) -> None:
+    if os.environ.get("OMP_WAIT_POLICY"):
+        print(f"OMP_WAIT_POLICY is {os.environ['OMP_WAIT_POLICY']}: not the plain loop that everyone has")
     for backbone, n in networks():
         images = photos(n)
         ways = {
