@@ -68,3 +68,9 @@ def test_refuses_what_cannot_be_counted():
         Counts.of(np.array([-1, 0]), np.array([0, 0]))
     with pytest.raises(DataError, match="negative cluster"):
         Counts.of(np.array([0, 0]), np.array([0, -1]))
+
+
+def test_one_cluster_and_one_class_have_one_sum_each():
+    counts = Counts.of(np.full(6, 4), np.full(6, 2))
+    assert counts.per_class().tolist() == [6]
+    assert counts.per_cluster().tolist() == [6]
