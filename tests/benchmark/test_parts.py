@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from justright.benchmark.parts import FEWEST_IMAGES, config_of, counter_of, selector_of
+from justright.benchmark.parts import FEWEST_IMAGES, config_of, counter_of, selector_of, to_count
 from justright.benchmark.spec import RunSpec
 from justright.errors import JustrightError
 from justright.estimation import COUNTERS
+from justright.features.table import FeatureTable
 from justright.selection import BinsSelector
 
 
@@ -28,3 +30,12 @@ def test_every_counter_can_be_had_and_the_search_has_a_bound():
     assert {name: type(counter_of(name, 100, 3)) for name in COUNTERS} == COUNTERS
     assert counter_of("labeled-search", 100, 3).max_k == 100 // FEWEST_IMAGES
     assert counter_of("labeled-search", 1, 3).max_k == 2
+
+
+def test_a_counter_is_given_the_targets_own_classes_where_it_has_some():
+    pool = FeatureTable.of(np.arange(8.0, dtype=np.float32).reshape(4, 2), label=np.array([0, 1, 1, 2]))
+    target = FeatureTable.of(np.full((2, 2), 9.0, np.float32))
+    features, labels = to_count(pool, target, (1,))
+    assert features.tolist() == [[2.0, 3.0], [4.0, 5.0], [9.0, 9.0], [9.0, 9.0]]
+    assert labels.tolist() == [1, 1, -1, -1]
+    assert to_count(pool, target, ())[1].tolist() == [0, 1, 1, 2, -1, -1]

@@ -19,8 +19,7 @@ CLASSES = ClassSplit((0, 2), {"Similar": (1,), "Dissimilar": (3,)})
 def test_labeled_is_half_of_the_old_images_drawn_by_the_legacy_generator(photos):
     split, _ = gcd_split(photos, CLASSES)
     of_old = [path for path, label in zip(photos.paths, photos.labels, strict=True) if label in (0, 2)]
-    np.random.seed(0)
-    drawn = np.random.choice(range(len(of_old)), replace=False, size=int(0.5 * len(of_old)))
+    drawn = np.random.RandomState(0).choice(range(len(of_old)), replace=False, size=int(0.5 * len(of_old)))
     assert split.labeled.paths == [of_old[i] for i in sorted(drawn)]
     assert set(split.labeled.labels.tolist()) <= {0, 2}
 

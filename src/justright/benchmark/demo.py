@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from justright.benchmark.glyph_problem import glyph_problem
-from justright.benchmark.parts import counter_of
+from justright.benchmark.parts import counter_of, to_count
 from justright.benchmark.problem import Problem
 from justright.benchmark.run import Run
 from justright.benchmark.run_folder import RunFolder
 from justright.benchmark.spec import RunSpec
 from justright.estimation import COUNTERS
 from justright.progress import Track, silent
-from justright.types import UNLABELED
 
 BACKBONE = "glyph_vit"
 SELECTORS = ("none", "cui", "bins", "beta")
@@ -74,12 +71,10 @@ def run_demo(out: Path, seed: int = 0, track: Track = silent) -> DemoResult:
 
 
 def _count(problem: Problem, run: RunFolder, seed: int, track: Track) -> dict[str, int]:
-    """K by the target's own labeled part: classes of other scripts say nothing about its own."""
+    """K by every counter."""
     assert run.frozen is not None, "a finished run has features"
     pool, target = run.frozen
-    own = np.isin(pool.labels, problem.own_classes)
-    features = np.concatenate([pool.features[own], target.features])
-    labels = np.concatenate([pool.labels[own], np.full(len(target), UNLABELED)])
+    features, labels = to_count(pool, target, problem.own_classes)
     counters = {name: counter_of(name, len(target), seed) for name in COUNTERS}
     return {name: counter.fit(features, labels, track).n_categories_ for name, counter in counters.items()}
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
 
 from justright.benchmark.spec import RunSpec
 from justright.estimation import CategoryCounter, LabeledSearchCounter, MixtureCounter
+from justright.features.table import FeatureTable
 from justright.selection import SELECTORS, Selector
+from justright.types import UNLABELED, Array
 
 FEWEST_IMAGES = 5
 """A category of fewer images on average is nothing that a search for K should consider."""
@@ -19,6 +24,18 @@ def counter_of(name: str, n_images: int, seed: int) -> CategoryCounter:
     if name == "mixture":
         return MixtureCounter(seed=seed)
     return LabeledSearchCounter(max_k=max(2, n_images // FEWEST_IMAGES), seed=seed)
+
+
+def to_count(
+    pool: FeatureTable, target: FeatureTable, own: Collection[int]
+) -> tuple[Float[Array, "images dim"], Int[Array, " images"]]:
+    """What a counter is given: labeled images, then the target's, and their labels.
+
+    Of the pool only the target's own classes, where it has some: others say little about how wide those are.
+    """
+    rows = np.isin(pool.labels, list(own)) if own else np.ones(len(pool), dtype=bool)
+    features = np.concatenate([pool.features[rows], target.features])
+    return features, np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)])
 
 
 def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from justright.benchmark.feature_pool import TargetBlocks, merge_tables
-from justright.benchmark.parts import config_of, counter_of, selector_of
+from justright.benchmark.parts import config_of, counter_of, selector_of, to_count
 from justright.benchmark.problem import Problem
 from justright.benchmark.run_folder import RunFolder
-from justright.benchmark.selection_result import SelectionResult
+from justright.benchmark.selection_result import SelectionResult, stability_of
 from justright.benchmark.spec import RunSpec
 from justright.benchmark.weight_files import save_selection
 from justright.errors import DataError
@@ -31,7 +31,6 @@ from justright.evaluation.files import read_judged
 from justright.features.table import FeatureTable
 from justright.files import replacing, write_json
 from justright.progress import Track, silent
-from justright.selection import stability
 from justright.types import UNLABELED
 
 MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
@@ -115,11 +114,7 @@ class Run:
         made_with = json.loads(json.dumps(made_with, default=dict))
         known = RunFolder(self.folder.path).count
         if known is None or known.get("made_with") != made_with:
-            # classes of another kind say little about how wide those of the target are
-            own = self.problem.own_classes
-            rows = np.isin(pool.labels, own) if own else np.ones(len(pool), dtype=bool)
-            features = np.concatenate([pool.features[rows], target.features])
-            labels = np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)])
+            features, labels = to_count(pool, target, self.problem.own_classes)
             counter = counter_of(name, len(target), self.spec.seed).fit(features, labels, self.track)
             estimate = {
                 "n_categories": counter.n_categories_,
@@ -140,18 +135,8 @@ class Run:
         name, merged = self.spec.selector, merge_tables([pool])
         selector = selector_of(name, self.spec.selector_params, n_target, self.spec.seed)
         selector.fit_stream(merged, TargetBlocks(target))
-        stable = None
-        if self.spec.n_resamples and self.processes.is_first:
-            stable = stability(
-                selector,
-                merged.features,
-                merged.labels,
-                target.features,
-                target_clusters=getattr(selector, "target_clusters_", None),
-                n_resamples=self.spec.n_resamples,
-                seed=self.spec.seed,
-                track=self.track,
-            )
+        n_resamples = self.spec.n_resamples if self.processes.is_first else 0
+        stable = stability_of(selector, merged, target, n_resamples, self.spec.seed, self.track)
         result = SelectionResult(name, selector, merged, stable)
         if self.processes.is_first:
             save_selection(self.folder.path / "weights.parquet", result, target)

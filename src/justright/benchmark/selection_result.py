@@ -12,7 +12,9 @@ from jaxtyping import Bool, Float
 
 from justright.benchmark.feature_pool import FeaturePool
 from justright.benchmark.label_outlook import LabelOutlook
-from justright.selection import Selector, Stability
+from justright.features.table import FeatureTable
+from justright.progress import Track, silent
+from justright.selection import Selector, Stability, stability
 from justright.types import Array
 
 
@@ -142,3 +144,26 @@ class SelectionResult:
                 "n_resamples": self.stability.n_resamples, "n_failed": self.stability.n_failed
             },
         }  # fmt: skip
+
+
+def stability_of(
+    selector: Selector,
+    pool: FeaturePool,
+    target: FeatureTable,
+    n_resamples: int | None,
+    seed: int,
+    track: Track = silent,
+) -> Stability | None:
+    """How much the choice of a fitted selector owes to chance, given its clusters; None where nobody asks."""
+    if not n_resamples:
+        return None
+    return stability(
+        selector,
+        pool.features,
+        pool.labels,
+        target.features,
+        target_clusters=getattr(selector, "target_clusters_", None),
+        n_resamples=n_resamples,
+        seed=seed,
+        track=track,
+    )

@@ -11,13 +11,13 @@ from justright.benchmark.diagnose import N_DRAWS, SPACES, Space, diagnose, stand
 from justright.benchmark.diagnosis import COLUMNS, Diagnosis
 from justright.benchmark.feature_pool import TargetBlocks, merge_tables, require_flat
 from justright.benchmark.label_outlook import label_outlook
-from justright.benchmark.selection_result import SelectionResult
+from justright.benchmark.selection_result import SelectionResult, stability_of
 from justright.benchmark.weight_files import save_selection
 from justright.cli.selector_options import make_selector, selector_options
 from justright.cli.voice import Voice, voiced
 from justright.errors import DataError
 from justright.features.table import FeatureTable
-from justright.selection import ENGINES, SELECTORS, stability
+from justright.selection import ENGINES, SELECTORS
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 STORE = click.Path(path_type=Path)
@@ -94,18 +94,7 @@ def select(
     require_flat(unlabeled)
     with ENGINES[engine](workers) as run:
         selector.fit_stream(merged, TargetBlocks(unlabeled), engine=run)
-    stable = None
-    if n_resamples:
-        stable = stability(
-            selector,
-            merged.features,
-            merged.labels,
-            unlabeled.features,
-            target_clusters=getattr(selector, "target_clusters_", None),
-            n_resamples=n_resamples,
-            seed=seed,
-            track=voice.track,
-        )
+    stable = stability_of(selector, merged, unlabeled, n_resamples, seed, voice.track)
     weight = selector.sample_weight(merged.labels)
     outlook = label_outlook(merged, unlabeled, weight, given["n_clusters"], seed)
     result = SelectionResult(name, selector, merged, stable, outlook)

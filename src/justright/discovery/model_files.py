@@ -24,7 +24,7 @@ from justright.files import replacing, write_json
 
 FORMAT = "justright model 1"
 TUNED = "tuned/"
-NEEDED, OPTIONAL = ("vectors", "offset"), {"reference", "center"}
+NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center")
 """Tensors of the assigner."""
 OF_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
 SAID = OF_METHOD | {"backbone", "temperature", "checksum"}
@@ -76,7 +76,7 @@ def read_model(folder: Path, backbone: Backbone) -> tuple[Backbone, CategoryAssi
             raise ValueError("the checksum does not fit")
         tuned = {name.removeprefix(TUNED): part for name, part in tensors.items() if name.startswith(TUNED)}
         backbone.load_tuned_state(tuned)
-        parts = {name: tensors[name].numpy() for name in (*NEEDED, *(tensors.keys() & OPTIONAL))}
+        parts = {name: tensors[name].numpy() for name in (*NEEDED, *OPTIONAL) if name in NEEDED or name in tensors}
         assigner = CategoryAssigner(temperature=float(about["temperature"]), **parts)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError, RuntimeError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="what `save` wrote") from error

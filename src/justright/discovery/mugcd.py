@@ -94,7 +94,8 @@ class MuGCD(SimGCD):
         self._train(learner, data, first, stages[0], track, stage=1)
 
         batches = balanced_batches(data, config.batch_size, self.seed)
-        heads, self._center = self._torch_generator("heads"), self._center_of(data, plain)
+        self._center = self._center_of(data, plain)
+        heads = self._torch_generator("heads")
         second = MuGCDLearner(self.backbone_, config, batches, self.n_categories, heads, self._center)
         self._train(second, data, config, stages[1], track, stage=2)
         decides: Any = second.teacher.network if config.infer_with == "teacher" else second.student
