@@ -35,3 +35,7 @@ class BadImageError(DataError):
 
 class DegenerateError(JustrightError):
     """Input from which no answer can be computed: nothing in it, or everything in it alike."""
+
+
+class NothingSelectedError(DegenerateError):
+    """A selector that leaves out every class."""

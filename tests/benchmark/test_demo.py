@@ -8,7 +8,9 @@ from click.testing import CliRunner
 from justright.benchmark import demo, full_demo
 from justright.benchmark.full_demo import CLASSES_A_SET, LABELED_SETS, with_labeled_set
 from justright.benchmark.glyph_problem import OWN, POOL_SCRIPTS, glyph_problem
+from justright.benchmark.run_folder import RunFolder
 from justright.cli import main
+from justright.data.catalog.glyphs import classes_of
 
 
 def test_the_problem_has_old_and_new_characters_and_a_pool_of_many_scripts():
@@ -26,15 +28,22 @@ def test_the_demo_runs_and_says_what_it_found(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(demo, "glyph_problem", lambda seed: glyph_problem(per_class=6, pool_per_class=2, seed=seed))
     monkeypatch.setattr(demo, "N_EPOCHS", 1)
+    monkeypatch.setattr(demo, "N_STEPS", 2)
     done = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "out"), "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert list(found["scores"]) == ["none", "cui", "bins", "beta"]
+    assert list(found["scores"]) == list(demo.SETTINGS)
     assert found["categories"]["true"] == 79
-    assert found["kept"]["none"] == {name: n for name, n in found["kept"]["none"].items() if n > 0}
+    assert found["kept"]["own"] == {OWN: 39}
+    assert found["kept"]["everything"] == {OWN: 39} | {name: len(classes_of(name)) for name in POOL_SCRIPTS}
     assert (tmp_path / "out" / "comparison.html").exists()
     assert (tmp_path / "out" / "beta" / "report.html").exists()
-    assert found["verdict"]
+    assert "As a guide" in found["verdict"]
+    assert "as rivals" in found["verdict"]
+    for setting in ("own", "everything"):
+        about = RunFolder.open(tmp_path / "out" / setting).about
+        assert about["n_categories"] == 79
+    assert RunFolder.open(tmp_path / "out" / "everything-as-rivals").about["n_categories"] > 79
 
 
 def test_the_long_form_runs_every_experiment(tmp_path, monkeypatch):
@@ -43,7 +52,7 @@ def test_the_long_form_runs_every_experiment(tmp_path, monkeypatch):
         full_demo, "glyph_problem", lambda seed: glyph_problem(per_class=6, pool_per_class=1, seed=seed)
     )
     monkeypatch.setattr(full_demo, "METHODS", ("kmeans", "gcd"))
-    monkeypatch.setattr(full_demo, "SELECTORS", ("none", "cui"))
+    monkeypatch.setattr(full_demo, "SETTINGS", ("own", "cui"))
     monkeypatch.setattr(full_demo, "SEEDS", (0, 1))
     monkeypatch.setattr(full_demo, "N_EPOCHS", 1)
     monkeypatch.setattr(full_demo, "LABELED_SETS", {"similar": ("greek", "cyrillic"), "medium": ("arabic", "lao")})
@@ -52,7 +61,7 @@ def test_the_long_form_runs_every_experiment(tmp_path, monkeypatch):
     found = json.loads(done.stdout)
     assert list(found) == ["methods, kmeans", "methods, gcd", "labeled sets"]
     assert len(found["methods, gcd"]["runs"]) == 4
-    assert found["methods, gcd"]["changes"], "cui against none, over seeds"
+    assert found["methods, gcd"]["changes"], "cui against own, over seeds"
     assert len(found["labeled sets"]["runs"]) == 4
 
 

@@ -65,17 +65,68 @@ def test_a_run_leaves_every_file_and_says_what_it_was(finished, problem):
     assert set(about["seconds"]) == {"extract", "count", "select", "train", "predict", "evaluate"}
 
 
-def test_there_is_a_category_for_each_kept_class_and_for_each_of_the_target(finished, problem):
-    weight = finished.selection.sample_weight
-    kept = set(problem.pool.images.labels[weight > 0].tolist())
+def known_names(run) -> list[str]:
+    return [category.name for category in run.predictions.categories if category.kind == "known"]
+
+
+def test_categories_are_those_of_the_target_and_none_is_a_class_of_the_pool(finished, problem):
+    assert finished.about["n_categories"] == 22
+    assert finished.about["pool_role"] == "guide"
+    assert known_names(finished) == [problem.pool.images.classes[label] for label in problem.own_classes]
+
+
+def test_own_classes_keep_the_weight_1_and_are_not_selected_from(finished, problem):
+    saved, n_own = finished.selection, len(problem.own_classes)
+    is_own = np.isin(saved.images["label"].to_numpy(), problem.own_classes)
+    assert is_own.sum() == len(problem.own_rows)
+    assert (saved.sample_weight[is_own] == 1).all()
+    assert saved.images["class_name"].to_pylist() == [
+        problem.pool.images.classes[label] for label in problem.pool.images.labels.tolist()
+    ]
+    assert saved.classes["weight"].to_pylist()[:n_own] == [1.0] * n_own
+    assert saved.classes["distance"].null_count == n_own
+    assert saved.classes["label"].to_pylist() == list(range(len(problem.pool.origins)))
+    assert len(saved.weighed.classes) == len(problem.pool.origins) - n_own
+    assert 0 < saved.weighed.sample_weight.sum() < len(problem.other_rows)
+
+
+def test_as_rivals_kept_classes_of_the_pool_are_categories_too(problem, backbone, tmp_path):
+    spec = spec_of(selector="bins", pool_role="rival", select_labeled=True, method="kmeans", settings={})
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    kept = set(problem.pool.images.labels[run.selection.sample_weight > 0].tolist())
     own = set(problem.own_classes)
-    assert finished.about["n_categories"] == len(kept | own) + 22 - len(own)
-    known = [category.name for category in finished.predictions.categories if category.kind == "known"]
-    assert known == [problem.pool.images.classes[label] for label in sorted(kept)]
+    assert kept != own | kept, "own classes are selected from as well"
+    assert run.about["n_categories"] == len(kept | own) + 22 - len(own)
+    assert known_names(run) == [problem.pool.images.classes[label] for label in sorted(kept)]
+
+
+def test_without_labels_of_its_own_the_target_has_k_new_categories(problem, backbone, tmp_path):
+    pool = merge_pool([glyph_set(4, ["old-italic"], dataset="old-italic")])
+    alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)
+    for method, settings in (("kmeans", {}), ("simgcd", SETTINGS)):
+        spec = spec_of(selector="none", method=method, settings=settings)
+        run = Run(alone, spec, tmp_path / method, backbone).all()
+        assert run.about["n_categories"] == 22
+        assert known_names(run) == []
+
+
+def test_a_selector_that_leaves_out_the_whole_pool_leaves_own_labels_alone_and_says_so(problem, backbone, tmp_path):
+    spec = spec_of(selector="beta", selector_params={"threshold": 1e6}, method="kmeans", settings={})
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    assert (run.selection.weighed.sample_weight == 0).all()
+    assert "leaves out the whole pool" in run.about["notes"][0]
+
+
+def test_without_a_pool_there_is_nothing_to_select(problem, backbone, tmp_path):
+    own = merge_pool([problem.pool.images.take(problem.own_rows)])
+    alone = replace(problem, pool=own)
+    run = Run(alone, spec_of(selector="bins", method="kmeans", settings={}), tmp_path / "run", backbone).all()
+    assert run.selection is None
+    assert run.about["n_known"] == 11
 
 
 def test_the_selection_says_how_stable_it_is(finished):
-    share = np.array(finished.selection.classes["kept_share"].to_pylist())
+    share = finished.selection.weighed.classes["kept_share"].to_numpy()
     assert ((share >= 0) & (share <= 1)).all()
     assert share.max() > 0
 
@@ -83,11 +134,13 @@ def test_the_selection_says_how_stable_it_is(finished):
 def test_the_threshold_that_bins_found_stays_with_the_weights(finished):
     about = finished.selection.about
     pool, target = finished.frozen
-    fitted = BinsSelector(**about["params"]).fit(pool.features, pool.labels, target.features)
+    others = pool.from_row(about["kept_images"])
+    fitted = BinsSelector(**about["params"]).fit(others.features, others.labels, target.features)
     assert about["threshold"] == pytest.approx(fitted.threshold_, rel=1e-5)
-    is_far = finished.selection.classes["distance"].to_numpy() > about["threshold"]
-    assert (finished.selection.classes["bin"].to_numpy()[is_far] == 0).all()
-    assert (finished.selection.classes["bin"].to_numpy()[~is_far] > 0).all()
+    classes = finished.selection.weighed.classes
+    is_far = classes["distance"].to_numpy() > about["threshold"]
+    assert (classes["bin"].to_numpy()[is_far] == 0).all()
+    assert (classes["bin"].to_numpy()[~is_far] > 0).all()
 
 
 def test_called_again_it_finds_everything_and_ends_the_same(finished, problem, backbone):
@@ -128,7 +181,7 @@ def test_soft_weights_and_resampling_run(problem, backbone, tmp_path):
     for weighting in ("soft", "resample"):
         spec = spec_of(selector="beta", selector_params={"domain": "affine"}, weighting=weighting)
         run = Run(problem, spec, tmp_path / weighting, backbone).all()
-        weight = run.selection.sample_weight
+        weight = run.selection.weighed.sample_weight
         assert not np.isin(weight, (0, 1)).all()
         assert run.scores is not None
 

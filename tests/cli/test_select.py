@@ -111,7 +111,8 @@ def test_labels_of_the_target_cannot_reach_the_weights(call, stores, words):
 
 
 def test_json_has_everything(call, stores):
-    done = call(*BINS, "--stability", 5, "--diagnose", "--draws", 2, "--json", "--out", stores / "w.parquet")
+    asked = ("--stability", 5, "--diagnose", stores / "birds", "--draws", 2, "--json", "--out", stores / "w.parquet")
+    done = call(*BINS, *asked)
     value = json.loads(done.stdout)
     assert value["selector"] == "bins"
     assert [row["dataset"] for row in value["sources"]] == ["birds", "pets", "all"]
@@ -123,11 +124,12 @@ def test_json_has_everything(call, stores):
     assert json.loads(call(*BINS, "--stability", 5, "--json").stdout)["classes"] == value["classes"]
 
 
-def test_the_terminal_says_counts_outlook_and_verdict(call):
-    done = call("--domain", "affine", "--stability", 3, "--diagnose", "--draws", 2)
-    for said in ("birds", "most similarity", "always kept", "a guess: give --n-clusters", "New against none"):
+def test_the_terminal_says_counts_outlook_and_verdict(call, stores):
+    done = call("--domain", "affine", "--stability", 3, "--n-clusters", 6, "--diagnose", stores / "birds", "--draws", 2)
+    for said in ("birds", "most similarity", "always kept", "6 clusters", "All against own", "beta, as asked"):
         assert said in done.stdout
-    assert "Frozen features" in done.stdout
+    assert "Linear discriminants" in done.stdout
+    assert "a guess: give --n-clusters" in call("--domain", "affine").stdout
 
 
 def test_figures_and_page(call, stores):
@@ -173,7 +175,7 @@ def test_images_are_found_again_where_the_features_came_from(call, stores, make_
         ((), {"target": "wide"}, "9 dimensions, while the pool has 8"),
         ((), {"target": "nan"}, "target"),
         ((), {"pools": ("one",)}, "one class only"),
-        (("--diagnose",), {"pools": ("pets",)}, "4 classes with at least"),
+        (("--diagnose", "birds"), {}, "--diagnose without --n-clusters"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_message(call, stores, words, options, said):

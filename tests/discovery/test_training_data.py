@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -35,7 +37,7 @@ def test_labeled_images_come_first_and_classes_are_numbered_by_their_label():
 
 def test_hard_weights_take_images_out():
     data = TrainingData.of(split_of([3, 3, 8, 9]), np.array([1.0, 0, 0, 1]))
-    assert data.labeled.tolist() == data.guiding.tolist() == [0, 3]
+    assert data.labeled.tolist() == [0, 3]
     assert data.known_labels == (3, 9)
     assert data.labels[[0, 3]].tolist() == [0, 1]
     assert data.weight.tolist() == [1.0] * 9
@@ -43,14 +45,30 @@ def test_hard_weights_take_images_out():
     assert balanced_batches(data, 2, seed=0).n_steps == 3
 
 
-def test_soft_weights_of_0_stay_in_the_batches_behind_the_known_classes():
+def test_soft_weights_of_0_leave_the_batches_too():
     data = TrainingData.of(split_of([3, 3, 8, 9]), np.array([0.5, 0, 0, 2]))
-    assert data.labeled.tolist() == [0, 1, 2, 3]
+    assert data.labeled.tolist() == [0, 3]
     assert data.known_labels == (3, 9)
     assert data.labels[:4].tolist() == [0, 0, 2, 1]  # 8 has no weight, hence no category
     assert data.weight[:4].tolist() == [0.5, 0, 0, 2]
-    assert data.guiding.tolist() == [0, 3]
-    assert len(balanced_batches(data, 2, seed=0)) == 4 + 5
+    assert len(balanced_batches(data, 2, seed=0)) == 2 + 5
+    assert not np.isin(balanced_batches(data, 100, seed=0).rows(0, n_steps=20), [1, 2]).any()
+
+
+def test_classes_that_guide_come_behind_the_known_ones_and_have_batches_of_their_own():
+    split = replace(split_of([3, 3, 8, 9, 5]), guide_classes=(3, 5))
+    data = TrainingData.of(split, np.array([1.0, 1, 1, 1, 0]), held_out_share=0.5)
+    assert data.known_labels == (8, 9)
+    assert data.labels[:5].tolist() == [2, 2, 0, 1, 3]
+    assert data.labeled.tolist() == [2, 3]
+    assert data.guides.tolist() == [0, 1]  # 5 weighs nothing, and of guides none is held out
+    assert not np.isin(balanced_batches(data, 100, seed=0).rows(0, n_steps=20), [0, 1, 4]).any()
+
+
+def test_where_all_that_guides_weighs_nothing_the_target_is_alone():
+    data = TrainingData.of(replace(split_of([3, 5]), guide_classes=(3, 5)), np.zeros(2))
+    assert data.known == ()
+    assert len(data.labeled) == len(data.guides) == 0
 
 
 def test_resampling_leaves_the_losses_unweighted():
@@ -108,7 +126,7 @@ def test_a_target_alone_is_what_is_left_without_labels():
     data = TrainingData.of(split_of([1, 2, 2]), held_out_share=0.5).without_labels()
     assert data.known == ()
     assert data.known_labels == ()
-    assert len(data.guiding) == len(data.labeled) == 0
+    assert len(data.labeled) == 0
     assert not data.is_held_out.any()
     assert data.unlabeled.tolist() == [3, 4, 5, 6, 7]
 
@@ -120,7 +138,7 @@ def test_a_share_of_each_class_is_held_out_but_never_all_of_it():
     assert n_held_out == [4, 2, 1, 0]
     assert not set(np.flatnonzero(data.is_held_out)) & set(data.labeled.tolist())
     assert not data.is_held_out[data.n_labeled :].any()
-    assert set(data.labels[data.guiding]) == {0, 1, 2, 3}
+    assert set(data.labels[data.labeled]) == {0, 1, 2, 3}
 
 
 @given(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.5]), min_size=12, max_size=12), st.sampled_from(["auto", "resample"]))
@@ -137,7 +155,7 @@ def test_known_classes_are_those_with_a_weight_and_come_first(weight, weighting)
         assert (data.labels[row] < len(has_weight)) == is_known
         if is_known:
             assert data.known_labels[data.labels[row]] == labels[row]
-    assert set(data.labels[data.guiding].tolist()) == set(range(len(has_weight)))
+    assert set(data.labels[data.labeled].tolist()) == set(range(len(has_weight)))
 
 
 def test_classes_of_one_name_in_two_sets_of_a_pool_stay_two():
@@ -160,7 +178,7 @@ def test_categories_are_those_of_the_target_and_every_kept_class_it_lacks():
 
 
 def test_the_fingerprint_tells_what_changed():
-    split, weight = split_of([3, 3, 8, 9]), np.array([0.5, 0.0, 1.0, 2.0])
+    split, weight = split_of([3, 3, 8, 9]), np.array([0.5, 0.1, 1.0, 2.0])
     first = TrainingData.of(split, weight).fingerprint()
     assert TrainingData.of(split, weight.copy()).fingerprint() == first
     other = TrainingData.of(split, weight + 1e-12).fingerprint()
@@ -168,7 +186,7 @@ def test_the_fingerprint_tells_what_changed():
     swapped = Split(split.labeled.take([1, 0, 2, 3]), split.unlabeled, NEW)
     assert TrainingData.of(swapped, weight).fingerprint()["labeled_images"] != first["labeled_images"]
     resampled = TrainingData.of(split, weight, "resample").fingerprint()
-    assert {name for name in first if first[name] != resampled[name]} == {"weights", "chance", "used"}
+    assert {name for name in first if first[name] != resampled[name]} == {"weights", "chance"}
 
 
 def test_images_keep_their_ids_and_order(split):

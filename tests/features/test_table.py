@@ -39,15 +39,18 @@ def test_patch_tokens_keep_their_axes(tmp_path):
 def test_a_table_without_rows_is_a_table(tmp_path):
     read = FeatureTable.of(np.empty((0, 5), np.float32)).write(tmp_path / "t")
     assert read.features.shape == (0, 5)
-    assert list(read.shards()) == []
+    assert len(read.from_row(0)) == 0
 
 
-def test_shards_stream_all_rows_in_order(table, tmp_path):
-    for each in (table, table.write(tmp_path / "t")):
-        blocks = list(each.shards(n_rows=4))
-        assert [len(labels) for _, labels in blocks] == [4, 4, 2]
-        np.testing.assert_array_equal(np.concatenate([features for features, _ in blocks]), table.features)
-        np.testing.assert_array_equal(np.concatenate([labels for _, labels in blocks]), table.labels)
+def test_the_rows_from_one_on_are_mapped_and_other_data(table, tmp_path):
+    written = table.write(tmp_path / "t")
+    for each in (table, written):
+        rest = each.from_row(4)
+        np.testing.assert_array_equal(rest.features, table.features[4:])
+        np.testing.assert_array_equal(rest.labels, table.labels[4:])
+        assert rest.paths == table.paths[4:]
+        assert rest.header.data == table.take(range(4, 10)).header.data
+    assert isinstance(written.from_row(4).features, np.memmap)
 
 
 def test_taken_rows_are_other_data(table, tmp_path):
@@ -71,10 +74,10 @@ def test_reading_needs_no_torch(table, tmp_path):
     code = (
         "import sys; sys.modules['torch'] = None; sys.modules['timm'] = None\n"
         "from justright.features.table import FeatureTable; import justright.features.cache\n"
-        f"t = FeatureTable.open({str(tmp_path / 't')!r}); print(t.features.shape, sum(len(l) for _, l in t.shards()))"
+        f"t = FeatureTable.open({str(tmp_path / 't')!r}); print(t.features.shape, len(t.from_row(3)))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert out.strip() == "(10, 4) 10"
+    assert out.strip() == "(10, 4) 7"
 
 
 def test_rows_and_index_must_agree(table):

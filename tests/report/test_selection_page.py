@@ -5,7 +5,7 @@ import re
 import pytest
 from tests.report.html_checks import check
 
-from justright.benchmark.diagnosis import NONE, Diagnosis, Outcome
+from justright.benchmark.diagnosis import OWN, Diagnosis, Outcome
 from justright.report.example_sheet import ClassExamples, ExampleSheet, example_sheet
 from justright.report.page_shell import page, table
 from justright.report.selection_report import write_selection_report
@@ -14,10 +14,10 @@ from justright.selection import BetaSelector, UniformSelector
 
 @pytest.fixture
 def written(weighed, tmp_path):
-    outcomes = {NONE: [Outcome(0.5, 0.5, 1.0)] * 3, "bins": [Outcome(0.6, 0.5, 0.5)] * 3}
+    outcomes = {OWN: [Outcome(0.5, 0.5, 1.0)] * 3, "bins": [Outcome(0.6, 0.6, 0.5)] * 3}
     result = weighed("beta", BetaSelector(domain="affine"), n_resamples=3)
     asked = {"pool": "<birds>", "target": "t"}
-    diagnosis = Diagnosis.of(outcomes, 0.2, 10, 2, "frozen")
+    diagnosis = Diagnosis.of(outcomes, 0.2, 10, 2)
     files, problem = write_selection_report(result, asked, diagnosis, tmp_path / "figures", tmp_path / "page.html")
     return result, files, problem, (tmp_path / "page.html").read_text(encoding="utf-8")
 
@@ -36,7 +36,7 @@ def test_the_page_says_everything_without_scripts(written):
     assert [file.name for file in files] == ["weights.svg", "page.html"]
     assert "does not say where its images are" in problem
     without = re.sub(r"<script>.*?</script>", "", html, flags=re.S)
-    for name in ("birds/0", "&lt;pets&gt; &amp; co/3", "&lt;birds&gt;", result.summary(), "Transfer flow", "bins wins"):
+    for name in ("birds/0", "&lt;pets&gt; &amp; co/3", "&lt;birds&gt;", result.summary(), "Transfer flow", "Take bins"):
         assert name in without
     assert without.count("<tr>") >= len(result.pool.origins)
     assert "prefers-color-scheme: dark" in html

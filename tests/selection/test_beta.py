@@ -169,3 +169,18 @@ def test_weights_that_nearly_vanish_are_announced(caplog):
 def test_wrong_options_are_refused_by_name(cloud, wrong):
     with pytest.raises(JustrightError, match=next(iter(wrong))):
         BetaSelector(**wrong).fit(cloud.pool, cloud.labels, cloud.target)
+
+
+def test_the_target_calibrates_itself_by_how_similar_its_own_clusters_are(cloud):
+    """The median over clusters of the cosine of their centroid to the farthest image, cluster by cluster."""
+    selector = BetaSelector(domain="target", n_clusters=5).fit(cloud.pool, cloud.labels, cloud.target)
+    found = []
+    for k in range(5):
+        centroid = cloud.target[cloud.clusters == k].mean(axis=0)
+        cosines = cloud.target @ centroid / np.linalg.norm(cloud.target, axis=1) / np.linalg.norm(centroid)
+        found.append(cosines.min())
+    assert selector.target_similarity_ == pytest.approx(np.median(found), rel=1e-6)
+    unit = np.clip(selector.class_similarity_ / (2 * selector.target_similarity_), 0, 1)
+    expected = [630 * x**4 * (1 - x) ** 4 for x in unit]
+    assert selector.class_weight_ == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert math.isnan(BetaSelector().fit(cloud.pool, cloud.labels, cloud.target).target_similarity_)

@@ -1,101 +1,106 @@
-"""Which selector, or none? Judged without target labels, on held-out classes of the pool."""
+"""No pool, all of it, or a selection from it? Judged without target labels, on hidden classes of the target's own."""
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from justright.benchmark.diagnosis import NONE, Diagnosis, Outcome
-from justright.benchmark.pseudo_problem import PseudoProblem, problem_source
+from justright.benchmark.diagnosis import OWN, Diagnosis, Outcome
+from justright.benchmark.hidden_classes import HiddenClasses, HiddenProblem, hidden_classes, thinned
 from justright.clustering import SemiSupKMeans
-from justright.errors import DegenerateError
+from justright.errors import DegenerateError, NothingSelectedError
 from justright.evaluation import evaluate
+from justright.geometry import unit_rows
 from justright.progress import Track, silent
-from justright.selection import BetaSelector, BinsSelector, CuiSelector, Selector, UniformSelector
+from justright.selection import BetaSelector, BinsSelector, CuiSelector, OwnSelector, Selector, UniformSelector
 from justright.selection.beta_weights import final_weights
 from justright.selection.discriminant import discriminant_features
-from justright.types import UNLABELED, Array, Features, Labels
+from justright.types import UNLABELED, Array
 
-Space: TypeAlias = Literal["frozen", "linear"]
-SPACES: tuple[Space, ...] = ("frozen", "linear")
+LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]
+"""Features, and a label each."""
 
-N_DRAWS = 20
-SET_HERE = ("n_clusters", "seed")
-"""Parameters of selectors that each problem sets: the number of categories is known there."""
-
-N_INIT = 3
+N_DRAWS = 8
+N_INIT = 2
 """Restarts of k-means: the same for every setting, so what is compared is the selection."""
 
+POOL_SHARE = 0.5
+"""What the pool counts for beside own labels in the features of a draw, however large it is."""
 
-def standard_settings(space: Space = "frozen") -> dict[str, Selector]:
-    """The settings that `diagnose` compares unless told otherwise; none is always among them."""
-    settings: dict[str, Selector] = {
-        NONE: UniformSelector(),
-        "cui": CuiSelector(),
-        "bins": BinsSelector(),
-        "bins, discard only": BinsSelector(select=False),
-        "beta, weight > 0.5": BetaSelector(threshold=0.5),
-        "beta, weight > 1": BetaSelector(threshold=1.0),
-        "beta by rank, weight > 1": BetaSelector(domain="rank", threshold=1.0),
+
+def standard_settings(n_clusters: int, seed: int = 0) -> dict[str, Selector]:
+    """What `diagnose` compares unless told otherwise, by the names of the selectors."""
+    return {
+        "own": OwnSelector(),
+        "none": UniformSelector(),
+        "cui": CuiSelector(n_clusters=n_clusters, seed=seed),
+        "bins": BinsSelector(n_clusters=n_clusters, seed=seed),
+        "beta": BetaSelector(),
     }
-    if space == "linear":  # on frozen features a soft weight counts as 1, so a soft selection as none
-        settings |= {"beta": BetaSelector(), "beta by rank": BetaSelector(domain="rank")}
-    return settings
-
-
-def with_setting(settings: Mapping[str, Selector], name: str, selector: Selector) -> dict[str, Selector]:
-    """The settings and one more, unless it is among them already; number of clusters and seed make no difference."""
-    if any(_same(selector, other) for other in settings.values()):
-        return dict(settings)
-    return {**settings, name: selector}
 
 
 def diagnose(
-    pool_features: Features,
-    pool_labels: Labels,
-    target_features: Float[Array, "target dim"],
+    own: LabeledFeatures,
+    pool: LabeledFeatures,
+    target: Float[Array, "target dim"],
+    n_categories: int,
     settings: Mapping[str, Selector] | None = None,
     n_draws: int = N_DRAWS,
     seed: int = 0,
     track: Track = silent,
-    space: Space = "frozen",
 ) -> Diagnosis:
-    """Compare settings with using everything, on problems drawn from the pool whose answer is known.
+    """Rehearse discovery with each setting on problems whose answer is known.
 
-    In each draw some classes of the pool that look like the target play its part (`ProblemSource.draw`). Each setting
-    selects from the rest, semi-supervised k-means with the true number of categories finds the classes again, labeled
-    by all images that weigh more than 0, and New is the accuracy on the held-out classes. All settings meet the same
-    draws, so differences to none are paired.
+    Each setting weighs the pool by the target, once. In each draw half of the target's own labeled classes are hidden
+    (`HiddenClasses.draw`). Linear discriminants of the labels that stay and of the weighted pool stand in for training;
+    semi-supervised k-means with `n_categories` clusters over own and target images finds the hidden classes again.
+    All settings meet the same draws, so their differences to own labels alone are paired.
 
-    space  "frozen": features as they are; "linear": as linear discriminants of the weighted pool show them, a stand-in
-           for training in which soft weights count too
+    own, pool: features and labels. n_categories: of the target, K.
     """
-    settings = standard_settings(space) if settings is None else dict(settings)
-    settings = {NONE: UniformSelector()} | dict(settings)
     if n_draws < 2:
         raise DegenerateError(f"{n_draws} draws", expected="at least 2, to know how much draws differ")
-    source = problem_source(pool_features, pool_labels, target_features, seed)
+    settings = {OWN: OwnSelector()} | dict(standard_settings(n_categories, seed) if settings is None else settings)
+    source = hidden_classes(*own, target, seed)
+    rows = thinned(pool[1], seed, "pool")
+    weights = _weights(settings, pool, target)
+    thin = {name: weight[rows] for name, weight in weights.items()}
+    features, labels = unit_rows(pool[0][rows]), pool[1][rows]
     outcomes: dict[str, list[Outcome | None]] = {name: [] for name in settings}
+    for number in track(range(n_draws), n_draws, "draws of hidden classes"):
+        problem = source.draw(number)
+        for name in settings:
+            outcome = None
+            if name in thin:
+                kept = float((weights[name] > 0).mean())
+                outcome = _score(source, problem, features, labels, thin[name], n_categories, seed + number, kept)
+            outcomes[name].append(outcome)
+    # Draws share classes: Nadeau and Bengio (2003) widen the interval by hidden over remaining.
+    overlap = source.n_hidden / (source.n_classes - source.n_hidden)
+    return Diagnosis.of(outcomes, overlap, source.n_classes, source.n_hidden)
+
+
+def _weights(
+    settings: Mapping[str, Selector], pool: LabeledFeatures, target: Float[Array, "target dim"]
+) -> dict[str, Float[Array, " pool"]]:
+    """The weight of each image by setting; a setting that selects nothing is own labels alone, and not listed."""
+    found = {}
     with _without_remarks():
-        for number in track(range(n_draws), n_draws, "draws of held-out classes"):
-            problem = source.draw(number)
-            judged: dict[bytes, Outcome] = {}
-            for name, selector in settings.items():
-                outcomes[name].append(_judge(problem, selector, seed + number, space, judged))
-    # Draws share classes: Nadeau and Bengio (2003) widen the interval by held-out over remaining.
-    overlap = source.n_new / (source.n_classes - source.n_new)
-    return Diagnosis.of(outcomes, overlap, source.n_classes, source.n_new, space)
+        for name, selector in settings.items():
+            try:
+                found[name] = selector.fit(*pool, target).sample_weight(pool[1])
+            except NothingSelectedError:
+                continue
+    return found
 
 
 @contextmanager
 def _without_remarks() -> Iterator[None]:
-    """What a selector remarks about weights of a pseudo-problem is not about the user's data."""
+    """What a selector that may not be chosen remarks about its weights would only confuse."""
     logger = logging.getLogger(final_weights.__module__)
 
     def drop(record: logging.LogRecord) -> bool:
@@ -108,44 +113,37 @@ def _without_remarks() -> Iterator[None]:
         logger.removeFilter(drop)
 
 
-def _judge(
-    problem: PseudoProblem, selector: Selector, seed: int, space: Space, judged: dict[bytes, Outcome]
+def _score(
+    source: HiddenClasses,
+    problem: HiddenProblem,
+    pool: Float[Array, "pool dim"],
+    pool_labels: Int[Array, " pool"],
+    weight: Float[Array, " pool"],
+    n_categories: int,
+    seed: int,
+    kept: float,
 ) -> Outcome | None:
-    """How well the new classes are found with this selection; None where nothing is left to select."""
-    fitted = _for_problem(selector, problem.n_categories, seed)
+    """How well hidden images are found with this selection; None where nothing can be learned from it."""
+    is_seen, is_used = ~problem.is_judged, weight > 0
+    n_seen = int(is_seen.sum())
+    shares = [np.full(n_seen, 1 / n_seen)]
+    if is_used.any():
+        shares.append(POOL_SHARE * weight[is_used] / weight[is_used].sum())
+    everything = np.concatenate([source.own, source.target])
     try:
-        fitted.fit(problem.pool, problem.pool_labels, problem.target)
-        weight = fitted.sample_weight(problem.pool_labels)
-        is_kept = weight > 0
-        key = weight.tobytes() if space == "linear" else is_kept.tobytes()
-        if key not in judged:  # settings often agree, and clustering is what takes time
-            judged[key] = _score(problem, weight, seed, space)
+        seen = discriminant_features(
+            np.concatenate([source.own[is_seen], pool[is_used]]),
+            # own and pool labels may be equal numbers for other classes
+            np.concatenate([2 * problem.labels[is_seen], 2 * pool_labels[is_used] + 1]),
+            everything,
+            np.concatenate(shares),
+        )
     except DegenerateError:
         return None
-    return judged[key]
-
-
-def _same(one: Selector, other: Selector) -> bool:
-    params = [{k: v for k, v in each.get_params().items() if k not in SET_HERE} for each in (one, other)]
-    return type(one) is type(other) and params[0] == params[1]
-
-
-def _for_problem(selector: Selector, n_categories: int, seed: int) -> Selector:
-    """A copy that draws by this seed and, where it clusters, knows the number of categories."""
-    copied = copy.copy(selector.reseeded(seed))
-    if "n_clusters" in selector.get_params():
-        vars(copied)["n_clusters"] = n_categories
-    return copied
-
-
-def _score(problem: PseudoProblem, weight: Float[Array, " pool"], seed: int, space: Space) -> Outcome:
-    is_kept = weight > 0
-    labeled, labels = problem.pool[is_kept], problem.pool_labels[is_kept]
-    features = np.concatenate([labeled, problem.target])
-    if space == "linear":
-        features = discriminant_features(problem.pool, problem.pool_labels, features, weight)
-    given = np.concatenate([labels, np.full(len(problem.target), UNLABELED)])
-    n_clusters = len(np.union1d(labels, problem.truth))
-    clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=seed).fit(features, given).labels_[len(labels) :]
-    scores = evaluate(problem.truth, np.asarray(clusters), problem.is_old, n_resamples=0)
-    return Outcome(new=scores.new, all=scores.all, kept=len(np.unique(labels)) / len(np.unique(problem.pool_labels)))
+    given = np.concatenate([problem.labels, np.full(len(source.target), UNLABELED)])
+    n_clusters = max(n_categories, source.n_classes)
+    clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=seed).fit(seen, given).labels_
+    judged = problem.is_judged
+    found = np.asarray(clusters[: len(source.own)])[judged]
+    scores = evaluate(source.own_labels[judged], found, problem.is_old[judged], n_resamples=0)
+    return Outcome(new=scores.new, all=scores.all, kept=kept)

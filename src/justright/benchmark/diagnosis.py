@@ -1,4 +1,4 @@
-"""What a diagnosis found: each setting against using everything, and a verdict that may be "use everything"."""
+"""What a diagnosis found: each setting against own labels alone, and the one to take."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ from scipy.special import stdtrit
 
 from justright.types import Array
 
-NONE = "none"
+OWN = "own"
 LEVEL = 0.95
 """All intervals hold together with this probability, however many settings are compared (Bonferroni)."""
 
-COLUMNS = ("setting", "New %", "New against none", "All against none", "better in draws", "classes kept %")
-CAVEAT = {
-    "frozen": "Frozen features show which labels confuse the clusters, not what a network learns from them; soft "
-    "weights count as kept. A lead here is a hint for training, no proof.",
-    "linear": "Linear discriminants stand in for what a network learns from weighted labels. A lead here is a hint for "
-    "training, no proof.",
-}
+COLUMNS = ("setting", "All %", "New %", "All against own", "New against own", "better in draws", "images kept %")
+CAVEAT = (
+    "Linear discriminants stand in for what a network learns, and hidden classes of your own for unknown ones. The "
+    "lead of one selection over another is often smaller than what another seed of training changes."
+)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One setting on one draw: accuracy on new and on all images, and the share of classes it kept."""
+    """One setting on one draw: accuracy on hidden classes and on all hidden images, share of pool images it kept."""
 
     new: float
     all: float
@@ -37,7 +35,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference to none over draws, with its interval."""
+    """A mean difference to own labels alone over draws, with its interval."""
 
     mean: float
     low: float
@@ -49,73 +47,63 @@ class Difference:
 
 @dataclass(frozen=True)
 class SettingRow:
-    """A setting over all draws; `n_better` counts those in which it beats none on New, `n_failed` those unanswered."""
+    """A setting over all draws; `n_better` counts those in which it beats own labels alone on All."""
 
     name: str
-    new: float
     all: float
+    new: float
     kept: float
-    new_difference: Difference
     all_difference: Difference
+    new_difference: Difference
     n_draws: int
     n_better: int
-    n_failed: int
-
-    @property
-    def is_clearly_better(self) -> bool:
-        """Whether New rises beyond chance, in a setting that nearly always has an answer."""
-        return self.new_difference.low > 0 and self.n_failed <= self.n_draws // 10
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One row a setting, the one that wins ("none" means: use everything), and the verdict in words.
+    """One row a setting, from the best, the one to take, and the verdict in words.
 
-    `unanswered` are settings that found nothing to select in more than half of the draws.
+    `unanswered` are settings that selected nothing or from which nothing could be learned.
     """
 
     rows: tuple[SettingRow, ...]
     unanswered: tuple[str, ...]
     winner: str
     verdict: str
-    caveat: str
     n_draws: int
     n_classes: int
-    n_new: int
-    space: str
+    n_hidden: int
+    caveat: str = CAVEAT
     level: float = LEVEL
 
     @staticmethod
     def of(
-        outcomes: Mapping[str, Sequence[Outcome | None]], overlap: float, n_classes: int, n_new: int, space: str
+        outcomes: Mapping[str, Sequence[Outcome | None]], overlap: float, n_classes: int, n_hidden: int
     ) -> Diagnosis:
-        """Sum up outcomes, one a draw for each setting. `overlap` widens the intervals, for draws share classes."""
+        """Sum up outcomes, one a draw for each setting. `overlap` widens the intervals, for draws share classes.
+
+        The highest mean of All wins. Own labels alone win ties, and whenever no setting is above them.
+        """
         level = 1 - (1 - LEVEL) / max(1, len(outcomes) - 1)
-        rows = [_row(name, found, outcomes[NONE], overlap, level) for name, found in outcomes.items()]
-        answered = [row for row in rows if row is not None]
-        best = max(
-            answered, key=lambda row: (row.is_clearly_better, row.new_difference.mean if row.name != NONE else -1)
-        )
-        winner = best.name if best.is_clearly_better else NONE
+        answered = {name: found for name, found in outcomes.items() if all(each is not None for each in found)}
+        rows = [_row(name, found, outcomes[OWN], overlap, level) for name, found in answered.items()]
+        ranked = sorted(rows, key=lambda row: (-row.all, row.name != OWN))
         return Diagnosis(
-            rows=tuple(sorted(answered, key=lambda row: -row.new_difference.mean)),
-            unanswered=tuple(name for name, row in zip(outcomes, rows, strict=True) if row is None),
-            winner=winner,
-            verdict=_verdict(best, winner),
-            caveat=CAVEAT[space],
-            n_draws=len(outcomes[NONE]),
+            rows=tuple(ranked),
+            unanswered=tuple(name for name in outcomes if name not in answered),
+            winner=ranked[0].name,
+            verdict=_verdict(ranked, answered),
+            n_draws=len(outcomes[OWN]),
             n_classes=n_classes,
-            n_new=n_new,
-            space=space,
+            n_hidden=n_hidden,
         )
 
     def how(self) -> str:
         """How it was found, in a sentence."""
         nothing = f" Without an answer: {'; '.join(self.unanswered)}." if self.unanswered else ""
         return (
-            f"{self.n_draws} draws from {self.n_classes} classes of the pool, of which {self.n_new} that look like the "
-            f"target played new ones and {self.n_new} old ones; intervals hold together at {100 * self.level:.0f} %."
-            f"{nothing}"
+            f"{self.n_draws} draws, in each of which {self.n_hidden} of your {self.n_classes} labeled classes were "
+            f"hidden and looked for; intervals hold together at {100 * self.level:.0f} %.{nothing}"
         )
 
     def cells(self) -> list[tuple[object, ...]]:
@@ -123,10 +111,11 @@ class Diagnosis:
         return [
             (
                 row.name,
+                f"{100 * row.all:.1f}",
                 f"{100 * row.new:.1f}",
-                str(row.new_difference),
-                str(row.all_difference),
-                f"{row.n_better} of {row.n_draws - row.n_failed}",
+                "" if row.name == OWN else str(row.all_difference),
+                "" if row.name == OWN else str(row.new_difference),
+                "" if row.name == OWN else f"{row.n_better} of {row.n_draws}",
                 round(100 * row.kept),
             )
             for row in self.rows
@@ -138,30 +127,27 @@ class Diagnosis:
 
 
 def _row(
-    name: str, found: Sequence[Outcome | None], none: Sequence[Outcome | None], overlap: float, level: float
-) -> SettingRow | None:
-    pairs = [(mine, base) for mine, base in zip(found, none, strict=True) if mine is not None and base is not None]
-    if len(pairs) < max(2, len(found) / 2):
-        return None
+    name: str, found: Sequence[Outcome | None], own: Sequence[Outcome | None], overlap: float, level: float
+) -> SettingRow:
+    pairs = [(mine, base) for mine, base in zip(found, own, strict=True) if mine is not None and base is not None]
     new = np.array([mine.new - base.new for mine, base in pairs])
     everywhere = np.array([mine.all - base.all for mine, base in pairs])
     return SettingRow(
         name=name,
-        new=float(np.mean([mine.new for mine, _ in pairs])),
         all=float(np.mean([mine.all for mine, _ in pairs])),
+        new=float(np.mean([mine.new for mine, _ in pairs])),
         kept=float(np.mean([mine.kept for mine, _ in pairs])),
-        new_difference=difference(new, overlap, level),
         all_difference=difference(everywhere, overlap, level),
+        new_difference=difference(new, overlap, level),
         n_draws=len(found),
-        n_better=int((new > 0).sum()),
-        n_failed=len(found) - len(pairs),
+        n_better=int((everywhere > 0).sum()),
     )
 
 
 def difference(values: Float[Array, " draws"], overlap: float, level: float) -> Difference:
     """Mean and corrected resampled t interval of paired differences (Nadeau and Bengio, 2003).
 
-    mean +- t s sqrt(1 / n + overlap), overlap = held-out over remaining classes
+    mean +- t s sqrt(1 / n + overlap), overlap = hidden over remaining classes
     """
     n = len(values)
     t = float(stdtrit(n - 1, 1 - (1 - level) / 2))
@@ -170,10 +156,13 @@ def difference(values: Float[Array, " draws"], overlap: float, level: float) -> 
     return Difference(mean, mean - half, mean + half)
 
 
-def _verdict(best: SettingRow, winner: str) -> str:
-    if best.name == NONE:
-        return "Use everything: no other setting had an answer."
-    said = f"New {best.new_difference} points against everything, better in {best.n_better} of {best.n_draws} draws"
-    if winner == NONE:
-        return f"Use everything: no setting is clearly better. The nearest is {best.name}: {said}."
-    return f"{winner} wins: {said}; All {best.all_difference}."
+def _verdict(ranked: Sequence[SettingRow], answered: Mapping[str, Sequence[Outcome | None]]) -> str:
+    best = ranked[0]
+    if len(ranked) == 1:
+        return f"Take {best.name}: no other setting had an answer."
+    said = f"All {100 * best.all:.1f} % of hidden images"
+    if best.name != OWN:
+        said += f", {best.all_difference} points against own labels alone, better in {best.n_better} of {best.n_draws}"
+    pairs = zip(answered[best.name], answered[ranked[1].name], strict=True)
+    n_ahead = sum(mine.all > other.all for mine, other in pairs if mine is not None and other is not None)
+    return f"Take {best.name}: {said}; ahead of {ranked[1].name}, the next, in {n_ahead} of {best.n_draws} draws."

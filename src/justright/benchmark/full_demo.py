@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from justright.benchmark.demo import BACKBONE, SELECTORS, demo_spec
+from justright.benchmark.demo import BACKBONE, SETTINGS, demo_spec
 from justright.benchmark.glyph_problem import glyph_problem
 from justright.benchmark.problem import Problem
 from justright.benchmark.run import Run
@@ -47,14 +47,14 @@ def _runs(seed: int) -> Iterator[tuple[str, Problem, RunSpec, Path]]:
     problem = glyph_problem(seed=seed)
     for method in METHODS:
         epochs = {} if method == "kmeans" else {"n_epochs": N_EPOCHS}
-        for selector in SELECTORS:
+        for setting in SETTINGS:
             for repeat in SEEDS:
-                spec = demo_spec(selector, repeat, problem.n_target_classes, method, **epochs)
-                yield f"methods, {method}", problem, spec, Path("methods") / method / f"{selector}-{repeat}"
+                spec = demo_spec(setting, repeat, problem.n_target_classes, method, **epochs)
+                yield f"methods, {method}", problem, spec, Path("methods") / method / f"{setting}-{repeat}"
     for name, scripts in LABELED_SETS.items():
         other = with_labeled_set(problem, scripts, seed)
         for repeat in SEEDS:
-            spec = demo_spec("none", repeat, problem.n_target_classes, n_epochs=N_EPOCHS)
+            spec = demo_spec("everything", repeat, problem.n_target_classes, n_epochs=N_EPOCHS)
             yield "labeled sets", other, spec, Path("labeled sets") / f"{name}-{repeat}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +12,24 @@ from jaxtyping import Int
 
 from justright.data import ImageSet, Pool, Split, Truth, merge_pool
 from justright.data.image_set import NAME
-from justright.errors import DataError
+from justright.errors import DataError, DegenerateError
+from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
 
 OWN = "target"
 """What the target's own labeled part is called in the pool."""
 
+PoolRole = Literal["guide", "rival"]
+POOL_ROLES: tuple[str, ...] = get_args(PoolRole)
+"""guide: no target image is ever called a class of the pool; rival: classes of the pool are categories too."""
+
 
 @dataclass(frozen=True)
 class Problem:
-    """Labeled pool and unlabeled target. `n_target_classes` is the true K where somebody knows it."""
+    """Labeled images and an unlabeled target. `n_target_classes` is the true K where somebody knows it.
+
+    `pool` holds all labeled images: those of the target's own classes come first, as a data set called `OWN`.
+    """
 
     pool: Pool
     target: ImageSet
@@ -29,13 +38,23 @@ class Problem:
 
     @property
     def own_classes(self) -> tuple[int, ...]:
-        """The classes of the pool that the target has too, by their label in the pool."""
+        """The labeled classes that target images may belong to, by their label in the pool."""
         return tuple(label for label, origin in enumerate(self.pool.origins) if origin.dataset == OWN)
 
     @property
-    def split(self) -> Split:
-        """What a method may see."""
-        return Split(self.pool.images, self.target)
+    def own_rows(self) -> Int[Array, " own"]:
+        """The rows of the pool that hold the target's own classes."""
+        return np.flatnonzero(np.isin(self.pool.images.labels, self.own_classes))
+
+    @property
+    def other_rows(self) -> Int[Array, " others"]:
+        """The rows of the pool that hold classes of other kinds."""
+        return np.flatnonzero(~np.isin(self.pool.images.labels, self.own_classes))
+
+    def split(self, role: PoolRole = "guide") -> Split:
+        """What a method may see, and whether classes of other kinds only guide it."""
+        others = () if role == "rival" else tuple(set(range(len(self.pool.origins))) - set(self.own_classes))
+        return Split(self.pool.images, self.target, guide_classes=others)
 
     def of_rows(self, pool_rows: Int[Array, " pool"], target_rows: Int[Array, " target"]) -> Problem:
         """The same with some images only, such as those that could be read. The truth must fit the target as it is."""
@@ -46,6 +65,24 @@ class Problem:
             )
         pool = replace(self.pool, images=self.pool.images.take(pool_rows))
         return replace(self, pool=pool, target=self.target.take(target_rows))
+
+    def without_copies(self, track: Track = silent) -> tuple[Problem, int]:
+        """The same without labeled images that are, byte for byte, images of the target; and how many they were.
+
+        With them the label of a target image would reach training. Ids that are computed on the way are kept.
+        """
+        images = self.pool.images.with_ids(track, is_strict=False)
+        target = self.target.with_ids(track, is_strict=False)
+        known = set(target.table["id"].to_pylist()) - {None}
+        rows = np.flatnonzero([each not in known for each in images.table["id"].to_pylist()])
+        if len(images) and not len(rows):
+            raise DegenerateError(
+                f"all {len(images):,} labeled images are images of the target too",
+                expected="labeled images that are not in the target",
+                advice="take the labeled images out of the target, or --keep-copies",
+            )
+        pool = replace(self.pool, images=images.take(rows))
+        return replace(self, pool=pool, target=target), len(images) - len(rows)
 
 
 def make_problem(

@@ -18,13 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from justright.benchmark.feature_pool import TargetBlocks, merge_tables
-from justright.benchmark.parts import config_of, counter_of, selector_of, to_count
+from justright.benchmark.parts import config_of, counter_of, to_count
 from justright.benchmark.problem import Problem
 from justright.benchmark.run_folder import RunFolder
-from justright.benchmark.selection_result import SelectionResult, stability_of
+from justright.benchmark.run_selection import RunSelection
 from justright.benchmark.spec import RunSpec
-from justright.benchmark.weight_files import save_selection
 from justright.errors import DataError
 from justright.evaluation import evaluate
 from justright.evaluation.files import read_judged
@@ -56,6 +54,7 @@ class Run:
         self.asked, self.tensorboard = dict(asked or {}), tensorboard
         self.processes = Processes()
         self.seconds: dict[str, float] = {}
+        self.notes: list[str] = []
 
     def all(self) -> RunFolder:
         """Every stage, in order."""
@@ -65,7 +64,9 @@ class Run:
         with self._timed("count"):
             n_target, k_source = self.processes.in_turn(lambda: self._count(pool, target))
         with self._timed("select"):
-            weight = self._select(pool, target, n_target)
+            selection = RunSelection(self.problem, self.spec, self.folder.path, self.processes, self.track)
+            weight = selection.weight(pool, target, n_target)
+            self.notes += selection.notes
         with self._timed("train"):
             method = self._learn(weight, n_target)
         if self.processes.is_first:
@@ -131,32 +132,24 @@ class Run:
             write_json(path, known)
         return int(known["estimates"][name]["n_categories"]), name
 
-    def _select(self, pool: FeatureTable, target: FeatureTable, n_target: int) -> np.ndarray:
-        name, merged = self.spec.selector, merge_tables([pool])
-        selector = selector_of(name, self.spec.selector_params, n_target, self.spec.seed)
-        selector.fit_stream(merged, TargetBlocks(target))
-        n_resamples = self.spec.n_resamples if self.processes.is_first else 0
-        stable = stability_of(selector, merged, target, n_resamples, self.spec.seed, self.track)
-        result = SelectionResult(name, selector, merged, stable)
-        if self.processes.is_first:
-            save_selection(self.folder.path / "weights.parquet", result, target)
-        return result.sample_weight
-
     def _learn(self, weight: np.ndarray, n_target: int) -> Any:
         from justright.discovery.methods import METHODS
         from justright.discovery.training_data import total_categories
 
         spec, labels = self.spec, self.problem.pool.images.labels
-        kept = set(labels[weight > 0].tolist())
+        n_categories = n_target
+        if spec.pool_role == "rival":
+            n_categories = total_categories(set(labels[weight > 0].tolist()), self.problem.own_classes, n_target)
         method = METHODS[spec.method](
-            total_categories(kept, self.problem.own_classes, n_target),
+            n_categories,
             self.backbone,
             config_of(spec),
             seed=spec.seed,
             folder=self.folder.path,
             tensorboard=self.tensorboard,
         )
-        return method.fit(self.problem.split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
+        split = self.problem.split(spec.pool_role)
+        return method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
 
     def _predict(self, method: Any) -> None:
         path = self.folder.path
@@ -190,6 +183,8 @@ class Run:
                 "command": self.asked.get("command", ""),
                 "method": spec.method,
                 "selector": spec.selector,
+                "pool_role": spec.pool_role,
+                "notes": self.notes,
                 "selector_params": {} if selection is None else selection.about["params"],
                 "seed": spec.seed,
                 "n_target": n_target,

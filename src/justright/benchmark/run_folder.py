@@ -5,6 +5,7 @@
     target.features      frozen features of the target, pool.features those of the pool (`justright extract`)
     weights.parquet      what each labeled image weighs, and weights.classes.parquet what each class does
     count.json           the estimates of K with their curves, where K was estimated
+    diagnosis.json       which selector to take and why, where that was asked
     metrics.jsonl        a line an epoch: epoch, learning_rate, loss and its terms, seconds
     checkpoint/          parameters and training state, safetensors and JSON
     tuned.npy            features of the target after training, float32, a row an image
@@ -117,6 +118,11 @@ class RunFolder:
     def count(self) -> dict[str, Any] | None:
         """The estimates of K and their curves."""
         return self._json("count.json")
+
+    @cached_property
+    def diagnosis(self) -> dict[str, Any] | None:
+        """Which selector to take, and why."""
+        return self._json("diagnosis.json")
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from justright.benchmark.problem import PoolRole
+
 Scale = Literal["paper", "small"]
 
 
@@ -14,14 +16,18 @@ Scale = Literal["paper", "small"]
 class RunSpec:
     """One selector, one method, one seed.
 
+    pool_role says whether classes of the pool only guide learning or are categories too. Selection weighs the pool;
+    with select_labeled it weighs the target's own classes as well, which otherwise keep the weight 1.
     n_resamples is how often the selection is repeated on resamples, to tell how stable it is; 0 for never.
     selector_params and settings hold what differs from the defaults of the selector and of the method's config. scale
     "small" takes lighter defaults for a CPU (`discovery.configs.small`). n_target is K, the number of categories in the
     target; None estimates it with `counter`.
     """
 
+    pool_role: PoolRole = "guide"
     selector: str = "beta"
     selector_params: Mapping[str, Any] = field(default_factory=dict)
+    select_labeled: bool = False
     n_resamples: int = 10
     weighting: str = "auto"
     method: str = "simgcd"

@@ -17,6 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 COMMANDS = (
     "audit",
+    "benchmark",
     "cache",
     "data",
     "demo",

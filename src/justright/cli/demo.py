@@ -13,6 +13,7 @@ from justright.cli.voice import Voice, voiced
 if TYPE_CHECKING:
     from justright.benchmark.demo import DemoResult
     from justright.benchmark.run_folder import RunFolder
+    from justright.report.change import Change
     from justright.report.comparison import Comparison
 
 
@@ -29,12 +30,14 @@ GROUPS = ("all", "old", "new")
 def demo(voice: Voice, out: Path, full: bool, seed: int) -> None:
     """Find new characters among drawn ones, guided by labeled characters of many scripts.
 
-    Needs no data and no network. The target is two alphabets, half of whose characters are new; the pool is the rest of
-    them and eight other scripts, near and far. Every selector chooses from the pool, SimGCD learns with its weights on
-    the embedded backbone, and the truth, which neither has seen, judges. Stopped, it goes on where it was.
+    Needs no data and no network. The target is two alphabets, half of whose characters are new; half of the images of
+    the others are labeled. The pool is eight other scripts, near and far. SimGCD learns on the embedded backbone from
+    the target's own labels alone, with the whole pool as a guide, with what each selector chooses from it, and with the
+    pool's classes as rivals for the target's images. The truth, which none has seen, judges. All train equally long.
+    Stopped, it goes on where it was.
 
-    --full runs k-means, GCD, XCon, SimGCD and muGCD with every selector and three seeds, and SimGCD with one labeled
-    set at a time: similar, medium, dissimilar, out of domain.
+    --full runs k-means, GCD, XCon, SimGCD and muGCD with every setting and three seeds, and SimGCD with one labeled set
+    at a time: similar, medium, dissimilar, out of domain.
 
     \b
     Examples:
@@ -64,20 +67,21 @@ def _show(voice: Voice, result: DemoResult, comparison: Comparison, pages: list[
     sources = Counter(origin.dataset for origin in problem.pool.origins)
     kept = {name: kept_classes(run) for name, run in runs.items()}
     voice.table(
-        f"Classes of the pool that each selector keeps, by source ({len(problem.pool.images):,} images)",
+        f"Classes that each setting learns from, by source ({len(problem.pool.images):,} labeled images)",
         ("source", "classes", *kept),
         [(source, n, *(counts[source] for counts in kept.values())) for source, n in sources.items()],
     )
     found = {name: run.scores for name, run in runs.items()}
     changes = {group.name: {each.group: each for each in parts} for group, parts in comparison.changes()}
-    none = found["none"]
-    assert none is not None, "the demo has a truth"
+    own = found["own"]
+    assert own is not None, "the demo has a truth"
     voice.table(
-        f"SimGCD on {none.n_images:,} images of {none.n_classes} categories, accuracy in percent, one seed",
-        ("selection", "All", "Old", "New", "All against none", "Old", "New"),
+        f"SimGCD on {own.n_images:,} images of {own.n_classes} categories, accuracy in percent, one seed",
+        ("labeled data", "clusters", "All", "Old", "New", "All against own", "Old", "New"),
         [
             (
                 name,
+                int((runs[name].predictions.sizes > 0).sum()),
                 *(f"{100 * getattr(scores, group):.1f}" for group in GROUPS),
                 *(str(changes[name][group]) if name in changes else "" for group in GROUPS),
             )
@@ -101,7 +105,7 @@ def _show(voice: Voice, result: DemoResult, comparison: Comparison, pages: list[
                 verdict(comparison),
                 f"{total:.0f} seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in result.seconds.items()),
                 f"Look at:  {pages[0]}, and report.html in each folder beside it",
-                f"Correct:  justright review {runs['beta'].path}",
+                f"Correct:  justright review {runs['everything'].path}",
             ]
         ),
     )
@@ -115,13 +119,22 @@ def kept_classes(run: RunFolder) -> Counter[str]:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Whether selection helped, said plainly."""
-    new = {group.name: each for group, parts in comparison.changes() for each in parts if each.group == "new"}
-    best = max(new, key=lambda name: new[name].points)
-    word = new[best].verdict()
-    if new[best].points <= 0:
-        return f"Selection did not help New here: {best} comes closest with {new[best]} points, {word}."
-    return f"On New {best} changes most: {new[best]} points, {word}."
+    """What the pool did, said plainly: as a guide, as a rival, and whether a selection from it helped."""
+    every = {group.name: each for group, parts in comparison.changes() for each in parts if each.group == "all"}
+    lines = []
+    guides = {name: each for name, each in every.items() if not name.endswith("rivals")}
+    if guides:
+        best = max(guides, key=lambda name: guides[name].points)
+        lines.append(f"As a guide, the pool changes All most with {best}: {_said(guides[best])}.")
+    if "everything" in guides:
+        lines.append(f"The whole pool as a guide: {_said(guides['everything'])}.")
+    for name in every.keys() - guides.keys():
+        lines.append(f"Its classes as rivals, which target images may be called: {_said(every[name])}.")
+    return "\n".join(lines)
+
+
+def _said(change: Change) -> str:
+    return f"{change} points against own labels alone, {change.verdict()}"
 
 
 def _full(voice: Voice, out: Path, seed: int) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from justright.cli.extract import DEFAULT_BACKBONE
-from justright.cli.selector_options import given_params, selector_options
+from justright.cli.selector_options import AUTO, given_params, selector_options
 from justright.cli.voice import Voice, voiced
 from justright.errors import JustrightError
 from justright.selection import SELECTORS
@@ -23,17 +24,33 @@ if TYPE_CHECKING:
 METHODS = ("kmeans", "gcd", "xcon", "simgcd", "mugcd")
 WEIGHTINGS = ("auto", "hard", "soft", "resample")
 COUNTERS = ("labeled-search", "mixture")
+POOL_ROLES = ("guide", "rival")
 SCALES = ("auto", "paper", "small")
 HELD_OUT = 0.1
 
 
 @click.command()
-@click.option("--pool", multiple=True, help="Labeled images of other kinds; may be given several times.")
-@click.option("--labeled", help="Labeled images of the target's own classes; they join the pool.")
+@click.option("--labeled", help="Labeled images of classes that target images may belong to.")
+@click.option("--pool", multiple=True, help="Labeled images of other kinds, to learn from; may be given several times.")
+@click.option(
+    "--pool-role",
+    type=click.Choice(POOL_ROLES),
+    default=POOL_ROLES[0],
+    show_default=True,
+    help="guide: no image is called a class of the pool. rival: they are categories too, as in the paper's tables.",
+)
 @click.option("--target", required=True, help="The unlabeled images.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder of the run.")
 @click.option("--method", type=click.Choice(METHODS), default="simgcd", show_default=True)
-@click.option("--selector", type=click.Choice(list(SELECTORS)), default="beta", show_default=True)
+@click.option(
+    "--selector",
+    type=click.Choice([*SELECTORS, AUTO]),
+    default="beta",
+    show_default=True,
+    help="Which classes of the pool to learn from: none (no selection), own (no pool), or auto, which rehearses.",
+)
+@click.option("--select-labeled", is_flag=True, help="Select from --labeled too; else its classes weigh 1.")
+@click.option("--keep-copies", is_flag=True, help="Learn from labeled images that are images of the target too.")
 @click.option("--stability", "n_resamples", type=click.IntRange(0), default=10, show_default=True, help="Resamples.")
 @click.option("--weighting", type=click.Choice(WEIGHTINGS), default="auto", show_default=True, help="How weights act.")
 @click.option("--k", "n_target", type=click.IntRange(2), help="Categories in the target; estimated if not given.")
@@ -56,12 +73,15 @@ HELD_OUT = 0.1
 @voiced
 def discover(
     voice: Voice,
-    pool: tuple[str, ...],
     labeled: str | None,
+    pool: tuple[str, ...],
+    pool_role: Any,
     target: str,
     out: Path,
     method: str,
     selector: str,
+    select_labeled: bool,
+    keep_copies: bool,
     n_resamples: int,
     weighting: str,
     n_target: int | None,
@@ -98,7 +118,15 @@ def discover(
       justright discover --labeled birds/ --target photos/ --method gcd --selector bins --out run --epochs 50
       justright discover --labeled a.parquet --target b.parquet --truth truth.parquet --held-out 0 --out run
       justright discover --labeled birds/ --target photos/ --set views=fresh --set learning_rate=0.05 --out run
+      justright discover --labeled birds/ --pool pets.zip --target photos/ --preset paper --out run
+
+    --preset paper does what the paper's tables do: classes of the pool are categories too, and selection weighs all
+    labeled classes; Beta unless --selector says otherwise.
     """
+    if preset == "paper":
+        pool_role, select_labeled = "rival", True
+        is_named = click.get_current_context().get_parameter_source("selector") is ParameterSource.COMMANDLINE
+        selector = selector if is_named else "beta"
     if not pool and labeled is None:
         raise JustrightError(
             "neither --pool nor --labeled was given", expected="labeled images to learn from", advice="--labeled FOLDER"
@@ -118,9 +146,18 @@ def discover(
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
         problem = make_problem(opened, own, open_images(target), target_has_labels, max_per_class)
+        if not keep_copies:
+            problem, n_copies = problem.without_copies(voice.track)
+            if n_copies:
+                voice.say(
+                    f"{n_copies:,} labeled images are images of the target too, byte for byte. They are left out of "
+                    "the labeled side, for their labels would reach training; --keep-copies keeps them."
+                )
         spec = RunSpec(
+            pool_role=pool_role,
             selector=selector,
             selector_params=given_params(selector, given, preset),
+            select_labeled=select_labeled,
             n_resamples=n_resamples,
             weighting=weighting,
             method=method,
@@ -202,6 +239,7 @@ def _show(voice: Voice, run: RunFolder, report: Path | None) -> None:
     ]
     if run.scores is not None:
         lines.append(str(run.scores))
+    lines += [f"Note: {note}." for note in about["notes"]]
     lines.append("Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in about["seconds"].items()))
     lines += [f"Written: {path}" for path in written]
     lines.append(f"Look through the clusters: justright review {run.path}")
@@ -211,6 +249,8 @@ def _show(voice: Voice, run: RunFolder, report: Path | None) -> None:
         "n_target": about["n_target"],
         "k_source": about["k_source"],
         "categories": {"known": sum(is_known), "discovered": len(is_known) - sum(is_known)},
+        "pool_role": about["pool_role"],
+        "notes": about["notes"],
         "scores": None if run.scores is None else run.scores.to_dict(),
         "seconds": about["seconds"],
         "written": [str(path) for path in written],

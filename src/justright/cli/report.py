@@ -72,7 +72,7 @@ def _several(folders: list[RunFolder], out: Path) -> tuple[Path, dict[str, Any],
     comparison = Comparison.of(folders)
     write_comparison(comparison, out)
     lines = [
-        f"{group.name}: {each.group.capitalize()} {each} points against no selection, {each.verdict()}"
+        f"{group.name}: {each.group.capitalize()} {each} points against {comparison.baseline_title}, {each.verdict()}"
         for group, changes in comparison.changes()
         for each in changes
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from justright.benchmark.diagnose import N_DRAWS, SPACES, Space, diagnose, standard_settings, with_setting
+from justright.benchmark.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.benchmark.diagnosis import COLUMNS, Diagnosis
 from justright.benchmark.feature_pool import TargetBlocks, merge_tables, require_flat
 from justright.benchmark.label_outlook import label_outlook
@@ -15,7 +15,7 @@ from justright.benchmark.selection_result import SelectionResult, stability_of
 from justright.benchmark.weight_files import save_selection
 from justright.cli.selector_options import make_selector, selector_options
 from justright.cli.voice import Voice, voiced
-from justright.errors import DataError
+from justright.errors import DataError, JustrightError
 from justright.features.table import FeatureTable
 from justright.selection import ENGINES, SELECTORS
 
@@ -31,9 +31,20 @@ STORE = click.Path(path_type=Path)
 @click.option("--figures", type=click.Path(path_type=Path, file_okay=False), help="Directory for figures, as SVG.")
 @click.option("--html", type=FILE, help="Where one self-contained page of it all goes.")
 @click.option("--stability", "n_resamples", type=click.IntRange(1), help="Weigh again on so many resamples.")
-@click.option("--diagnose", "is_diagnosing", is_flag=True, help="Which selector, or none? Judged on held-out classes.")
-@click.option("--draws", "n_draws", type=click.IntRange(2), default=N_DRAWS, show_default=True, help="Of --diagnose.")
-@click.option("--space", type=click.Choice(SPACES), default="frozen", show_default=True, help="Of --diagnose.")
+@click.option(
+    "--diagnose",
+    "labeled",
+    type=STORE,
+    help="Features of the target's own labeled classes: which selector, all or none of the pool? Judged on them.",
+)
+@click.option(
+    "--draws",
+    "n_draws",
+    type=click.IntRange(2),
+    default=N_DRAWS,
+    show_default=True,
+    help="How often --diagnose hides classes.",
+)
 @click.option("--engine", type=click.Choice(list(ENGINES)), default="local", show_default=True, help="Where it runs.")
 @click.option("--workers", type=click.IntRange(1), help="Of the engine; one a core if not given.")
 @click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
@@ -48,9 +59,8 @@ def select(
     figures: Path | None,
     html: Path | None,
     n_resamples: int | None,
-    is_diagnosing: bool,
+    labeled: Path | None,
     n_draws: int,
-    space: Space,
     engine: str,
     workers: int | None,
     seed: int,
@@ -76,16 +86,15 @@ def select(
     Stores larger than memory are read block by block, in threads, in processes, or on Ray (install 'justright[ray]'),
     and give the same weights to the last digit.
 
-    --diagnose holds out classes of the pool that look like the target, lets each selector help to find them again, and
-    says which wins, by how much and how sure. The answer may be: use everything. --space linear shows the features as
-    linear discriminants of the weighted pool do, a stand-in for training; frozen takes them as they are.
+    --diagnose OWN hides some of the target's own labeled classes, lets each selector help to find them again, and says
+    which to take, by how much and how sure. The answer may be: all of the pool, or none of it.
 
     \b
     Examples:
       justright select birds.features --target photos.features --out weights.parquet
       justright select birds.features pets.features --target photos.features --out w.parquet --html w.html
       justright select birds.features --target photos.features --selector bins --n-clusters 40 --stability 50
-      justright select birds.features --target photos.features --diagnose --json
+      justright select pets.features --target photos.features --diagnose birds.features --n-clusters 40 --json
     """
     selector = make_selector(name, given, seed, preset)
     unlabeled = FeatureTable.open(target).without_labels()
@@ -99,10 +108,15 @@ def select(
     outlook = label_outlook(merged, unlabeled, weight, given["n_clusters"], seed)
     result = SelectionResult(name, selector, merged, stable, outlook)
     diagnosis = None
-    if is_diagnosing:
-        settings = with_setting(standard_settings(space), f"{name}, as asked", selector)
-        features = (merged.features, merged.labels, unlabeled.features)
-        diagnosis = diagnose(*features, settings, n_draws, seed, voice.track, space)
+    if labeled is not None:
+        if given["n_clusters"] is None:
+            raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")
+        own = FeatureTable.open(labeled)
+        own.header.require_comparable(unlabeled.header)
+        settings = standard_settings(given["n_clusters"], seed) | {f"{name}, as asked": selector}
+        pairs = (own.features, own.labels), (merged.features, merged.labels)
+        k = given["n_clusters"]
+        diagnosis = diagnose(*pairs, unlabeled.features, k, settings, n_draws, seed, voice.track)
     asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
     asked |= {"selector": repr(selector), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
@@ -135,7 +149,7 @@ def _show(voice: Voice, result: SelectionResult, diagnosis: Diagnosis | None) ->
         row = (n_always, len(share) - n_always - n_never, n_never, float(result.stability.weight_std.mean()))
         voice.table(f"Classes over {result.stability.n_resamples} resamples", columns, [row])
     if diagnosis is not None:
-        voice.table("Diagnosis on held-out classes", COLUMNS, diagnosis.cells())
+        voice.table("Diagnosis on hidden classes", COLUMNS, diagnosis.cells())
 
 
 def _last_words(result: SelectionResult, diagnosis: Diagnosis | None) -> str:

@@ -10,8 +10,11 @@ import click
 
 from justright.errors import JustrightError
 from justright.selection import SELECTORS, BetaSelector, Selector
+from justright.selection.clustered import ClusteredSelector
 
 REDUCTIONS = ("min", "median", "max")
+PRESETS = ("paper", "official")
+AUTO = "auto"
 
 
 class Reduction(click.ParamType):  # type: ignore[type-arg]
@@ -35,7 +38,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "reduction": click.option("--reduction", type=Reduction(), help="beta: of the cosines to the target (min)."),
     "domain": click.option(
         "--domain",
-        type=click.Choice(["clip", "affine", "minmax", "rank", "raw"]),
+        type=click.Choice(["clip", "affine", "minmax", "rank", "target", "raw"]),
         help="beta: how a cosine comes to [0, 1] (clip).",
     ),
     "normalize": click.option(
@@ -55,6 +58,7 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
     "equal": click.option(
         "--equal", type=click.Choice(["classes", "images"]), help="bins: what bins have equally many of (classes)."
     ),
+    "share": click.option("--share", type=click.FloatRange(0, 1), help="random: of the classes, to keep (0.5)."),
     "n_classes": click.option("--n-classes", type=int, help="cui: how many to keep (half)."),
     "gamma": click.option("--gamma", type=float, help="cui: scale of the similarity (0.01)."),
     "greedy": click.option(
@@ -77,7 +81,11 @@ OPTIONS: dict[str, Callable[[Any], Any]] = {
 
 def selector_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command all of them, and --preset."""
-    preset = click.option("--preset", type=click.Choice(["official"]), help="beta: as the paper's public code does it.")
+    preset = click.option(
+        "--preset",
+        type=click.Choice(PRESETS),
+        help="paper: as its equations and tables have it. official: Beta as its public code does it.",
+    )
     for option in [preset, *reversed(OPTIONS.values())]:
         command = option(command)
     return command
@@ -86,7 +94,7 @@ def selector_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | None = None) -> Selector:
     """The selector of this name with the options that were given."""
     params, known = given_params(name, given, preset), inspect.signature(SELECTORS[name]).parameters
-    if "n_clusters" in known and "n_clusters" not in params:
+    if issubclass(SELECTORS[name], ClusteredSelector) and "n_clusters" not in params:
         raise JustrightError(
             f"--selector {name} needs to know how many categories the target has",
             expected="--n-clusters K",
@@ -99,6 +107,13 @@ def given_params(name: str, given: Mapping[str, Any], preset: str | None = None)
     """The parameters of a selector that were given as options; one that it does not have is refused."""
     params = {key: value for key, value in given.items() if value is not None and value is not False}
     params |= {key: False for key in ("discard", "select") if params.pop(f"no_{key}", False)}
+    if name == AUTO:
+        if strange := sorted(params.keys() - {"n_clusters"}):
+            raise JustrightError(
+                f"--selector auto together with {_option(strange[0])}",
+                expected="no parameters of selectors: the choice is among their defaults",
+            )
+        return {}
     known = inspect.signature(SELECTORS[name]).parameters
     strange = [key for key in params if key not in known and key != "n_clusters"]
     if strange:
@@ -108,10 +123,10 @@ def given_params(name: str, given: Mapping[str, Any], preset: str | None = None)
             expected=f"{_option(strange[0])} belongs to {' and '.join(owners)}",
             advice="leave it out, or change --selector",
         )
-    if preset is not None:
+    if preset == "official":
         if name != "beta" or params.keys() - {"n_clusters"}:
             raise JustrightError(f"--preset {preset}", expected="--selector beta and no other option of it")
-        return BetaSelector.official().get_params()
+        return {key: value for key, value in BetaSelector.official().get_params().items() if key != "seed"}
     return {key: value for key, value in params.items() if key in known}
 
 

@@ -17,7 +17,7 @@ from jaxtyping import Int
 from PIL import Image
 
 from justright.data.readers import Reader
-from justright.errors import DataError
+from justright.errors import BadImageError, DataError
 from justright.files import replacing
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array, Labels
@@ -141,15 +141,25 @@ class ImageSet:
         known: str | None = self.table["id"][row].as_py()
         return self._reader(row).content_id(self.table["path"][row].as_py()) if known is None else known
 
+    def _content_id_or_none(self, row: int) -> str | None:
+        try:
+            return self.content_id(row)
+        except BadImageError:
+            return None
+
     def _reader(self, row: int) -> Reader:
         return self.readers[self.table["source"][row].as_py()]
 
-    def with_ids(self, track: Track = silent, n_threads: int = 8) -> ImageSet:
-        """The same table with every id filled in. Reads each file once; an unreadable one raises BadImageError."""
+    def with_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> ImageSet:
+        """The same table with every id filled in. Reads each file once.
+
+        An unreadable one raises BadImageError; unless `is_strict`, it stays without an id.
+        """
         if not self.table["id"].null_count:
             return self
+        content_id = self.content_id if is_strict else self._content_id_or_none
         with ThreadPoolExecutor(n_threads) as threads:  # reading and hashing both release the interpreter's lock
-            ids = list(track(threads.map(self.content_id, range(len(self))), len(self), "hashing images"))
+            ids = list(track(threads.map(content_id, range(len(self))), len(self), "hashing images"))
         return ImageSet(_set(self.table, "id", pa.array(ids, pa.string())), self.readers)
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> ImageSet:

@@ -18,12 +18,14 @@ class Split:
     """What selection and training may know: labeled images, unlabeled images, and the roles of the classes.
 
     `unlabeled` has no labels, no class names and no super-categories; they are in a Truth that is not part of this.
-    `classes` is None where nobody knows which classes the target has, as with a person's own photos.
+    `classes` is None where nobody knows which classes the target has, as with a person's own photos. Labels that are in
+    `guide_classes` only guide learning: no image of the target is ever called one of them.
     """
 
     labeled: ImageSet
     unlabeled: ImageSet
     classes: ClassSplit | None = None
+    guide_classes: tuple[int, ...] = ()
 
     @property
     def old_classes(self) -> tuple[int, ...]:

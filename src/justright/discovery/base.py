@@ -113,7 +113,7 @@ class Discovery(ABC):
         assigner, labels = self._assign(data, features)
         rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
         if not len(rows):
-            rows, self.calibrated_on_ = data.guiding, "the labeled images it learned from, hence too sure"
+            rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
         if not len(rows):
             self.calibrated_on_ = "nothing: no labeled images were used"
         target = features[data.unlabeled]

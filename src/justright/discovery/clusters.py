@@ -14,10 +14,10 @@ from justright.types import UNLABELED, Array
 def clusters_of(
     data: TrainingData, features: Float[Array, "images dim"], n_categories: int, n_init: int, seed: int
 ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
-    """Semi-supervised k-means over guiding and target images: known class k is cluster k."""
-    guiding = data.guiding
-    rows = np.concatenate([guiding, data.unlabeled])
-    labels = np.where(np.arange(len(rows)) < len(guiding), data.labels[rows], UNLABELED)
+    """Semi-supervised k-means over known and target images: known class k is cluster k."""
+    labeled = data.labeled
+    rows = np.concatenate([labeled, data.unlabeled])
+    labels = np.where(np.arange(len(rows)) < len(labeled), data.labels[rows], UNLABELED)
     found = SemiSupKMeans(n_categories, n_init=n_init, seed=seed).fit(features[rows], labels)
     assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
-    return assigner, np.asarray(found.labels_[len(guiding) :], dtype=np.int64)
+    return assigner, np.asarray(found.labels_[len(labeled) :], dtype=np.int64)

@@ -54,6 +54,9 @@ class TrainConfig(Config):
     """What all trained methods share; defaults as in the scripts of GCD and SimGCD."""
 
     n_epochs: int = 200
+    n_steps: int | None = None
+    """Steps an epoch. None: as many as there are full batches of own and target images; a pool that guides does not
+    make an epoch longer."""
     batch_size: int = 128
     learning_rate: float = 0.1
     backbone_share: float | None = None
@@ -69,6 +72,11 @@ class TrainConfig(Config):
     supervised_share: float = SUPERVISED_SHARE
     temperature_unsup: float = TEMPERATURE_UNSUP
     temperature_sup: float = TEMPERATURE_SUP
+
+    guide_share: float = 0.25
+    """Images of a pool that guides which join each step, as a share of batch_size; 0 leaves the pool out."""
+    guide_scale: float = 1.0
+    """What their loss counts for beside the supervised ones of the method."""
 
     hidden_dim: int = 2048
     """Width of the projection head."""

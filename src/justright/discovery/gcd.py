@@ -77,7 +77,7 @@ class GCD(TrainedDiscovery):
     def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
         batches = balanced_batches(data, self.config.batch_size, self.seed)
         learner = GCDLearner(self.backbone_, self.config, batches, self._torch_generator("heads"))
-        self._train(learner, data, self.config, self.folder, track)
+        self._train(learner, data, plain, self.config, self.folder, track)
 
     def _assign(
         self, data: TrainingData, features: Float[Array, "images dim"]

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from justright.data.batches import BalancedBatches
+from justright.discovery.guide import Guide
 from justright.features.backbone import Backbone, Stored
 from justright.losses import LossParts
 
@@ -20,7 +21,10 @@ Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
 
 
 class Learner(nn.Module, ABC):
-    """A network that learns. A step draws one batch from each of `batches` and minimizes one objective over all."""
+    """A network that learns. A step draws one batch from each of `batches` and minimizes one objective over all.
+
+    Where there is a `guide`, a step draws one batch more, of the pool, and adds its loss; methods know nothing of it.
+    """
 
     streams: ClassVar[Mapping[str, int]] = {"weak": 2}
     """How many views of which transform a step needs of each image."""
@@ -31,6 +35,33 @@ class Learner(nn.Module, ABC):
         super().__init__()
         self.backbone = backbone
         self.micro_batch = micro_batch
+        self.guide: Guide | None = None
+
+    @property
+    def all_batches(self) -> tuple[BalancedBatches, ...]:
+        """All that a step draws a batch from. Those of the guide come last and do not make an epoch longer."""
+        return (*self.batches, *([] if self.guide is None else [self.guide.batches]))
+
+    def all_outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """What comes out for batch number `part` of `all_batches`."""
+        if self.guide is None or part < len(self.batches):
+            return self.outputs(stored, part)
+        stream, n_views = next(iter(self.streams.items()))
+        return {"logits": self.guide(self.features(stored[stream], n_views))}
+
+    def loss(
+        self,
+        outputs: Sequence[Outputs],
+        labels: Sequence[Int[Tensor, " _"]],
+        weight: Sequence[Float[Tensor, " _"]],
+        epoch: int,
+    ) -> LossParts:
+        """The objective of the method, and beside it that of the guide."""
+        n = len(self.batches)
+        parts = self.objective(outputs[:n], labels[:n], weight[:n], epoch)
+        if self.guide is None:
+            return parts
+        return self.guide.added_to(parts, outputs[n]["logits"], labels[n], weight[n])
 
     @abstractmethod
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:

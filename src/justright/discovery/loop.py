@@ -79,7 +79,7 @@ class Training:
         self.checkpoints = None if folder is None else Checkpoints(folder / "checkpoint")
         self.made_with = json.loads(json.dumps(made_with))  # as it will be read back
         self.device = learner.backbone.device
-        self.n_steps = max(batches.n_steps for batches in learner.batches)
+        self.n_steps = config.n_steps or max(batches.n_steps for batches in learner.batches)
         self.trained = {name: p for name, p in learner.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.SGD(self._groups(), lr=config.learning_rate, momentum=config.momentum)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.precision == "float16")
@@ -101,7 +101,7 @@ class Training:
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group["share"]
             self._refresh(epoch)
-            rows = [batches.rows(epoch, self.n_steps) for batches in self.learner.batches]
+            rows = [batches.rows(epoch, self.n_steps) for batches in self.learner.all_batches]
             while progress.step < self.n_steps:
                 parts = self._step(epoch, [of_part[progress.step] for of_part in rows])
                 for name, value in {"loss": parts.total.detach(), **parts.terms}.items():
@@ -122,7 +122,7 @@ class Training:
             outputs = [self._outputs(epoch, part, of_part) for part, of_part in enumerate(rows)]
             labels = [torch.from_numpy(self.data.labels[of_part]).to(self.device) for of_part in rows]
             weight = [torch.from_numpy(self.data.weight[of_part]).float().to(self.device) for of_part in rows]
-            parts = learner.objective(outputs, labels, weight, epoch)
+            parts = learner.loss(outputs, labels, weight, epoch)
         where = f"epoch {epoch + 1}, step {self.progress.step + 1} of {self.n_steps}"
         stop_if_not_finite(parts, outputs, [self._ids(of_part) for of_part in rows], where, self.folder)
         self.optimizer.zero_grad(set_to_none=True)
@@ -138,12 +138,12 @@ class Training:
     def _outputs(self, epoch: int, part: int, rows: Int[Array, " batch"]) -> Outputs:
         """What this process's share of a batch gives, gathered from all processes."""
         mine = self.processes.share(len(rows))
-        number = self.progress.step * len(self.learner.batches) + part
+        number = self.progress.step * len(self.learner.all_batches) + part
         stored = {}
         for stream, n_views in self.learner.streams.items():
             chosen = self.views[stream].choose(epoch, number, len(rows), n_views)[:, mine]
             stored[stream] = self.views[stream].batch(np.tile(rows[mine], n_views), chosen.ravel())
-        outputs = self.learner.outputs(stored, part)
+        outputs = self.learner.all_outputs(stored, part)
         return {name: self.processes.gather(rows, dim=1) for name, rows in outputs.items()}
 
     def _groups(self) -> list[dict[str, Any]]:

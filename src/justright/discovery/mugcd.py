@@ -91,13 +91,13 @@ class MuGCD(SimGCD):
         first = config.stage1
         batches: BalancedBatches = balanced_batches(data, first.batch_size, self.seed)
         learner = GCDLearner(self.backbone_, first, batches, self._torch_generator("heads of stage 1"))
-        self._train(learner, data, first, stages[0], track, stage=1)
+        self._train(learner, data, plain, first, stages[0], track, stage=1)
 
         batches = balanced_batches(data, config.batch_size, self.seed)
         self._center = self._center_of(data, plain)
         heads = self._torch_generator("heads")
         second = MuGCDLearner(self.backbone_, config, batches, self.n_categories, heads, self._center)
-        self._train(second, data, config, stages[1], track, stage=2)
+        self._train(second, data, plain, config, stages[1], track, stage=2)
         decides: Any = second.teacher.network if config.infer_with == "teacher" else second.student
         found = dict(decides.backbone.model.named_parameters())
         self.backbone_.load_tuned_state({name: found[name] for name in self.backbone_.tuned_state()})

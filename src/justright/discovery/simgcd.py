@@ -17,7 +17,6 @@ from justright.discovery.gcd import balanced_batches
 from justright.discovery.learner import Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective
@@ -123,7 +122,7 @@ class SimGCD(TrainedDiscovery):
             self._torch_generator("heads"),
             self._center,
         )
-        self._train(learner, data, self.config, self.folder, track)
+        self._train(learner, data, plain, self.config, self.folder, track)
         self._prototypes = learner.heads.classifier.prototypes.detach().cpu().numpy()
 
     def _center_of(self, data: TrainingData, plain: Views) -> Float[Array, " dim"] | None:
@@ -131,8 +130,8 @@ class SimGCD(TrainedDiscovery):
         center = self.config.center
         if center == "never" or (center == "auto" and self.backbone_.cut.ends_in_norm):
             return None
-        features = features_of(self.backbone_, plain, len(data.images))
-        return features[data.is_used].mean(axis=0, dtype=np.float64).astype(np.float32)
+        # not over the guides, whose common part is another
+        return self._mean_feature(data, plain, np.concatenate([data.labeled, data.unlabeled]))
 
     def _assign(
         self, data: TrainingData, features: Float[Array, "images dim"]

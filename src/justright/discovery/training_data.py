@@ -19,9 +19,9 @@ from justright.types import UNLABELED, Array, Mask
 
 Weighting = Literal["auto", "hard", "soft", "resample"]
 WEIGHTINGS: tuple[str, ...] = get_args(Weighting)
-"""hard: images of weight 0 leave the data; soft: weights act in the losses; resample: they act in the sampler.
+"""hard: every weight is 0 or 1; soft: weights act in the losses; resample: they act in the sampler.
 
-auto is hard where every weight is 0 or 1, else soft.
+auto is hard where every weight is 0 or 1, else soft. In all of them an image of weight 0 leaves the data.
 """
 
 
@@ -30,9 +30,10 @@ class TrainingData:
     """All labeled images, then all unlabeled ones, and what is known of each.
 
     Attributes: images, in that order; n_labeled, how many of them came with a label; labels, the number of the class,
-    known ones first, -1 for unlabeled; weight, of each image in the losses; chance, of each image in the sampler or
-    None; is_used, whether learning sees the image; is_held_out, labeled images kept for calibration; known, the names
-    of the classes that get a category of their own; known_labels, their labels in the split.
+    known ones first, then those that only guide, -1 for unlabeled; weight, of each image in the losses; chance, of each
+    image in the sampler or None; is_used, whether learning sees the image; is_held_out, labeled images kept for
+    calibration; known, the names of the classes that get a category of their own; known_labels, their labels in the
+    split.
     """
 
     images: ImageSet
@@ -58,7 +59,7 @@ class TrainingData:
             raise DataError(f"a weighting called {weighting!r}", expected=f"one of {', '.join(WEIGHTINGS)}")
         given, n_labeled = split.labeled.labels, len(split.labeled)
         weight = np.ones(n_labeled) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        _check(given, weight, len(split.unlabeled))
+        _check(given, weight, len(split.unlabeled), may_be_empty=bool(split.guide_classes))
         if weighting == "auto":
             weighting = "hard" if np.isin(weight, (0.0, 1.0)).all() else "soft"
         if weighting == "hard" and not np.isin(weight, (0.0, 1.0)).all():
@@ -67,13 +68,13 @@ class TrainingData:
                 expected="0 or 1 for hard weighting",
                 advice="a threshold in the selector, or weighting='soft'",
             )
-        is_kept = weight > 0 if weighting != "soft" else np.ones(n_labeled, dtype=bool)
-        classes = np.unique(given)
-        has_weight = np.isin(classes, np.unique(given[weight > 0]))
-        known = classes[has_weight]
-        number = {int(label): place for place, label in enumerate([*known, *classes[~has_weight]])}
+        is_kept = weight > 0
+        is_guide = np.isin(given, split.guide_classes)
+        known, guides = np.unique(given[is_kept & ~is_guide]), np.unique(given[is_kept & is_guide])
+        unused = np.setdiff1d(given, [*known, *guides])
+        number = {int(label): place for place, label in enumerate([*known, *guides, *unused])}
         labels = np.array([number[int(label)] for label in given], dtype=np.int64)
-        is_held_out = _held_out(labels, is_kept & (weight > 0), held_out_share, seed)
+        is_held_out = _held_out(labels, is_kept & ~is_guide, held_out_share, seed)
         n_unlabeled = len(split.unlabeled)
         names = split.labeled.classes
         return TrainingData(
@@ -90,19 +91,18 @@ class TrainingData:
 
     @property
     def labeled(self) -> Int[Array, " rows"]:
-        """Rows of the labeled images that learning sees."""
-        return np.flatnonzero(self.is_used[: self.n_labeled])
+        """Rows of the labeled images of known classes that learning sees."""
+        return np.flatnonzero(self.is_used[: self.n_labeled] & (self.labels[: self.n_labeled] < len(self.known)))
+
+    @property
+    def guides(self) -> Int[Array, " rows"]:
+        """Rows of the labeled images that only guide."""
+        return np.flatnonzero(self.is_used[: self.n_labeled] & (self.labels[: self.n_labeled] >= len(self.known)))
 
     @property
     def unlabeled(self) -> Int[Array, " rows"]:
         """Rows of the target."""
         return np.arange(self.n_labeled, len(self.images))
-
-    @property
-    def guiding(self) -> Int[Array, " rows"]:
-        """Rows of labeled images with a weight: those that semi-supervised k-means keeps in their class."""
-        rows = self.labeled
-        return rows[(self.weight[rows] > 0) & (self.labels[rows] < len(self.known))]
 
     def without_labels(self) -> TrainingData:
         """The target alone: no class is known, and no labeled image is seen."""
@@ -123,14 +123,16 @@ class TrainingData:
 
 
 def total_categories(kept: Collection[int], own: Collection[int], n_target: int) -> int:
-    """How many categories there are for a pool and a target: those of the target, and every kept class that is not.
+    """How many categories there are where a pool competes: those of the target, and every kept class that is not.
 
     `own` are the labeled classes that the target has too (docs/decisions.md, "Categories with a pool").
     """
     return len(set(kept) | set(own)) + n_target - len(set(own))
 
 
-def _check(given: Int[Array, " labeled"], weight: Float[Array, " weights"], n_unlabeled: int) -> None:
+def _check(
+    given: Int[Array, " labeled"], weight: Float[Array, " weights"], n_unlabeled: int, may_be_empty: bool
+) -> None:
     if len(weight) != len(given):
         raise DataError(f"{len(weight):,} weights for {len(given):,} labeled images", expected="one each")
     if (given == UNLABELED).any():
@@ -139,7 +141,7 @@ def _check(given: Int[Array, " labeled"], weight: Float[Array, " weights"], n_un
         raise DataError("weights below 0 or not finite", expected="at least 0; 1 changes nothing")
     if not n_unlabeled:
         raise DegenerateError("no unlabeled images", expected="a target to discover categories in")
-    if len(given) and not (weight > 0).any():
+    if len(given) and not (weight > 0).any() and not may_be_empty:
         raise DegenerateError(
             "every labeled image weighs 0", expected="at least one that counts", advice="another selector, or none"
         )

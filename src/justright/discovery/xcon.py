@@ -88,7 +88,7 @@ class XCon(TrainedDiscovery):
                 )
             )
         learner = XConLearner(self.backbone_, config, batches, self._torch_generator("heads"))
-        self._train(learner, data, config, self.folder, track)
+        self._train(learner, data, plain, config, self.folder, track)
 
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
         """Which expert each image belongs to."""

@@ -150,9 +150,9 @@ class ViewBank(Views):
         if views.min() < 0 or views.max() >= self.n_views:
             raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
         blocks, places = np.divmod(self._positions(rows), self.rows_per_shard)
-        records = [
-            self._shard(int(block), int(view))[place] for block, place, view in zip(blocks, places, views, strict=True)
-        ]
+        pairs = list(zip(blocks.tolist(), views.tolist(), strict=True))
+        shards = {pair: self._shard(*pair) for pair in set(pairs)}  # looked up once a batch, not once a row
+        records = [shards[pair][place] for pair, place in zip(pairs, places.tolist(), strict=True)]
         return bank_records.read(records, self.backbone.stored_names)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:

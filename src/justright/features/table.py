@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -100,12 +100,12 @@ class FeatureTable:
         """The images that were set aside when the features were computed."""
         return [] if self.path is None else read_quarantine(self.path)
 
-    def shards(self, n_rows: int = BLOCK_ROWS) -> Iterator[tuple[Rows, Int[Array, " rows"]]]:
-        """Features and labels block by block. Each block is mapped anew, so memory does not grow with the table."""
-        for start in range(0, len(self), n_rows):
-            stop = min(start + n_rows, len(self))
-            block = self.features[start:stop] if self.path is None else mapped(self.path, self.header, start, stop)
-            yield block, self.labels[start:stop]
+    def from_row(self, start: int) -> FeatureTable:
+        """The rows from this one on, mapped where the table is."""
+        features = self.features[start:] if self.path is None else mapped(self.path, self.header, start, len(self))
+        index = self.index.slice(start)
+        data = data_print(index["id"].to_pylist(), index)
+        return FeatureTable(features, index, Header(**asdict(self.header) | {"data": data}))
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> FeatureTable:
         """The rows at these positions, in this order, in memory."""

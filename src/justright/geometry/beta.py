@@ -10,7 +10,7 @@ from jaxtyping import Float
 from justright.errors import DegenerateError, JustrightError
 from justright.types import Array
 
-DOMAINS = ("clip", "affine", "minmax", "rank", "raw")
+DOMAINS = ("clip", "affine", "minmax", "rank", "target", "raw")
 
 
 def beta_density(x: Float[Array, " n"], alpha: float, beta: float) -> Float[Array, " n"]:
@@ -32,19 +32,30 @@ def _times(exponent: float, log: Float[Array, " n"]) -> Float[Array, " n"]:
     return np.zeros_like(log) if exponent == 0 else exponent * log  # 0^0 = 1, as polynomials have it
 
 
-def to_unit_interval(similarity: Float[Array, " n"], domain: str = "clip") -> Float[Array, " n"]:
+def to_unit_interval(
+    similarity: Float[Array, " n"], domain: str = "clip", reference: float = math.nan
+) -> Float[Array, " n"]:
     """Bring cosines in [-1, 1] to [0, 1], where the beta density lives.
 
     clip    max(s, 0): what is more than a right angle away counts as 0
     affine  (s + 1) / 2
     minmax  (s - min) / (max - min) over all classes
     rank    (rank - 1/2) / n over all classes, ties sharing their mean rank: shape without scale
+    target  s / (2 r), at most 1: a class as similar to the target as the target's own clusters are, s = r, is at 1/2
     raw     s itself: negatives stay outside the domain, where the density is 0
     """
     if domain == "clip":
         return np.clip(similarity, 0.0, 1.0)
     if domain == "affine":
         return (similarity + 1.0) / 2.0
+    if domain == "target":
+        if not reference > 0:
+            raise DegenerateError(
+                f"clusters of the target have a similarity of {reference:g} to it",
+                expected="more than 0 for domain='target'",
+                advice="reduction='median', or domain='rank'",
+            )
+        return np.clip(similarity / (2.0 * reference), 0.0, 1.0)
     if domain == "raw":
         return similarity
     if domain == "minmax":

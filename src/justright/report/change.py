@@ -1,4 +1,4 @@
-"""What a selection changed against none, and whether that is more than noise."""
+"""What one setting changed against another, and whether that is more than noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Change:
-    """What an accuracy gained against no selection, in points, and how sure that is."""
+    """What an accuracy gained against the baseline, in points, and how sure that is."""
 
     group: str
     points: float

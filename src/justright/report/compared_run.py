@@ -16,12 +16,16 @@ from justright.evaluation import Scores
 from justright.report.provenance import flat, resolved
 from justright.report.reading import Missing, attempt
 
-NONE = "none"
-"""The selector that weighs every class 1."""
+BASELINES = {"own": "own labels alone", "none": "no selection"}
+"""Selectors that others are compared with: the first one that is among the runs, and what it is called."""
 
 SETTINGS = (
-    "method", "selector", "weighting", "seed", "scale", "n_target", "k_source", "backbone", "asked", "config"
+    "method", "selector", "pool_role", "weighting", "seed", "scale", "n_target", "k_source", "backbone", "asked",
+    "config",
 )  # fmt: skip
+
+OF_SELECTION = ("weighting", "pool_role")
+"""Settings beside the selector and its parameters that say how the pool is used."""
 
 TOLD_ELSEWHERE = ("command", "out")
 """What a person typed and where results went are no settings."""
@@ -57,11 +61,6 @@ class ComparedRun:
         return None if isinstance(scores, Missing) else scores
 
     @property
-    def is_baseline(self) -> bool:
-        """Whether every labeled class weighs 1."""
-        return self.settings.get("selector") == NONE
-
-    @property
     def target_print(self) -> str:
         """What tells the images of the target from others; where they lie does not matter."""
         told = (self.run.about.get("fingerprints") or {}).get("target")
@@ -72,7 +71,7 @@ class ComparedRun:
         follows = FOLLOWS if self.settings.get("k_source") == "given" else (*FOLLOWS, "n_target")
         kept = {name: value for name, value in self.settings.items() if not _is_chance(name) and name not in follows}
         if ignoring_selection:
-            kept = {name: value for name, value in kept.items() if "select" not in name}
+            kept = {name: value for name, value in kept.items() if "select" not in name and name not in OF_SELECTION}
         return json.dumps(kept, sort_keys=True, default=str)
 
 

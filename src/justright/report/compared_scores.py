@@ -1,11 +1,10 @@
-"""Scores of several runs beside each other: with intervals, over seeds, against no selection, and the errors."""
+"""Scores of several runs beside each other: with intervals, over seeds, against the baseline, and the errors."""
 
 from __future__ import annotations
 
 from justright.evaluation import break_down
 from justright.evaluation.figures import draw_errors
 from justright.report.change import LEVEL
-from justright.report.compared_run import NONE
 from justright.report.comparison import GROUPS, Comparison
 from justright.report.comparison_figures import draw_scores
 from justright.report.drawing import in_page
@@ -49,13 +48,13 @@ def over_seeds(comparison: Comparison) -> str:
     return table(("runs", "selector", "seeds", "All", "Old", "New"), rows) + said
 
 
-def against_none(comparison: Comparison) -> str:
-    """What selection changed, with an honest word about each."""
+def against_baseline(comparison: Comparison) -> str:
+    """What the pool or a selection from it changed, with an honest word about each."""
     changes = comparison.changes()
     if not changes:
         return note(
-            f'No run without selection ("{NONE}") shares all other settings with one that selects: what selection '
-            "changed cannot be told from these runs."
+            'No run with own labels alone ("own") or without selection ("none") shares all other settings with another '
+            "one: what the pool or a selection changed cannot be told from these runs."
         )
     rows = [
         (
@@ -76,7 +75,7 @@ def against_none(comparison: Comparison) -> str:
     n_noise = len(every) - n_better - n_worse
     lead = f"New: better in {n_better}, worse in {n_worse}, within the noise in {n_noise} of {len(every)} settings."
     how = (
-        f"Points against the runs without selection, with {LEVEL:.0%} intervals from seeds and images. An interval "
+        f"Points against {comparison.baseline_title}, with {LEVEL:.0%} intervals from seeds and images. An interval "
         "that holds 0 is noise."
     )
     columns = ("runs", "selector", "images of", "change", "seeds / without", "verdict")

@@ -1,4 +1,4 @@
-"""Several runs beside each other: which settings differ, what seeds do, and what changed against no selection."""
+"""Several runs beside each other: which settings differ, what seeds do, and what a pool or a selection changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from justright.benchmark.run_folder import RunFolder
 from justright.errors import DataError
 from justright.report.change import Change, change
-from justright.report.compared_run import ComparedRun, Group
+from justright.report.compared_run import BASELINES, ComparedRun, Group
 
 GROUPS = ("all", "old", "new")
 
@@ -46,10 +46,25 @@ class Comparison:
             found.setdefault(run.key(), []).append(run)
         return [Group(tuple(runs)) for runs in found.values()]
 
+    @property
+    def baseline(self) -> str | None:
+        """The selector that others are compared with: own labels alone, or else no selection."""
+        found = {run.settings.get("selector") for run in self.runs}
+        return next((name for name in BASELINES if name in found), None)
+
+    @property
+    def baseline_title(self) -> str:
+        """The baseline in words."""
+        return BASELINES[self.baseline or "none"]
+
     def changes(self) -> list[tuple[Group, list[Change]]]:
-        """For each group with a selection, what it gained over the runs without that share all other settings."""
+        """For each other group, what it gained over the runs of the baseline that share all other settings."""
         groups = self.groups()
-        baselines = {group.runs[0].key(ignoring_selection=True): group for group in groups if group.runs[0].is_baseline}
+        baselines = {
+            group.runs[0].key(ignoring_selection=True): group
+            for group in groups
+            if group.runs[0].settings.get("selector") == self.baseline
+        }
         found = []
         for group in groups:
             baseline = baselines.get(group.runs[0].key(ignoring_selection=True))

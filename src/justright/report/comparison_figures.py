@@ -16,7 +16,7 @@ LONGEST_NAME = 28
 
 
 def draw_scores(comparison: Comparison) -> Figure:
-    """One line a run, one panel for All, Old and New each; the run without selection in another color."""
+    """One line a run, one panel for All, Old and New each; the baseline in another color."""
     runs = [run for run in comparison.runs if run.scores is not None][:MOST_RUNS]
     figure = Figure(figsize=(8.4, 0.9 + 0.32 * len(runs)), layout="constrained", facecolor=PAPER)
     panels = figure.subplots(1, len(GROUPS), sharey=True)
@@ -27,7 +27,7 @@ def draw_scores(comparison: Comparison) -> Figure:
             value = 100 * getattr(run.scores, group)
             if math.isnan(value):
                 continue
-            color = COLORS[1] if run.is_baseline else COLORS[0]
+            color = COLORS[1] if run.settings.get("selector") == comparison.baseline else COLORS[0]
             assert run.scores is not None
             if group in run.scores.intervals:
                 low, high = run.scores.intervals[group]

@@ -11,7 +11,7 @@ import numpy as np
 
 from justright.files import write_text
 from justright.report.compared_run import ComparedRun
-from justright.report.compared_scores import against_none, compared_errors, compared_scores, over_seeds
+from justright.report.compared_scores import against_baseline, compared_errors, compared_scores, over_seeds
 from justright.report.comparison import Comparison
 from justright.report.drawing import in_page
 from justright.report.names import named, plain, text
@@ -37,7 +37,7 @@ class ComparisonPage:
             "settings": ("Settings", self._settings),
             "scores": ("Scores", lambda: compared_scores(self.comparison)),
             "seeds": ("Over seeds", lambda: over_seeds(self.comparison)),
-            "changes": ("Against no selection", lambda: against_none(self.comparison)),
+            "changes": (f"Against {self.comparison.baseline_title}", lambda: against_baseline(self.comparison)),
             "errors": ("Errors", lambda: compared_errors(self.comparison)),
             "selection": ("Selection", self._selection),
             "count": ("Number of categories", self._counts),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from justright.benchmark.run_folder import RunFolder
 from justright.progress import Track, silent
@@ -96,7 +97,7 @@ class RunPage:
         if isinstance(saved, Missing):
             return note(f"{saved.reason}.")
         parts: list[str] = []
-        result = attempt(lambda: restored(saved), "The picture of the selection cannot be drawn")
+        result = attempt(lambda: restored(saved.weighed), "The picture of the selection cannot be drawn")
         if isinstance(result, Missing):
             parts.append(note(f"{result.reason}."))
         else:
@@ -145,7 +146,7 @@ class RunPage:
             else f"K = {k:,} for the target, {about.get('k_source', 'of unknown source')}."
         )
         if "n_target" in about and "n_categories" in about:
-            told += f" With the known classes of the pool, {about['n_categories']:,} categories in all."
+            told += _with_the_pool(about)
         used = f"<p>{text(told)}</p>"
         count = attempt(lambda: self.run.count, "K was not estimated")
         if isinstance(count, Missing):
@@ -183,3 +184,10 @@ class RunPage:
         predictions = self.run.predictions
         review, said = review_of(self.run, self.read_review)
         return said + cluster_sheets(self.run, predictions, thumbs, self.track, review)
+
+
+def _with_the_pool(about: dict[str, Any]) -> str:
+    """What the pool adds to the categories."""
+    if about.get("pool_role") == "guide":
+        return " Classes of the pool only guide: no image is called one of them."
+    return f" With the known classes of the pool, {about['n_categories']:,} categories in all."

@@ -32,8 +32,8 @@ def restored(saved: SavedSelection) -> SelectionResult:
     for column in ("bin", "rank"):
         if column in classes.column_names:
             setattr(selector, f"{column}_", classes[column].to_numpy())
-    if "distance" in classes.column_names:
-        vars(selector)["threshold_"] = saved.about.get("threshold", np.nan)
+    for found in ("threshold", "target_similarity"):
+        vars(selector)[f"{found}_"] = saved.about.get(found, np.nan)
     pairs = zip(classes["dataset"].to_pylist(), classes["class_name"].to_pylist(), strict=True)
     origins = [
         Origin(dataset, label, class_name.removeprefix(f"{dataset}/"))

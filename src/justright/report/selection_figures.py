@@ -125,13 +125,18 @@ def _curve(selector: BetaSelector) -> tuple[Float[Array, " grid"], Float[Array, 
     else:
         low = -1.0 if selector.domain == "affine" else min(0.0, float(similarity.min()))
         grid = np.linspace(low, 1.0, 800)
-    density = beta_density(to_unit_interval(grid, selector.domain), selector.alpha, selector.beta)
+    density = _density(selector, grid)
     if selector.normalize != "none":
-        soft = beta_density(to_unit_interval(similarity, selector.domain), selector.alpha, selector.beta)
+        soft = _density(selector, similarity)
         density = density * (selector.class_weight_.max() / soft.max())
     if selector.weight_range is not None:
         density = np.clip(density, *selector.weight_range)
     return grid, np.minimum(density, 1e3)  # a density below 1 and 1 has poles
+
+
+def _density(selector: BetaSelector, similarity: Float[Array, " n"]) -> Float[Array, " n"]:
+    unit = to_unit_interval(similarity, selector.domain, selector.target_similarity_)
+    return beta_density(unit, selector.alpha, selector.beta)
 
 
 def _marks(axes: Axes, result: SelectionResult, x: Float[Array, " classes"], y: Float[Array, " classes"]) -> None:

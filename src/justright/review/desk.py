@@ -60,8 +60,13 @@ class Desk:
 
     @cached_property
     def known_classes(self) -> list[str]:
-        """Classes of the labeled images: first those the run looked for, then the others of the pool."""
+        """Classes that images may be said to show: those the run looked for, then others of a pool that competes.
+
+        Classes of a pool that only guides are of other kinds, and are not offered.
+        """
         looked_for = [each.name for each in self.predictions.categories if each.kind == "known"]
+        if self.run.about.get("pool_role") == "guide":
+            return looked_for
         try:
             others = sorted(self.run.pool.classes.values())
         except DataError:  # the pool may have been removed to save space

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -35,6 +36,7 @@ from justright.selection.shards import (
     target_batches,
     target_items,
 )
+from justright.selection.target_clusters import ClusterCount, cluster_target
 from justright.types import Array
 
 IMAGE_BLOCK = 1024  # pool images met with the whole target at once, at image level
@@ -49,14 +51,17 @@ class BetaSelector(Selector):
     Parameters:
     alpha, beta   shape of the density; 1 and 1 weigh every class 1
     reduction     of a centroid's cosines to the target: "min", "median", "max" (Tab. A3), or a quantile in [0, 1]
-    domain        from cosine to [0, 1]: "clip", "affine", "minmax", "rank" or "raw", see `to_unit_interval`
+    domain        from cosine to [0, 1]: "clip", "affine", "minmax", "rank", "target" or "raw", see `to_unit_interval`
     normalize     "none"; "max" divides by the largest weight, "mean" by the mean weight of an image of the pool
     level         "class": centroids meet the target; "image": every image of the pool does, and has its own weight
     threshold     if given, weights above it become 1 and others 0 (Tab. 6); it excludes `normalize`
     weight_range  if given, the smallest and largest weight allowed at the end
+    n_clusters    for domain="target": categories in the target; None means sqrt(images / 2)
+    seed          for domain="target": of the clusters
 
     Attributes, one entry per class: classes_, class_count_, class_similarity_, class_weight_, reason_. At image level
     similarity and weight of a class are means, and image_similarity_, image_weight_ are aligned with the pool.
+    target_similarity_ is the median similarity of the target's own clusters to the target, NaN unless domain="target".
     """
 
     def __init__(
@@ -70,6 +75,8 @@ class BetaSelector(Selector):
         level: str = "class",
         threshold: float | None = None,
         weight_range: tuple[float, float] | None = None,
+        n_clusters: ClusterCount = None,
+        seed: int = 0,
     ):
         self.alpha = alpha
         self.beta = beta
@@ -79,6 +86,8 @@ class BetaSelector(Selector):
         self.level = level
         self.threshold = threshold
         self.weight_range = weight_range
+        self.n_clusters = n_clusters
+        self.seed = seed
 
     @classmethod
     def official(cls) -> BetaSelector:
@@ -97,6 +106,7 @@ class BetaSelector(Selector):
         At class level both are read once. At image level the target is read anew for every 1,024 images of the pool.
         """
         self._check_options()
+        self.target_similarity_ = self._reference(target_shards, engine)
         if self.level == "image":
             return self._fit_images(pool_shards, target_shards, engine)
         sums = pool_sums(pool_shards, engine=engine)  # Eq. 7
@@ -136,6 +146,7 @@ class BetaSelector(Selector):
             return super().resampler(pool_features, pool_labels, target_features)
         cosines = cosine_similarity(sums.centroids(), target)
         reduce = _column_reduction(self.reduction)
+        self.target_similarity_ = self._reference([target], in_process)
 
         def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
             return self._weigh(reduce(cosines[:, rows]), sums.counts)
@@ -163,6 +174,18 @@ class BetaSelector(Selector):
         summary: Any = cosine_summary(centroids, self.reduction)  # each kind merges with its own, so they share no type
         return merge_all(summary, work, target_items(target_shards), engine).similarity()
 
+    def _reference(self, target_shards: TargetShards, engine: Engine) -> float:
+        """How similar clusters of the target are to the target, at the median: what the domain "target" goes by."""
+        if self.domain != "target":
+            return math.nan
+        check_repeatable(target_shards, "domain='target' clusters the target before it is met")
+        sizes = [as_numpy(shard).shape for shard in target_shards]
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            n_clusters = max(2, round(math.sqrt(sum(n for n, _ in sizes) / 2)))
+        _, sums = cluster_target(target_shards, sizes[0][1], n_clusters, None, self.seed, engine=engine)
+        return float(np.median(self._similarity(sums.centroids(), target_shards, engine)))
+
     def _fit_images(self, pool_shards: PoolShards, target_shards: TargetShards, engine: Engine) -> BetaSelector:
         check_repeatable(target_shards, "level='image' reads the target once for every block of the pool")
         similarities: list[Float[Array, " _"]] = []
@@ -185,11 +208,11 @@ class BetaSelector(Selector):
         return self
 
     def _weigh(self, similarity: Float[Array, " n"], counts: Int[Array, " n"]) -> Float[Array, " n"]:
-        soft = soft_weights(similarity, self.alpha, self.beta, self.domain)
+        soft = soft_weights(similarity, self.alpha, self.beta, self.domain, self.target_similarity_)
         return final_weights(soft, counts, self.threshold, self.normalize, self.weight_range)
 
     def _reasons(self) -> list[str]:
-        peak = peak_similarity(self.alpha, self.beta, self.domain)
+        peak = peak_similarity(self.alpha, self.beta, self.domain, self.target_similarity_)
         return [
             weight_reason(weight, similarity, peak, is_hard=self.threshold is not None)
             for weight, similarity in zip(self.class_weight_, self.class_similarity_, strict=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import math
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DegenerateError
+from justright.errors import DegenerateError, NothingSelectedError
 from justright.geometry import beta_density, to_unit_interval
 from justright.selection.harden import harden
 from justright.types import Array
@@ -18,10 +19,12 @@ TINY_WEIGHT = 1e-3
 TINY_SHARE = 0.9
 
 
-def soft_weights(similarity: Float[Array, " n"], alpha: float, beta: float, domain: str) -> Float[Array, " n"]:
+def soft_weights(
+    similarity: Float[Array, " n"], alpha: float, beta: float, domain: str, reference: float = math.nan
+) -> Float[Array, " n"]:
     """The density at each similarity, finite; a warning is logged where nearly all of it vanishes."""
     # A cosine lives on [-1, 1], the density on [0, 1]: see docs/decisions.md, "beta domain".
-    weight = beta_density(to_unit_interval(similarity, domain), alpha, beta)  # Eq. 11
+    weight = beta_density(to_unit_interval(similarity, domain, reference), alpha, beta)  # Eq. 11
     if not np.all(np.isfinite(weight)):
         raise DegenerateError(
             f"an infinite weight at similarity {similarity[~np.isfinite(weight)][0]:g}",
@@ -50,7 +53,7 @@ def final_weights(
     if threshold is not None:
         weight = harden(weight, threshold)
     if not np.any(weight > 0):
-        raise DegenerateError(
+        raise NothingSelectedError(
             f"all {len(weight)} weights are 0" + ("" if threshold is None else f" at threshold {threshold:g}"),
             expected="at least one class neither too near nor too far",
             advice="domain='affine' or 'rank', reduction='median', or a lower threshold",
@@ -62,11 +65,13 @@ def final_weights(
     return weight if weight_range is None else np.clip(weight, *weight_range)
 
 
-def peak_similarity(alpha: float, beta: float, domain: str) -> float | None:
+def peak_similarity(alpha: float, beta: float, domain: str, reference: float = math.nan) -> float | None:
     """The cosine that weighs most, where there is one and the domain does not depend on the other classes."""
     if alpha <= 1 or beta <= 1 or domain in ("minmax", "rank"):
         return None
     mode = (alpha - 1) / (alpha + beta - 2)
+    if domain == "target":
+        return 2 * mode * reference
     return 2 * mode - 1 if domain == "affine" else mode
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from justright.errors import DegenerateError, JustrightError
+from justright.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
 from justright.seeding import generator
 from justright.selection.base import check_choice
@@ -98,7 +98,8 @@ class BinsSelector(ClusteredSelector):
                 is_kept, self.bin_, self.class_distance_, self.threshold_, self.n_bins, keep_bin, self.discard
             )
         if not is_kept.any():
-            raise DegenerateError(self._nothing_left(), expected="at least one class in the bin to keep", advice=ADVICE)
+            expected = "at least one class in the bin to keep"
+            raise NothingSelectedError(self._nothing_left(), expected=expected, advice=ADVICE)
         self.class_weight_ = is_kept.astype(np.float64)
         return self
 

@@ -1,4 +1,4 @@
-"""No selection, as an object like the others."""
+"""No selection and no pool, as objects like the others."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from justright.types import Array
 class UniformSelector(Selector):
     """Every class weighs 1: discovery as it is without selection. The target is not looked at."""
 
+    weight, reason = 1.0, "kept: every class weighs 1"
+
     def fit(self, pool_features: ArrayLike, pool_labels: ArrayLike, target_features: ArrayLike) -> UniformSelector:
         """Learn which classes there are."""
         return self.fit_stream([(pool_features, pool_labels)], [target_features])
@@ -28,8 +30,8 @@ class UniformSelector(Selector):
         if len(found) == 0:
             raise DegenerateError("the pool is empty", expected="at least one labeled image")
         self.classes_ = found
-        self.class_weight_ = np.ones(len(found))
-        self.reason_ = ["kept: every class weighs 1"] * len(found)
+        self.class_weight_ = np.full(len(found), self.weight)
+        self.reason_ = [self.reason] * len(found)
         return self
 
     def resampler(
@@ -39,13 +41,19 @@ class UniformSelector(Selector):
         target_features: ArrayLike,
         target_clusters: ArrayLike | None = None,
     ) -> Resample:
-        """Whatever the target, the weights are 1."""
+        """Whatever the target, the weights are the same."""
         weight = self.fit(pool_features, pool_labels, target_features).class_weight_
 
         def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
             return weight
 
         return weigh
+
+
+class OwnSelector(UniformSelector):
+    """Every class weighs 0: discovery with the target's own labels alone."""
+
+    weight, reason = 0.0, "left out: own labels only"
 
 
 def _shard_classes(item: PoolItem) -> ClassSums:

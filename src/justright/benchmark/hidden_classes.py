@@ -1,0 +1,93 @@
+"""A problem whose answer is known: some of the target's own labeled classes are hidden, and to be found again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from justright.errors import DegenerateError
+from justright.geometry import unit_rows
+from justright.seeding import generator
+from justright.types import UNLABELED, Array, Labels
+
+MAX_PER_CLASS = 50
+MAX_CLASSES = 400
+MAX_TARGET = 4_000
+"""Beyond these, images and classes are drawn at random: a diagnosis is many small problems rather than a large one."""
+
+LEAST_IMAGES = 4
+LEAST_CLASSES = 4
+"""Fewer can be neither hidden and found again nor halved into something to learn from and something to find."""
+
+
+@dataclass(frozen=True)
+class HiddenProblem:
+    """Own images with the labels that stay visible, -1 for the rest, and what nobody but the judge may look at.
+
+    `is_judged` are the rows whose label was hidden, `is_old` whether another image of their class stays labeled.
+    """
+
+    labels: Int[Array, " own"]
+    is_judged: Bool[Array, " own"]
+    is_old: Bool[Array, " own"]
+
+
+@dataclass(frozen=True)
+class HiddenClasses:
+    """The images that problems are drawn from: own ones with their labels, and unlabeled ones of the target."""
+
+    own: Float[Array, "own dim"]
+    own_labels: Int[Array, " own"]
+    target: Float[Array, "target dim"]
+    seed: int
+
+    @property
+    def n_classes(self) -> int:
+        """Own classes in play."""
+        return len(np.unique(self.own_labels))
+
+    @property
+    def n_hidden(self) -> int:
+        """Classes that a draw hides."""
+        return self.n_classes // 2
+
+    def draw(self, number: int) -> HiddenProblem:
+        """Problem `number`: half of the classes are hidden whole, and half of the images of the others."""
+        draws = generator(self.seed, "hidden classes", number)
+        classes = draws.permutation(np.unique(self.own_labels))
+        is_new = np.isin(self.own_labels, classes[: self.n_hidden])
+        is_judged = is_new.copy()
+        for label in classes[self.n_hidden :]:
+            rows = draws.permutation(np.flatnonzero(self.own_labels == label))
+            is_judged[rows[: len(rows) // 2]] = True
+        return HiddenProblem(np.where(is_judged, UNLABELED, self.own_labels), is_judged, ~is_new)
+
+
+def hidden_classes(
+    own: Float[Array, "own dim"], labels: Int[Array, " own"], target: Float[Array, "target dim"], seed: int
+) -> HiddenClasses:
+    """Thin what is large; features are brought to length 1."""
+    rows = thinned(labels, seed, "own")
+    if len(np.unique(labels[rows])) < LEAST_CLASSES:
+        raise DegenerateError(
+            f"{len(np.unique(labels[rows]))} own classes with at least {LEAST_IMAGES} labeled images",
+            expected=f"at least {LEAST_CLASSES}: half of them are hidden and to be found again",
+            advice="more labeled images of the target's own classes, or name a selector",
+        )
+    sample = np.sort(generator(seed, "diagnosis target").permutation(len(target))[:MAX_TARGET])
+    return HiddenClasses(unit_rows(own[rows]), labels[rows], unit_rows(target[sample]), seed)
+
+
+def thinned(labels: Labels, seed: int, what: str) -> Int[Array, " rows"]:
+    """Rows of at most so many images of at most so many classes; classes with too few images are left out."""
+    classes, counts = np.unique(labels, return_counts=True)
+    classes = classes[counts >= LEAST_IMAGES]
+    if len(classes) > MAX_CLASSES:
+        classes = generator(seed, "diagnosis classes", what).choice(classes, MAX_CLASSES, replace=False)
+    rows = []
+    for label in classes:
+        members = np.flatnonzero(labels == label)
+        rows.append(generator(seed, "diagnosis images", what, int(label)).permutation(members)[:MAX_PER_CLASS])
+    return np.sort(np.concatenate(rows)) if rows else np.zeros(0, dtype=np.int64)

@@ -1,0 +1,128 @@
+"""A suite: problems and settings, every pair of which is run with several seeds. Written as TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from justright.benchmark.spec import RunSpec
+from justright.errors import DataError, MissingDataError
+
+SUITES = Path(__file__).parent / "suites"
+"""Suites that come with the package, `NAME.toml` each."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SuiteProblem:
+    """A target, drawn by the GCD protocol from a labeled source, and labeled sets of other kinds.
+
+    Parameters:
+        name: of the problem.
+        target: a source of labeled images, as `open_images` takes it; `{data}` stands for the folder of the data.
+        pool: sources of other labeled images, by the name of the data set.
+        part: what the problem is for, such as "choose" or "judge".
+        classes: so many classes of the target's source, drawn at random; 0 for all.
+        other_classes_in_pool: whether classes of that source which were not drawn join the pool.
+        per_class: images of a class in the target's source at most.
+        pool_per_class: images of a class in the pool at most.
+        old_share: of the target's classes, those that have labeled images.
+        labeled_share: of the images of old classes.
+        wrong_labels: share of the pool's images that get the label of another class of the pool.
+        split_seed: of all that is drawn.
+    """
+
+    name: str
+    target: str
+    pool: Mapping[str, str] = field(default_factory=dict)
+    part: str = ""
+    classes: int = 0
+    other_classes_in_pool: bool = False
+    per_class: int | None = None
+    pool_per_class: int | None = None
+    old_share: float = 0.5
+    labeled_share: float = 0.5
+    wrong_labels: float = 0.0
+    split_seed: int = 0
+
+
+@dataclass(frozen=True)
+class SuiteSetting:
+    """What differs from the suite's run, under a name; `seeds` replaces those of the suite."""
+
+    name: str
+    run: Mapping[str, Any] = field(default_factory=dict)
+    seeds: tuple[int, ...] | None = None
+    problems: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Problems, settings, and what all runs share: the fields of `RunSpec` under `run`."""
+
+    name: str
+    about: str
+    run: Mapping[str, Any]
+    problems: tuple[SuiteProblem, ...]
+    settings: tuple[SuiteSetting, ...]
+    seeds: tuple[int, ...] = (0,)
+    baseline: str = ""
+
+    def runs_of(self, problem: SuiteProblem) -> Iterator[tuple[SuiteSetting, int]]:
+        """The runs of one problem, the first seed of all settings first."""
+        wanted = [each for each in self.settings if each.problems is None or problem.name in each.problems]
+        seeds = sorted({seed for each in wanted for seed in (each.seeds or self.seeds)})
+        for seed in seeds:
+            yield from ((each, seed) for each in wanted if seed in (each.seeds or self.seeds))
+
+    def spec(self, setting: SuiteSetting, seed: int, n_target: int | None) -> RunSpec:
+        """What a run is set to: `n_target` is the true K, as in the paper's tables, unless the suite says otherwise."""
+        given = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
+        for name in ("settings", "selector_params"):
+            given[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
+        if given["n_target"] == 0:  # TOML has no null: 0 asks for an estimate
+            given["n_target"] = None
+        return _made(RunSpec, given, f"setting {setting.name!r}")
+
+
+def read_suite(name: str | Path) -> Suite:
+    """A suite of the package by its name, or any file."""
+    path = Path(name) if Path(name).suffix == ".toml" else SUITES / f"{name}.toml"
+    if not path.is_file():
+        raise MissingDataError(
+            f"no suite {str(name)!r}", expected=f"one of {', '.join(suite_names())}, or a file that ends in .toml"
+        )
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}", expected="TOML") from error
+    problems = tuple(_made(SuiteProblem, each, "a problem") for each in content.pop("problems", []))
+    settings = tuple(_made(SuiteSetting, each, "a setting") for each in content.pop("settings", []))
+    for what, names in (("problems", [p.name for p in problems]), ("settings", [s.name for s in settings])):
+        if not names or len(set(names)) < len(names):
+            raise DataError(f"{path} has {len(names)} {what}", expected="at least one, each under a name of its own")
+    made = {"name": path.stem, "about": "", "run": {}} | content | {"problems": problems, "settings": settings}
+    suite = _made(Suite, made, str(path))
+    for setting in suite.settings:  # what a run cannot be set to is refused before the first one starts
+        suite.spec(setting, seed=0, n_target=None)
+    return suite
+
+
+def suite_names() -> list[str]:
+    """The suites that come with the package."""
+    return sorted(path.stem for path in SUITES.glob("*.toml"))
+
+
+def _made(kind: type[T], values: Mapping[str, Any], what: str) -> T:
+    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(values) - known):
+        raise DataError(f"{what} has {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}")
+    made = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    try:
+        return kind(**made)
+    except TypeError as error:
+        raise DataError(f"{what}: {error}", expected="all fields that have no default") from error

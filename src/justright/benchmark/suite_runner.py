@@ -1,0 +1,173 @@
+"""Run a suite: one JSON line a run, what is done already is skipped, several problems at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from justright.benchmark.run_folder import RunFolder
+from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
+from justright.benchmark.suite_problem import problem_of
+from justright.errors import DataError, JustrightError
+from justright.progress import Track, silent
+
+RESULTS = "results.jsonl"
+
+Line = dict[str, Any]
+
+
+def run_suite(
+    suite: Suite,
+    out: Path,
+    *,
+    data: Path | None = None,
+    n_jobs: int = 1,
+    only: tuple[str, ...] = (),
+    track: Track = silent,
+) -> list[Line]:
+    """Run what is missing in `out/results.jsonl` and give all lines of this suite, in its order.
+
+    A problem is worked on by one process at a time, so that its runs share features and views. `only` names problems.
+    A line whose settings are no longer those of the suite counts as missing; the newest line of a run counts.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    wanted = [problem for problem in suite.problems if not only or problem.name in only]
+    if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
+        raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(each.name for each in suite.problems))
+    done = {line["print"] for line in read_results(out / RESULTS)}
+    todo = [
+        (problem, runs)
+        for problem in wanted
+        if (runs := [run for run in suite.runs_of(problem) if _print(suite, problem, *run) not in done])
+    ]
+    n_runs = sum(len(runs) for _, runs in todo)
+    tasks = [(suite, problem, runs, out, data) for problem, runs in todo]
+    for line in track(_lines(tasks, n_jobs), n_runs, f"runs of {suite.name}"):
+        with (out / RESULTS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+    return suite_results(suite, out)
+
+
+def suite_results(suite: Suite, out: Path) -> list[Line]:
+    """The newest line of every run of the suite that has one."""
+    found = {line["print"]: line for line in read_results(out / RESULTS)}
+    keys = [_print(suite, problem, *run) for problem in suite.problems for run in suite.runs_of(problem)]
+    return [found[key] for key in keys if key in found]
+
+
+def read_results(path: Path) -> list[Line]:
+    """The whole lines of a file of results; one that a kill has torn is left out."""
+    if not path.exists():
+        return []
+    lines = []
+    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            if not text.startswith('{"problem": '):
+                raise DataError(f"{path}, line {number}: {text[:40]!r}", expected="one JSON object a line") from None
+    return lines
+
+
+def _lines(tasks: list[tuple[Any, ...]], n_jobs: int) -> Iterator[Line]:
+    if n_jobs == 1:
+        for task in tasks:
+            yield from _run_problem(*task)
+        return
+    context = multiprocessing.get_context("spawn")
+    queue = context.Manager().Queue()
+    with context.Pool(n_jobs, maxtasksperchild=1) as pool:
+        jobs = [pool.apply_async(_put_problem, (queue, task)) for task in tasks]
+        n_left = len(jobs)
+        while n_left:
+            line = queue.get()
+            if isinstance(line, str):
+                raise JustrightError(line)
+            if line is None:
+                n_left -= 1
+            else:
+                yield line
+
+
+def _put_problem(queue: Any, task: tuple[Any, ...]) -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is loaded, which happens below; a core a process
+    try:
+        for line in _run_problem(*task):
+            queue.put(line)
+        queue.put(None)
+    except Exception as error:  # told by the parent, which would otherwise wait for ever
+        queue.put(f"{task[1].name}: {type(error).__name__}: {error}")
+
+
+def _run_problem(
+    suite: Suite, described: SuiteProblem, runs: list[tuple[SuiteSetting, int]], out: Path, data: Path | None
+) -> Iterator[Line]:
+    from justright.benchmark.run import Run
+    from justright.features.backbone import load_backbone
+
+    problem = problem_of(described, data)
+    spec = suite.spec(*runs[0], n_target=None)
+    backbone = load_backbone(spec.backbone, spec.checkpoint, spec.device, spec.img_size)
+    for setting, seed in runs:
+        started = time.perf_counter()
+        spec = suite.spec(setting, seed, problem.n_target_classes)
+        path = out / "runs" / _safe(described.name) / f"{_safe(setting.name)}-{seed}"
+        if path.exists():  # what a kill or another setting of the same name has left
+            shutil.rmtree(path)
+        run = Run(problem, spec, path, backbone, {"command": f"justright benchmark run {suite.name}"}).all()
+        yield _line(suite, described, setting, seed, run, time.perf_counter() - started)
+        for large in ("checkpoint", "stage1", "pool.features", "target.features", "model.safetensors"):
+            shutil.rmtree(path / large) if (path / large).is_dir() else (path / large).unlink(missing_ok=True)
+
+
+def _line(
+    suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed: int, run: RunFolder, seconds: float
+) -> Line:
+    scores, about, selection = run.scores, run.about, run.selection
+    assert scores is not None, "a problem of a suite has a truth"
+    weighed = None if selection is None else selection.weighed
+    kept = [] if weighed is None else weighed.classes["weight"].to_numpy()
+    return {
+        "problem": problem.name,
+        "part": problem.part,
+        "setting": setting.name,
+        "seed": seed,
+        "all": scores.all,
+        "old": None if np.isnan(scores.old) else scores.old,
+        "new": scores.new,
+        "n_target": about["n_target"],
+        "n_categories": about["n_categories"],
+        "n_used": int((run.predictions.sizes > 0).sum()),
+        "pool_classes": len(kept),
+        "kept_classes": int(np.count_nonzero(kept)),
+        "notes": about["notes"],
+        "n_steps": _n_steps(run),
+        "seconds": round(seconds, 1),
+        "print": _print(suite, problem, setting, seed),
+    }
+
+
+def _n_steps(run: RunFolder) -> int | None:
+    config = run.about["config"]
+    return config["n_steps"] * config["n_epochs"] if config.get("n_steps") else None
+
+
+def _print(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed: int) -> str:
+    """What tells a run from every other one, and from itself under other settings."""
+    spec = suite.spec(setting, seed, n_target=None).to_json()
+    text = json.dumps([asdict(problem), setting.name, spec], sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _safe(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "-" for letter in name)

@@ -1,0 +1,113 @@
+"""Results of a suite as one row a setting: means over problems, and paired differences to the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from justright.benchmark.suite import Suite
+from justright.benchmark.suite_runner import Line
+
+COLUMNS = ("setting", "problems", "runs", "All", "Old", "New", "All against baseline", "New against baseline", "better")
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class SettingRow:
+    """A setting over its problems; differences are paired by problem, with an interval over problems."""
+
+    setting: str
+    n_problems: int
+    n_runs: int
+    all: float
+    old: float
+    new: float
+    all_difference: tuple[float, float, float] | None
+    new_difference: tuple[float, float, float] | None
+    n_better: int
+
+    def cells(self) -> tuple[object, ...]:
+        """Under COLUMNS."""
+        means = [f"{100 * value:.1f}" for value in (self.all, self.old, self.new)]
+        differences = [_text(self.all_difference), _text(self.new_difference)]
+        better = "" if self.all_difference is None else f"{self.n_better} of {self.n_problems}"
+        return (self.setting, self.n_problems, self.n_runs, *means, *differences, better)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields."""
+        return {name: None if value != value else value for name, value in asdict(self).items()}
+
+
+def suite_table(suite: Suite, lines: Sequence[Line], baseline: str | None = None) -> list[SettingRow]:
+    """One row a setting, in the order of the suite. Seeds are averaged within a problem first.
+
+    A setting is compared with the baseline on the problems and seeds that both have.
+    """
+    baseline = baseline or suite.baseline
+    rows = []
+    for setting in (each.name for each in suite.settings):
+        own = [line for line in lines if line["setting"] == setting]
+        if not own:
+            continue
+        problems = list(dict.fromkeys(line["problem"] for line in own))
+        mean = {
+            group: _mean([_mean([_of(line, group) for line in own if line["problem"] == name]) for name in problems])
+            for group in ("all", "old", "new")
+        }
+        differences = {group: paired(lines, setting, baseline, group) for group in ("all", "new")}
+        intervals = {group: None if setting == baseline else interval(each) for group, each in differences.items()}
+        rows.append(
+            SettingRow(
+                setting,
+                len(problems),
+                len(own),
+                all=mean["all"],
+                old=mean["old"],
+                new=mean["new"],
+                all_difference=intervals["all"],
+                new_difference=intervals["new"],
+                n_better=sum(value > 0 for value in differences["all"]),
+            )
+        )
+    return rows
+
+
+def paired(lines: Sequence[Line], setting: str, baseline: str, group: str) -> list[float]:
+    """Setting less baseline, a value a problem: the mean over the seeds that both have."""
+    value = {(x["problem"], x["setting"], x["seed"]): _of(x, group) for x in lines}
+    found: dict[str, list[float]] = {}
+    for problem, name, seed in value:
+        if name == setting and (problem, baseline, seed) in value:
+            difference = value[problem, setting, seed] - value[problem, baseline, seed]
+            found.setdefault(problem, []).append(difference)
+    return [_mean(each) for each in found.values()]
+
+
+def interval(differences: Sequence[float]) -> tuple[float, float, float] | None:
+    """Mean, low and high by Student's t over problems; None from fewer than two."""
+    if len(differences) < 2:
+        return None
+    mean, n = _mean(differences), len(differences)
+    half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * float(np.std(differences, ddof=1)) / math.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def _of(line: Line, group: str) -> float:
+    return math.nan if line[group] is None else float(line[group])
+
+
+def _mean(values: Sequence[float]) -> float:
+    finite = [value for value in values if math.isfinite(value)]
+    return float(np.mean(finite)) if finite else math.nan
+
+
+def _text(difference: tuple[float, float, float] | None) -> str:
+    if difference is None:
+        return ""
+    mean, low, high = (100 * value for value in difference)
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"

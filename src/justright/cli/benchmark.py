@@ -1,0 +1,92 @@
+"""`justright benchmark`: many runs, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from justright.cli.voice import Voice, voiced
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.group()
+def benchmark() -> None:
+    """Run a suite of problems and settings with several seeds, and compare.
+
+    \b
+    Examples:
+      justright benchmark list
+      justright benchmark run selection --out study --jobs 2
+      justright benchmark show selection --out study
+      justright benchmark run my-suite.toml --out mine --data DATA
+    """
+
+
+@benchmark.command("list")
+@voiced
+def list_suites(voice: Voice) -> None:
+    """Show the suites that come with the package."""
+    from justright.benchmark.suite import read_suite, suite_names
+
+    suites = [read_suite(name) for name in suite_names()]
+    rows = [
+        (each.name, len(each.problems), sum(len(list(each.runs_of(problem))) for problem in each.problems), each.about)
+        for each in suites
+    ]
+    voice.table("Suites", ("name", "problems", "runs", "what it asks"), rows)
+    voice.result([dict(zip(("name", "problems", "runs", "about"), row, strict=True)) for row in rows])
+
+
+@benchmark.command()
+@click.argument("suite")
+@click.option("--out", type=FOLDER, required=True, help="Folder of results.jsonl and of the runs.")
+@click.option("--data", type=FOLDER, help="Folder of the data sets that the suite names.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Problems at once, a process each.")
+@click.option("--only", multiple=True, help="Name of a problem; may be given several times.")
+@voiced
+def run(voice: Voice, suite: str, out: Path, data: Path | None, jobs: int, only: tuple[str, ...]) -> None:
+    """Run what is missing of SUITE, the name of one or a file; a line of JSON a run goes to OUT/results.jsonl.
+
+    Stopped, it goes on where it was: runs that have a line are not repeated, unless their settings have changed.
+
+    \b
+    Examples:
+      justright benchmark run selection --out study --jobs 2
+      justright benchmark run selection-photos --out study --data DATA --only pets
+    """
+    from justright.benchmark.suite import read_suite
+    from justright.benchmark.suite_runner import run_suite
+
+    asked = read_suite(suite)
+    lines = run_suite(asked, out, data=data, n_jobs=jobs, only=only, track=voice.track)
+    _show(voice, asked, lines, out)
+
+
+@benchmark.command()
+@click.argument("suite")
+@click.option("--out", type=FOLDER, required=True, help="Folder of results.jsonl.")
+@click.option("--part", help="Problems of this part only, such as judge.")
+@voiced
+def show(voice: Voice, suite: str, out: Path, part: str | None) -> None:
+    """Compare what is there of SUITE.
+
+    \b
+    Examples:
+      justright benchmark show selection --out study
+      justright benchmark show selection --out study --part judge --json
+    """
+    from justright.benchmark.suite import read_suite
+    from justright.benchmark.suite_runner import suite_results
+
+    asked = read_suite(suite)
+    _show(voice, asked, suite_results(asked, out), out, part)
+
+
+def _show(voice: Voice, suite: object, lines: list[dict[str, object]], out: Path, part: str | None = None) -> None:
+    from justright.benchmark.suite_table import COLUMNS, suite_table
+
+    rows = suite_table(suite, [line for line in lines if part is None or line["part"] == part])  # type: ignore[arg-type]
+    voice.table(f"{len(lines)} runs, accuracy in percent", COLUMNS, [row.cells() for row in rows])
+    voice.result({"lines": lines, "rows": [row.to_json() for row in rows]}, f"Lines: {out / 'results.jsonl'}")

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.benchmark.test_suite import TINY
+
+from justright.benchmark.suite import read_suite
+from justright.benchmark.suite_runner import RESULTS, read_results, run_suite, suite_results
+from justright.errors import DataError, JustrightError
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "suite-home"))
+
+
+@pytest.fixture
+def suite(tmp_path):
+    (tmp_path / "tiny.toml").write_text(TINY)
+    return read_suite(tmp_path / "tiny.toml")
+
+
+def scores(lines):
+    return [(line["problem"], line["setting"], line["seed"], line["all"], line["new"]) for line in lines]
+
+
+def test_a_suite_leaves_a_line_a_run_and_is_not_run_twice(suite, tmp_path):
+    lines = run_suite(suite, tmp_path / "out")
+    assert [(line["problem"], line["setting"], line["seed"]) for line in lines] == [
+        *(("hebrew", "own", 0), ("hebrew", "own", 1), ("hebrew", "rivals", 1)),
+        *(("digits", "own", 0), ("digits", "own", 1)),
+    ]
+    assert all(0 < line["all"] <= 1 for line in lines)
+    assert lines[0]["n_categories"] == 22
+    assert lines[2]["n_categories"] == 22 + 9, "rivals are categories"
+    before = (tmp_path / "out" / RESULTS).read_bytes()
+    assert scores(run_suite(suite, tmp_path / "out")) == scores(lines)
+    assert (tmp_path / "out" / RESULTS).read_bytes() == before
+
+
+def test_after_a_kill_only_what_is_missing_is_run_and_gives_the_same_scores(suite, tmp_path):
+    lines = run_suite(suite, tmp_path / "whole")
+    (tmp_path / "cut").mkdir()
+    kept = (tmp_path / "whole" / RESULTS).read_text().splitlines()
+    (tmp_path / "cut" / RESULTS).write_text("\n".join([*kept[:2], kept[2][:50]]) + "\n")
+    told = []
+
+    def track(steps, total, what):
+        told.append(total)
+        yield from steps
+
+    assert scores(run_suite(suite, tmp_path / "cut", track=track)) == scores(lines)
+    assert told == [3]
+
+
+def test_changed_settings_are_run_again(suite, tmp_path):
+    run_suite(suite, tmp_path, only=("digits",))
+    (tmp_path / "tiny.toml").write_text(TINY.replace("n_init = 2", "n_init = 3"))
+    other = read_suite(tmp_path / "tiny.toml")
+    assert suite_results(other, tmp_path) == []
+    run_suite(other, tmp_path, only=("digits",))
+    assert len(suite_results(other, tmp_path)) == len(suite_results(suite, tmp_path)) == 2
+
+
+def test_several_problems_at_once_give_the_same_scores(suite, tmp_path):
+    assert scores(run_suite(suite, tmp_path / "two", n_jobs=2)) == scores(run_suite(suite, tmp_path / "one"))
+
+
+def test_an_error_in_a_process_is_told_and_ends_the_suite(tmp_path):
+    (tmp_path / "bad.toml").write_text(TINY.replace("scripts=digits", "scripts=klingon"))
+    with pytest.raises(JustrightError, match="klingon"):
+        run_suite(read_suite(tmp_path / "bad.toml"), tmp_path / "out", n_jobs=2, only=("digits",))
+
+
+def test_an_unknown_problem_is_refused(suite, tmp_path):
+    with pytest.raises(DataError, match="no problem 'greek'"):
+        run_suite(suite, tmp_path, only=("greek",))
+
+
+def test_a_torn_line_is_left_out_and_garbage_refused(tmp_path):
+    path = tmp_path / RESULTS
+    path.write_text(json.dumps({"problem": "a", "print": "1"}) + '\n{"problem": "b", "pri')
+    assert [line["problem"] for line in read_results(path)] == ["a"]
+    path.write_text("hello\n")
+    with pytest.raises(DataError, match="line 1"):
+        read_results(path)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
+from justright.benchmark.suite_table import interval, paired, suite_table
+
+SUITE = Suite(
+    name="s",
+    about="",
+    run={},
+    problems=tuple(SuiteProblem(name, "glyphs") for name in "pqr"),
+    settings=tuple(SuiteSetting(name) for name in ("own", "all", "never run")),
+    seeds=(0, 1),
+    baseline="own",
+)
+
+
+def lines_of(values):
+    return [
+        {"problem": p, "setting": s, "seed": seed, "all": value, "new": value / 2, "old": None}
+        for (p, s, seed), value in values.items()
+    ]
+
+
+VALUES = {
+    ("p", "own", 0): 0.50, ("p", "own", 1): 0.54, ("p", "all", 0): 0.60, ("p", "all", 1): 0.58,
+    ("q", "own", 0): 0.30, ("q", "all", 0): 0.28, ("q", "all", 1): 0.99,
+    ("r", "all", 0): 0.70,
+}  # fmt: skip
+
+
+def test_differences_are_paired_by_problem_and_seed():
+    found = paired(lines_of(VALUES), "all", "own", "all")
+    by_hand = [np.mean([0.60 - 0.50, 0.58 - 0.54]), 0.28 - 0.30]  # q has one seed in common, r none
+    assert found == pytest.approx(by_hand)
+
+
+def test_the_interval_is_students_over_problems():
+    values = [0.1, 0.3, -0.1, 0.2]
+    low, high = stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
+    assert interval(values) == pytest.approx((0.125, low, high))
+    assert interval([0.1]) is None
+
+
+def test_a_row_averages_seeds_within_a_problem_first():
+    own, everything = suite_table(SUITE, lines_of(VALUES))
+    assert (own.setting, own.n_problems, own.n_runs) == ("own", 2, 3)
+    assert own.all == pytest.approx((0.52 + 0.30) / 2)
+    assert own.all_difference is None
+    assert math.isnan(own.old)
+    assert own.to_json()["old"] is None
+    assert everything.n_better == 1
+    assert everything.all_difference[0] == pytest.approx((0.07 - 0.02) / 2)
+    assert everything.cells()[0] == "all"
