@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
+from justright.benchmark.problem import OWN
 from justright.benchmark.run_folder import RunFolder
 from justright.data import ImageSet
 from justright.report.names import named, short
@@ -28,7 +29,7 @@ def glance(run: RunFolder, seed: int = 0) -> str:
     rows: list[tuple[object, ...]] = []
     sheets: list[str] = []
     remarks: list[str] = []
-    for side, images in (
+    for part, images in (
         ("target, unlabeled", attempt(lambda: run.target, "The list of target images cannot be read")),
         ("pool, labeled", attempt(lambda: run.pool, "The list of labeled images cannot be read")),
     ):
@@ -38,6 +39,7 @@ def glance(run: RunFolder, seed: int = 0) -> str:
         thumbs = Thumbnails(images, BUDGET // 2)
         for number, (dataset, where) in enumerate(_by_dataset(images)):
             labels = np.unique(images.labels[where])
+            side = "own classes, labeled" if part.startswith("pool") and dataset == OWN else part
             rows.append((side, named(dataset), len(where), int((labels >= 0).sum()) or None))
             if number < MOST_SETS:
                 sheets.append(_sheet(f"{side}: ", dataset, where, thumbs, seed))

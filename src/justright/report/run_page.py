@@ -96,7 +96,9 @@ class RunPage:
         saved = attempt(lambda: self.run.selection, "Nothing was selected: every labeled image weighs the same")
         if isinstance(saved, Missing):
             return note(f"{saved.reason}.")
-        parts: list[str] = []
+        parts = [note(f"{said}.") for said in self.run.about.get("notes", [])]
+        if n_kept := int(saved.about.get("kept_classes", 0)):
+            parts.append(f"<p>The target's own {n_kept:,} labeled classes keep the weight 1.</p>")
         result = attempt(lambda: restored(saved.weighed), "The picture of the selection cannot be drawn")
         if isinstance(result, Missing):
             parts.append(note(f"{result.reason}."))
@@ -108,7 +110,7 @@ class RunPage:
             pool = Missing(f"{len(saved.images):,} images were weighed, and pool.parquet lists {len(pool):,}")
         thumbs = Thumbnails(pool, int(self.picture_share * CLASS_BUDGET))
         classes = class_cards(self.run, saved, thumbs, self.track)
-        title = f"Classes of the pool: {len(saved.classes):,}"
+        title = f"Labeled classes: {len(saved.classes):,}"
         # many cards would stand between the reader and the rest
         parts.append(folded(title, classes) if len(saved.classes) > MOST_OPEN else f"<h3>{title}</h3>{classes}")
         return "\n".join(parts)
