@@ -9,6 +9,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
+from justright.clustering.arrays import like
 from justright.clustering.checks import check_features, check_labels, prepared
 from justright.errors import DegenerateError
 from justright.types import UNLABELED, Array
@@ -43,7 +44,8 @@ class Given:
                 advice="leave the pool out",
             )
         is_labeled = of_pool != UNLABELED
-        both = array_namespace(x).concat([x, prepared(pool[0], normalize)[is_labeled, :]])
+        labeled = prepared(pool[0], normalize)[like(is_labeled, pool[0]), :]
+        both = array_namespace(x).concat([x, labeled])
         return Given(both, np.concatenate([own, of_pool[is_labeled]]), len(own))
 
     @property

@@ -13,7 +13,7 @@ from justright.estimation.base import CategoryCounter, Pool
 from justright.estimation.given import Given
 from justright.estimation.interval import middle_interval
 from justright.estimation.space import principal_axes
-from justright.estimation.ward import WardTree, fewest_clusters, neighbor_spread
+from justright.estimation.ward import WardTree, k_of_spread, neighbor_spread
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import UNLABELED, Array
@@ -24,10 +24,13 @@ _N_POINTS = 60  # of the curve
 class SpreadCounter(CategoryCounter):
     """K by how tight clusters are: too few are wider than a class, too many are tighter.
 
-    The labeled images alone are clustered into as many clusters as they have classes, labels unseen. K is the fewest
-    clusters of all images in which the labeled ones lie as tightly as that, with the spread of `WardTree`:
+    The labeled images alone are clustered into as many clusters as they have classes L, labels unseen. All images are
+    clustered as finely as makes them lie as tightly as that, with the spread of `WardTree`:
 
-        min K  with  spread(labeled images; K clusters of all)  <=  spread(labeled images; L clusters of them alone)
+        K  with  spread(K clusters of all images)  =  spread(L clusters of the labeled images alone)
+
+    On the left stands the geometric mean of two: the spread of labeled images, which are of the classes that the right
+    side knows, and that of all images, since labeled ones do not notice when two new classes share a cluster.
 
     A pool's classes are of other kinds, and wider or narrower. There the clusters of the target stand where those of
     the pool stand, on the logarithmic way from the spread of all images to that of nearest neighbors.
@@ -80,7 +83,7 @@ class SpreadCounter(CategoryCounter):
         return middle_interval(estimates, level, holding=self.n_categories_)
 
     def _k(self, spread: Float[Array, " images"], level: float) -> int:
-        return max(fewest_clusters(spread, level), self._fewest)
+        return max(k_of_spread(spread, level), self._fewest)
 
     def _spread_and_level(self, classes: Int[Array, " classes"]) -> tuple[Float[Array, " images"], float]:
         """The spread of what is counted at every K, and how large it is for categories like these classes."""
@@ -89,7 +92,8 @@ class SpreadCounter(CategoryCounter):
         among_labeled = WardTree(labeled).spread()
         of_classes = float(among_labeled[len(classes) - 1])
         if not self._has_pool:
-            return self._tree.spread(is_labeled), of_classes
+            measured = (np.minimum.accumulate(self._tree.spread(which)) for which in (is_labeled, None))
+            return np.sqrt(np.prod(list(measured), axis=0)), of_classes
         spread = self._tree.spread()
         if min(spread[0], among_labeled[0], of_classes) <= 0:
             return spread, of_classes

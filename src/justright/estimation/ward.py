@@ -10,6 +10,8 @@ from justright.types import Array
 
 _BLOCK = 1024  # images whose distances to all others are held at a time
 
+_STEP = 0.1  # of the logarithm: a cluster more lets the spread fall by a tenth
+
 
 class WardTree:
     """Clusters of images from single ones upward: always the merge that adds least to the sum of squares.
@@ -62,6 +64,16 @@ def neighbor_spread(x: Float[Array, "images axes"]) -> float:
     return float(np.maximum(nearest, 0.0).mean()) / 2
 
 
-def fewest_clusters(spread: Float[Array, " images"], level: float) -> int:
-    """The lowest K at which the spread is no more than `level`."""
-    return int(np.argmax(spread <= level)) + 1 if (spread <= level).any() else len(spread)
+def k_of_spread(spread: Float[Array, " images"], level: float) -> int:
+    """The K whose spread comes nearest to `level`, as a factor; the lowest one among equals.
+
+    Where classes lie far apart the spread falls in steps up to the true K and hardly beyond, and a level that was
+    measured a hair too low would be met far out on that plain: a K that a step leads down to, about to the level, is
+    taken before it.
+    """
+    lowest = np.minimum.accumulate(spread)
+    if level <= 0 or lowest[0] <= 0:
+        return int(np.argmin(lowest)) + 1
+    log = np.log(np.maximum(lowest, 1e-12 * lowest[0]) / level)
+    is_step = (np.diff(log, prepend=log[:1]) < -_STEP) & (np.abs(log) < _STEP)
+    return int(np.flatnonzero(is_step)[-1] if is_step.any() else np.argmin(np.abs(log))) + 1
