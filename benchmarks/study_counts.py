@@ -22,16 +22,19 @@ import numpy as np
 from count_problems import Bank, Drawn, Setting, settings
 from threadpoolctl import threadpool_limits
 
+from justright.clustering.checks import prepared
 from justright.estimation import CombinedCounter, LabeledSearchCounter, MixtureCounter
 from justright.estimation.combined import FEW_CLASSES
+from justright.estimation.space import principal_axes
 from justright.files import write_text
 
-SHOWN = ("combined", "spread", "mixture", "labeled-search")
-N_OWN, N_POOL = {"chosen": 60, "judged": 40}, {"chosen": 40, "judged": 25}
+SHOWN = ("combined", "mixture", "labeled-search")
+N_AXES = 128
+N_OWN, N_POOL = {"chosen": 60, "judged": 32}, {"chosen": 40, "judged": 20}
 
 
-def counted(setting: Setting, drawn: Drawn, with_others: bool) -> dict[str, Any]:
-    """Every estimate with its interval, and what the problem was."""
+def counted(setting: Setting, drawn: Drawn) -> dict[str, Any]:
+    """Every estimate, and what the problem was; those of the older counters with an interval where they are judged."""
     start = time.process_time()
     combined = CombinedCounter().fit(drawn.features, drawn.labels, pool=drawn.pool)
     interval = combined.interval()
@@ -45,10 +48,14 @@ def counted(setting: Setting, drawn: Drawn, with_others: bool) -> dict[str, Any]
         "combined": [combined.n_categories_, *interval],
         "parts": combined.estimates_,
     }
-    if with_others and drawn.pool is None:
-        for name, counter in (("mixture", MixtureCounter()), ("labeled-search", LabeledSearchCounter())):
-            counter.fit(drawn.features, drawn.labels)
-            record[name] = [counter.n_categories_, *counter.interval(n_resamples=5 if name == "mixture" else 100)]
+    if drawn.pool is None:
+        x = principal_axes(prepared(drawn.features, True), min(N_AXES, len(drawn.features) - 1)).astype(np.float32)
+        search = LabeledSearchCounter(normalize=False).fit(x, drawn.labels)
+        record["parts"]["labeled-search"] = search.n_categories_
+        if setting.part == "judged":
+            mixture = MixtureCounter(normalize=False).fit(x, drawn.labels)
+            record["mixture"] = [mixture.n_categories_, *mixture.interval(n_resamples=4)]
+            record["labeled-search"] = [search.n_categories_, *search.interval()]
     return record
 
 
@@ -105,10 +112,8 @@ def _share(records: list[dict[str, Any]]) -> float:
 
 
 def _shares_of_three(records: list[dict[str, Any]]) -> str:
-    if "labeled-search" not in records[0]:
-        return "not run"
     spread, mixture, true = _logs(records)
-    search = np.log([each["labeled-search"][0] for each in records])
+    search = np.log([each["parts"]["labeled-search"] for each in records])
     found = np.linalg.lstsq(np.stack([spread - mixture, search - mixture], 1), true - mixture, rcond=None)[0]
     return f"{found[0]:.2f} and {found[1]:.2f}"
 
@@ -127,13 +132,12 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, help="a folder with stores of features, such as pets37.features")
     parser.add_argument("--out", type=Path, help="where the records go, as JSON lines")
     parser.add_argument("--choose", action="store_true", help="run the first part only, and suggest constants")
-    parser.add_argument("--quick", action="store_true", help="leave the counters out that nothing is chosen by")
     options = parser.parse_args()
     bank, records = Bank(options.photos), []
     for part in ("chosen",) if options.choose else ("chosen", "judged"):
         print(f"{part}:")
         for setting in settings(part, N_OWN[part], N_POOL[part], options.photos is not None):
-            records.append(counted(setting, bank.draw(setting), not options.quick))
+            records.append(counted(setting, bank.draw(setting)))
             print(" ", line(records[-1]), flush=True)
     print("\n".join(suggested(records) if options.choose else summary(records)))
     if options.out:

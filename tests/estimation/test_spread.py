@@ -39,7 +39,7 @@ def test_wider_classes_than_those_of_the_pool_are_not_torn():
 
 
 def test_never_below_the_labeled_classes_and_the_interval_holds_the_estimate():
-    x, y, labels = blobs(noise=3.0)
+    x, y, _ = blobs(noise=3.0)
     counter = SpreadCounter().fit(x, np.where(y < 18, y, -1))
     assert counter.n_categories_ >= 18
     low, high = counter.interval(n_resamples=3)

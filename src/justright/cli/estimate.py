@@ -27,7 +27,9 @@ COUNTERS = ("combined", "labeled-search", "mixture", "spread")
     show_default=True,
     help="combined shows what the others say beside it.",
 )
-@click.option("--other-kinds", is_flag=True, help="LABELED shows other kinds than the target: do not count its classes.")
+@click.option(
+    "--other-kinds", is_flag=True, help="LABELED shows other kinds than the target: do not count its classes."
+)
 @click.option("--max-k", type=click.IntRange(1), help="The largest K that labeled-search looks at.")
 @click.option("--interval/--no-interval", default=True, show_default=True, help="Resample for an interval.")
 @click.option("--figure", type=FILE, help="Where the curve goes, as SVG.")
@@ -62,8 +64,8 @@ def estimate(
       justright estimate labeled.features --target photos.features --counter mixture --no-interval
       justright estimate pool.features --target photos.features --other-kinds
     """
-    from justright.estimation import CategoryCounter, LabeledSearchCounter
     from justright.estimation import COUNTERS as COUNTER_CLASSES
+    from justright.estimation import CategoryCounter, LabeledSearchCounter
     from justright.features.pairs import labeled_and_target
 
     tables = FeatureTable.open(labeled), FeatureTable.open(target)

@@ -20,7 +20,7 @@ from justright.estimation.interval import middle_interval
 from justright.evaluation import Counts, match_counts
 from justright.progress import Track, silent
 from justright.seeding import generator
-from justright.types import UNLABELED, Array
+from justright.types import Array
 
 # A category of fewer images on average is nothing that the search considers by itself.
 _FEWEST_IMAGES = 5
@@ -74,7 +74,9 @@ class LabeledSearchCounter(CategoryCounter):
         given = Given.of(features, labels, pool, self.normalize)
         if given.has_pool or not given.is_labeled.any():
             raise DegenerateError(
-                "A pool, and no labeled image of the target's own classes." if given.has_pool else "No image is labeled.",
+                "A pool, and no labeled image of the target's own classes."
+                if given.has_pool
+                else "No image is labeled.",
                 expected="labeled images of classes that the target shows, for K to be judged by",
                 advice="CombinedCounter, which counts a target alone" if given.has_pool else "",
             )

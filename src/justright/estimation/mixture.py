@@ -14,7 +14,6 @@ from justright.errors import DegenerateError
 from justright.estimation.base import CategoryCounter, Pool
 from justright.estimation.given import Given
 from justright.estimation.interval import middle_interval
-from justright.estimation.marginal import NormalInverseWishart
 from justright.estimation.space import gpc_prior, labeled_prior, principal_axes
 from justright.estimation.split_merge import SplitMerge
 from justright.progress import Track, silent
