@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from justright.estimation.base import CategoryCounter, Pool
+from justright.estimation.base import CategoryCounter, PoolArrays
 from justright.estimation.combined import CombinedCounter
 from justright.estimation.labeled_search import LabeledSearchCounter
 from justright.estimation.mixture import MixtureCounter
@@ -21,6 +21,6 @@ __all__ = [
     "CombinedCounter",
     "LabeledSearchCounter",
     "MixtureCounter",
-    "Pool",
+    "PoolArrays",
     "SpreadCounter",
 ]

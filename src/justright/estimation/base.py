@@ -10,7 +10,7 @@ from jaxtyping import Float
 from justright.progress import Track, silent
 from justright.types import Array
 
-Pool = tuple[Any, Any]
+PoolArrays = tuple[Any, Any]
 """Features (images x dim) and labels (images) of classes of other kinds than those to be counted."""
 
 
@@ -26,7 +26,7 @@ class CategoryCounter(ABC):
     curve_: Float[Array, "points 2"]
 
     @abstractmethod
-    def fit(self, features: Any, labels: Any, track: Track = silent, pool: Pool | None = None) -> CategoryCounter:
+    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> CategoryCounter:
         """Estimate K from features (images x dim) and labels (images), -1 for an unlabeled image.
 
         Where no image is labeled, labels may be None, and a `pool` of other kinds tells what classes look like. Its

@@ -10,7 +10,7 @@ import numpy as np
 
 from justright.clustering.arrays import to_numpy
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, Pool
+from justright.estimation.base import CategoryCounter, PoolArrays
 from justright.estimation.given import Given
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.space import principal_axes
@@ -55,7 +55,7 @@ class CombinedCounter(CategoryCounter):
         self.normalize = normalize
         self.seed = seed
 
-    def fit(self, features: Any, labels: Any, track: Track = silent, pool: Pool | None = None) -> CombinedCounter:
+    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> CombinedCounter:
         """Count by the spread, then split and merge from there."""
         given = Given.of(features, labels, pool, self.normalize)
         given.require_classes(1, advice="say K yourself")

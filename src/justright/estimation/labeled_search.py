@@ -14,7 +14,7 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.arrays import like, to_numpy
 from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, Pool
+from justright.estimation.base import CategoryCounter, PoolArrays
 from justright.estimation.given import Given
 from justright.estimation.interval import middle_interval
 from justright.evaluation import Counts, match_counts
@@ -69,7 +69,9 @@ class LabeledSearchCounter(CategoryCounter):
         self.normalize = normalize
         self.seed = seed
 
-    def fit(self, features: Any, labels: Any, track: Track = silent, pool: Pool | None = None) -> LabeledSearchCounter:
+    def fit(
+        self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None
+    ) -> LabeledSearchCounter:
         """Search K. How many clusterings it takes is not known beforehand; `track` is told the most there can be."""
         given = Given.of(features, labels, pool, self.normalize)
         if given.has_pool or not given.is_labeled.any():

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from justright.clustering import SemiSupKMeans
 from justright.clustering.arrays import to_numpy
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, Pool
+from justright.estimation.base import CategoryCounter, PoolArrays
 from justright.estimation.given import Given
 from justright.estimation.interval import middle_interval
 from justright.estimation.space import gpc_prior, labeled_prior, principal_axes
@@ -73,7 +73,7 @@ class MixtureCounter(CategoryCounter):
         self.normalize = normalize
         self.seed = seed
 
-    def fit(self, features: Any, labels: Any, track: Track = silent, pool: Pool | None = None) -> MixtureCounter:
+    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> MixtureCounter:
         """Split and merge until K is stable; `track` is told the most rounds there can be.
 
         Of a pool only the prior is learned: how wide its classes are, and how far apart.

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from justright.clustering.arrays import to_numpy
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, Pool
+from justright.estimation.base import CategoryCounter, PoolArrays
 from justright.estimation.given import Given
 from justright.estimation.interval import middle_interval
 from justright.estimation.space import principal_axes
@@ -52,7 +52,7 @@ class SpreadCounter(CategoryCounter):
         self.normalize = normalize
         self.seed = seed
 
-    def fit(self, features: Any, labels: Any, track: Track = silent, pool: Pool | None = None) -> SpreadCounter:
+    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> SpreadCounter:
         """Build two trees of clusters: of the labeled images, and of all that are counted."""
         given = Given.of(features, labels, pool, self.normalize)
         given.require_classes(1, advice="say K yourself")
