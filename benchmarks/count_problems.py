@@ -1,4 +1,4 @@
-"""Problems of known K for `study_counts.py`: some to choose constants on, others to judge by.
+"""Problems of known K for `study_counts.py`: some to choose constants on, others to judge by, and those drawn again.
 
 Drawn characters need nothing. Photos come as features, one store a data set, from a folder; without it they are left
 out. No script and no data set whose classes are counted is in both parts.
@@ -29,6 +29,8 @@ SCRIPTS_OF = {
     "chosen": (*SEEN[::2], *CHOSEN_HELD_OUT),
     "judged": (*SEEN[1::2], *(script for script in HELD_OUT if script not in CHOSEN_HELD_OUT)),
 }
+
+SEEDS = {"chosen": 1, "judged": 2, "judged again": 3}
 
 # Where classes are counted, and where those of a pool come from when the target has none of its own.
 PHOTOS = {
@@ -74,11 +76,11 @@ class Drawn:
 
 def settings(part: str, n_own: int, n_pool: int, has_photos: bool) -> list[Setting]:
     """So many problems with own labeled classes and with a pool alone; every other source is characters."""
-    photos = list(PHOTOS[part].items()) if has_photos else []
+    photos = list(PHOTOS[_sources(part)].items()) if has_photos else []
     sources = [("characters", "characters"), *photos]
     found = []
     for place in range(n_own + n_pool):
-        draw = generator({"chosen": 1, "judged": 2}[part], "setting", place)
+        draw = generator(SEEDS[part], "setting", place)
         source, pool = sources[place % len(sources)]
         found.append(
             Setting(
@@ -128,12 +130,12 @@ class Bank:
         if setting.source != "characters":
             source, pool = self.of_photos(setting.source), setting.pool and self.of_photos(setting.pool)
         elif setting.pool:
-            scripts = draw.permutation(SCRIPTS_OF[setting.part]).tolist()
+            scripts = draw.permutation(SCRIPTS_OF[_sources(setting.part)]).tolist()
             sizes = np.cumsum([len(np.unique(self.of_scripts([script])[1])) for script in scripts])
             n_target = min(int((sizes < setting.n_categories).sum()) + 1, len(scripts) - 3)
             source, pool = self.of_scripts(scripts[:n_target]), self.of_scripts(scripts[n_target:])
         else:
-            source, pool = self.of_scripts(SCRIPTS_OF[setting.part]), None
+            source, pool = self.of_scripts(SCRIPTS_OF[_sources(setting.part)]), None
         x, y = _some(source, setting.n_categories, setting.per_class, setting.is_uneven, draw)
         n_categories = int(y.max()) + 1
         if setting.pool:
@@ -143,6 +145,10 @@ class Bank:
         is_old = y < max(2, round(setting.old_share * n_categories))
         labels = np.where(is_old & (draw.random(len(y)) < setting.labeled_share), y, -1)
         return Drawn(x, labels, None, n_categories)
+
+
+def _sources(part: str) -> str:
+    return "chosen" if part == "chosen" else "judged"
 
 
 def _joined(tables: list[tuple[Any, Any]]) -> tuple[Any, Any]:

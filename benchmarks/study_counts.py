@@ -3,9 +3,10 @@
     python benchmarks/study_counts.py                       # characters alone
     python benchmarks/study_counts.py --photos FEATURES --out docs/results/counts.jsonl
 
-The constants of CombinedCounter are chosen on one part of the problems; the other part judges them. With `--choose`
-only the first part is run, and the constants that it suggests are printed: weights by least squares, errors as the 95 %
-quantile over sources that were left out of the fit, since those of a user were never in it.
+The constants of CombinedCounter are chosen on one part of the problems; others judge them. With `--choose` only the
+first part is run, and the constants that it suggests are printed: weights by least squares, errors as the 97.5 %
+quantile over sources that were left out of the fit, since those of a user were never in it. The form of the error was
+changed after the first judging; problems drawn again from the same sources judge it a second time.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from threadpoolctl import threadpool_limits
 
 from justright.clustering.checks import prepared
 from justright.estimation import CombinedCounter, LabeledSearchCounter, MixtureCounter
-from justright.estimation.combined import FEW_CLASSES
+from justright.estimation.combined import DISAGREEMENT, FEW_CLASSES, FEW_IMAGES
 from justright.estimation.space import principal_axes
 from justright.files import write_text
 
 SHOWN = ("combined", "mixture", "labeled-search")
 N_AXES = 128
-N_OWN, N_POOL = {"chosen": 60, "judged": 32}, {"chosen": 40, "judged": 20}
+N_OWN, N_POOL = {"chosen": 60, "judged": 32, "judged again": 32}, {"chosen": 40, "judged": 20, "judged again": 0}
 
 
 def counted(setting: Setting, drawn: Drawn) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def line(record: dict[str, Any]) -> str:
 def summary(records: list[dict[str, Any]]) -> list[str]:
     """Mean absolute error and coverage by part and kind of problem."""
     said = []
-    for part in ("chosen", "judged"):
+    for part in N_OWN:
         for kind in ("own labels", "pool alone"):
             some = [each for each in records if each["part"] == part and bool(each["pool"]) == (kind == "pool alone")]
             for name in SHOWN:
@@ -97,8 +98,10 @@ def suggested(records: list[dict[str, Any]]) -> list[str]:
         share = _share([each for each in own if each["source"] != source])
         for each in (each for each in own if each["source"] == source):
             log_k = share * math.log(each["parts"]["spread"]) + (1 - share) * math.log(each["parts"]["mixture"])
-            off.append(abs(log_k - math.log(each["n_categories"])) / (1 + FEW_CLASSES / each["labeled_classes"]))
-    said.append(f"error {np.quantile(off, 0.95):.3f} (at 90 %: {np.quantile(off, 0.9):.3f})")
+            few = FEW_CLASSES / each["labeled_classes"] + FEW_IMAGES * math.exp(log_k) / each["images"]
+            apart = abs(math.log(each["parts"]["spread"] / each["parts"]["mixture"]))
+            off.append(abs(log_k - math.log(each["n_categories"])) / (1 + few + DISAGREEMENT * apart))
+    said.append(f"error {np.quantile(off, 0.975):.3f} (at 90 %: {np.quantile(off, 0.9):.3f})")
     if pool:
         log_off = [abs(math.log(each["parts"]["spread"] / each["n_categories"])) for each in pool]
         said.append(f"pool error {np.quantile(log_off, 0.95):.2f} (at 90 %: {np.quantile(log_off, 0.9):.2f})")
@@ -134,7 +137,7 @@ def main() -> None:
     parser.add_argument("--choose", action="store_true", help="run the first part only, and suggest constants")
     options = parser.parse_args()
     bank, records = Bank(options.photos), []
-    for part in ("chosen",) if options.choose else ("chosen", "judged"):
+    for part in ["chosen"] if options.choose else N_OWN:
         print(f"{part}:")
         for setting in settings(part, N_OWN[part], N_POOL[part], options.photos is not None):
             records.append(counted(setting, bank.draw(setting)))

@@ -5,7 +5,7 @@ import pytest
 
 from justright.errors import DegenerateError
 from justright.estimation import CombinedCounter
-from justright.estimation.combined import ERROR, FEW_CLASSES
+from justright.estimation.combined import DISAGREEMENT, ERROR, FEW_CLASSES, FEW_IMAGES
 
 
 def blobs(n_classes=16, per_class=24, n_labeled=8, noise=0.5, dim=24, seed=0):
@@ -32,9 +32,11 @@ def test_is_the_weighted_geometric_mean_of_its_parts():
 
 
 def test_the_interval_is_the_error_that_was_measured_and_grows_with_the_level():
-    x, _, labels = blobs()
+    x, _, labels = blobs(noise=1.0)
     counter = CombinedCounter().fit(x, labels)
-    factor = math.exp(ERROR * (1 + FEW_CLASSES / 8))
+    low, high = sorted(counter.estimates_.values())
+    few = FEW_CLASSES / 8 + FEW_IMAGES * counter.n_categories_ / len(x)
+    factor = math.exp(ERROR * (1 + few + DISAGREEMENT * math.log(high / low)))
     assert counter.interval()[1] == math.ceil(counter.n_categories_ * factor)
     assert counter.interval(0.5)[1] < counter.interval(0.9)[1] < counter.interval(0.99)[1]
     with pytest.raises(DegenerateError, match="level 1"):

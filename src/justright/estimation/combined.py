@@ -19,8 +19,7 @@ from justright.progress import Track, silent
 
 # Chosen on drawn problems and judged on others: benchmarks/study_counts.py, docs/findings.md.
 SPREAD_SHARE = 0.75
-ERROR = 0.21
-FEW_CLASSES = 10
+ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
 POOL_ERROR = 0.92
 
 
@@ -34,9 +33,10 @@ class CombinedCounter(CategoryCounter):
     spread counts alone.
 
     The interval is what estimates on drawn problems of known K were off by, as a factor: more, the fewer labeled
-    classes L there are, since they are all that tells how wide a class is.
+    classes L there are to tell how wide a class is, the fewer of the n images a category has, and the more the two
+    ways d = |log K(spread) - log K(mixture)| disagree.
 
-        log K +- error * (1 + few / L)
+        log K +- error * (1 + few classes / L + few images * K / n + disagreement * d)
 
     Parameters:
         spread_share: the share of the spread in log K.
@@ -82,10 +82,18 @@ class CombinedCounter(CategoryCounter):
         """K divided and multiplied by how far estimates are off; for other levels than 0.9 as a normal error has it."""
         if not 0 < level < 1:
             raise DegenerateError(f"An interval of level {level}.", expected="a level between 0 and 1")
-        error = POOL_ERROR if self._has_pool else ERROR * (1 + FEW_CLASSES / self._n_classes)
+        error = self._error()
         factor = math.exp(error * NormalDist().inv_cdf((1 + level) / 2) / NormalDist().inv_cdf(0.95))
         low, high = math.floor(self.n_categories_ / factor), math.ceil(self.n_categories_ * factor)
         return self._bounded(low), self._bounded(high)
+
+    def _error(self) -> float:
+        """How far off log K may be, nine times in ten."""
+        if self._has_pool:
+            return POOL_ERROR
+        disagreement = math.log(max(self.estimates_.values()) / min(self.estimates_.values()))
+        few = FEW_CLASSES / self._n_classes + FEW_IMAGES * self.n_categories_ / self._n_images
+        return ERROR * (1 + few + DISAGREEMENT * disagreement)
 
     def _bounded(self, k: int) -> int:
         return min(max(k, 1 if self._has_pool else self._n_classes), self._n_images)
