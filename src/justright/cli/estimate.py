@@ -55,7 +55,7 @@ def estimate(
     merges Gaussians (GPC), labeled-search takes the K at which k-means agrees best with the labels (GCD).
 
     All read features that `justright extract` wrote; labels of the target are not looked at. With --other-kinds the
-    target is counted alone, LABELED tells what classes look like, and K is known to a factor of about two.
+    target is counted alone, LABELED tells what classes look like, and K is known to a factor of 2.5 only.
 
     \b
     Examples:

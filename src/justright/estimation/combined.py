@@ -28,9 +28,9 @@ class CombinedCounter(CategoryCounter):
 
         log K = share * log K(spread) + (1 - share) * log K(mixture)
 
-    never below the labeled classes. A search for the best accuracy on labeled images would add nothing to the two:
-    its weight came out as zero. With a pool of other kinds in place of own labels, or with one labeled class, the
-    spread counts alone.
+    never below the labeled classes. The search for the best accuracy on labeled images is no part of it: with it the
+    error was the same. With a pool of other kinds in place of own labels, or with one labeled class, the spread counts
+    alone.
 
     The interval is what estimates on drawn problems of known K were off by, as a factor: more, the fewer labeled
     classes L there are to tell how wide a class is, the fewer of the n images a category has, and the more the two

@@ -43,8 +43,8 @@ class LabeledSearchCounter(CategoryCounter):
     and less by luck.
 
     Parameters:
-        max_k: the largest K considered; None means a fifth of the images, and at least twice the labeled classes.
-            Never above the distinct images.
+        max_k: the largest K considered; None means a fifth of the unlabeled images, and at least twice the
+            labeled classes. Never above the distinct images.
         max_iter: k-means iterations per K at most.
         n_candidates: rows tried per seeding step; the best one is taken.
         normalize: scale every feature to length 1 first.
@@ -115,7 +115,8 @@ class LabeledSearchCounter(CategoryCounter):
     def _search(self, seed: int, track: Track) -> dict[int, Counts]:
         """Everything the search looked at: K and how the clusters meet the classes of labeled images."""
         x, n_classes = self._x, len(np.unique(self._class))
-        max_k = max(x.shape[0] // _FEWEST_IMAGES, 2 * n_classes) if self.max_k is None else self.max_k
+        n_unlabeled = x.shape[0] - len(self._class)
+        max_k = max(n_unlabeled // _FEWEST_IMAGES, 2 * n_classes) if self.max_k is None else self.max_k
         low, high = n_classes, min(max_k, x.shape[0])
         order = SeedingOrder(x, x[:0, :], [generator(seed, "k-means++")], self.n_candidates)
         n_distinct = order.prefix(low).shape[1]
