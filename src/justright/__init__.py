@@ -26,7 +26,7 @@ _HOMES = {
     "justright.features.extract": ("extract",),
     "justright.selection": ("BetaSelector", "BinsSelector", "CuiSelector", "UniformSelector"),
     "justright.clustering": ("SemiSupKMeans",),
-    "justright.estimation": ("LabeledSearchCounter", "MixtureCounter"),
+    "justright.estimation": ("CombinedCounter", "LabeledSearchCounter", "MixtureCounter", "SpreadCounter"),
     "justright.evaluation": ("Scores", "evaluate"),
     "justright.discovery.gcd": ("GCD",),
     "justright.discovery.kmeans": ("KMeansBaseline",),

@@ -3,10 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.benchmark.parts import FEWEST_IMAGES, config_of, counter_of, selector_of, to_count
+from justright.benchmark.parts import config_of, selector_of, to_count
 from justright.benchmark.spec import RunSpec
 from justright.errors import JustrightError
-from justright.estimation import COUNTERS
 from justright.features.table import FeatureTable
 from justright.selection import BinsSelector
 
@@ -26,16 +25,22 @@ def test_a_selector_is_told_k_and_seed_where_it_has_use_for_them():
     assert selector_of("beta", {}, 7, 5).get_params()["alpha"] == 5.0
 
 
-def test_every_counter_can_be_had_and_the_search_has_a_bound():
-    assert {name: type(counter_of(name, 100, 3)) for name in COUNTERS} == COUNTERS
-    assert counter_of("labeled-search", 100, 3).max_k == 100 // FEWEST_IMAGES
-    assert counter_of("labeled-search", 1, 3).max_k == 2
-
-
 def test_a_counter_is_given_the_targets_own_classes_where_it_has_some():
     pool = FeatureTable.of(np.arange(8.0, dtype=np.float32).reshape(4, 2), label=np.array([0, 1, 1, 2]))
     target = FeatureTable.of(np.full((2, 2), 9.0, np.float32))
-    features, labels = to_count(pool, target, (1,))
-    assert features.tolist() == [[2.0, 3.0], [4.0, 5.0], [9.0, 9.0], [9.0, 9.0]]
-    assert labels.tolist() == [1, 1, -1, -1]
-    assert to_count(pool, target, ())[1].tolist() == [0, 1, 1, 2, -1, -1]
+    given = to_count(pool, target, (1,))
+    assert given.features.tolist() == [[2.0, 3.0], [4.0, 5.0], [9.0, 9.0], [9.0, 9.0]]
+    assert given.labels.tolist() == [1, 1, -1, -1]
+    assert given.pool is None
+
+
+def test_without_own_classes_the_target_is_counted_alone():
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(30, 16))
+    label = np.repeat(np.arange(30), 20)
+    x = (centers[label] + 0.2 * rng.normal(size=(600, 16))).astype(np.float32)
+    pool = FeatureTable.of(x[label < 20], label=label[label < 20])
+    given = to_count(pool, FeatureTable.of(x[label >= 20]), ())
+    assert len(given.features) == 200
+    assert set(given.labels.tolist()) == {-1}
+    assert abs(given.by("combined", seed=0).n_categories_ - 10) <= 2

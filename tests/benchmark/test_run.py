@@ -170,8 +170,8 @@ def test_labels_of_the_target_change_nothing_but_the_scores(finished, problem, b
 def test_k_is_estimated_once(problem, backbone, tmp_path):
     spec = spec_of(n_target=None, method="kmeans", settings={})
     run = Run(problem, spec, tmp_path / "run", backbone).all()
-    assert run.about["k_source"] == "labeled-search"
-    assert run.about["n_target"] == run.count["estimates"]["labeled-search"]["n_categories"]
+    assert run.about["k_source"] == "combined"
+    assert run.about["n_target"] == run.count["estimates"]["combined"]["n_categories"]
     written = (run.path / "count.json").stat().st_mtime_ns
     Run(problem, spec, run.path, backbone).all()
     assert (run.path / "count.json").stat().st_mtime_ns == written

@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from justright.cli import main
-from justright.cli.estimate import agreement
+from justright.cli.estimate import COUNTERS, answer
+from justright.estimation import COUNTERS as COUNTER_CLASSES
 from justright.features.table import FeatureTable
 
 
@@ -22,6 +23,7 @@ def stores(tmp_path):
     FeatureTable.of(x[is_labeled], label=label[is_labeled]).write(tmp_path / "labeled")
     FeatureTable.of(x[~is_labeled], label=label[~is_labeled]).write(tmp_path / "target")
     FeatureTable.of(x[~is_labeled]).write(tmp_path / "blind")
+    FeatureTable.of(x[label >= 4]).write(tmp_path / "other")
     return tmp_path
 
 
@@ -29,12 +31,12 @@ def run(*words: object):
     return CliRunner().invoke(main, ["estimate", *map(str, words)])
 
 
-def test_both_counters_answer_and_are_compared(stores):
+def test_the_combined_answer_comes_first_and_the_others_beside_it(stores):
     done = run(stores / "labeled", "--target", stores / "target", "--max-k", 20, "--figure", stores / "k.svg")
     assert done.exit_code == 0, done.output
-    assert "labeled-search" in done.stdout
-    assert "mixture" in done.stdout
-    assert "Both say" in done.stdout or "They differ by" in done.stdout
+    places = [done.stdout.index(name) for name in COUNTERS]
+    assert places[0] == min(places)
+    assert "K = 8, nine times in ten " in done.stdout
     assert (stores / "k.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
@@ -44,7 +46,21 @@ def test_labels_of_the_target_change_nothing(stores):
     assert seen[0] == seen[1]
     found = json.loads(seen[0])
     assert found["labeled_classes"] == 4
-    assert found["estimates"]["mixture"]["n_categories"] == 8
+    assert list(found["estimates"]) == list(COUNTERS)
+    assert {found["estimates"][name]["n_categories"] for name in ("combined", "mixture")} == {8}
+
+
+def test_classes_of_other_kinds_are_not_counted(stores):
+    words = (stores / "labeled", "--target", stores / "other", "--other-kinds", "--json")
+    found = json.loads(run(*words).stdout)
+    assert list(found["estimates"]) == ["combined", "mixture", "spread"]
+    low, high = found["estimates"]["combined"]["interval"]
+    assert low <= 4 <= high
+    assert (found["labeled_classes"], found["images"]) == (0, 120)
+
+
+def test_the_choices_are_those_of_the_library():
+    assert list(COUNTERS) == list(COUNTER_CLASSES)
 
 
 def test_the_estimates_go_to_a_file(stores):
@@ -72,12 +88,10 @@ def test_a_store_without_labels_is_refused_without_a_traceback(stores):
 @pytest.mark.parametrize(
     ("estimates", "intervals", "said"),
     [
-        ([7], [], ""),
-        ([7, 7], [], "Both say 7."),
-        ([10, 15], [], "differ by 5 (50%)."),
-        ([10, 15], [(8, 12), (11, 16)], "overlap."),
-        ([10, 15], [(8, 10), (14, 16)], "do not overlap"),
+        ({"mixture": 7}, {"mixture": (6, 8)}, ""),
+        ({"combined": 9, "mixture": 7, "spread": 12}, {}, "K = 9; the others say 7 to 12."),
+        ({"combined": 9, "spread": 9}, {"combined": (8, 12)}, "K = 9, nine times in ten 8 to 12; all others say 9."),
     ],
 )
-def test_agreement_is_said_in_a_sentence(estimates, intervals, said):
-    assert said in agreement(estimates, intervals)
+def test_the_answer_is_a_sentence(estimates, intervals, said):
+    assert answer(estimates, intervals) == said

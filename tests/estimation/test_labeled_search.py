@@ -78,6 +78,22 @@ def test_every_k_is_within_bounds_and_looked_at_once():
     assert only.curve_[:, 0].tolist() == [10]
 
 
+def test_the_search_goes_up_to_twice_the_labeled_classes_however_few_images_there_are():
+    x, _, labels = mixture(n_images=500, n_classes=160, n_labeled_classes=160)
+    labels[:120], labels[120:] = np.arange(120), np.where(labels[120:] < 120, labels[120:], -1)
+    counter = LabeledSearchCounter().fit(x, labels)
+    assert counter.curve_[:, 0].min() >= 120
+    assert counter.curve_[:, 0].max() > 500 // 5
+    assert counter.curve_[:, 0].max() <= 240
+
+
+def test_the_interval_holds_the_estimate():
+    x, _, labels = mixture(noise=0.5)
+    counter = LabeledSearchCounter().fit(x, labels)
+    low, high = counter.interval(n_resamples=5)
+    assert low <= counter.n_categories_ <= high
+
+
 def test_same_seed_same_result():
     x, _, labels = mixture(n_images=200, noise=0.4)
     one, other = (LabeledSearchCounter(max_k=40, seed=1).fit(x, labels) for _ in range(2))
@@ -116,6 +132,12 @@ def test_duplicates_bound_the_search_by_the_distinct_images():
 def test_input_that_leaves_nothing_to_search_is_refused(max_k, labels, says):
     with pytest.raises(DegenerateError, match=says):
         LabeledSearchCounter(max_k=max_k).fit(mixture(n_images=60)[0], labels)
+
+
+def test_a_pool_of_other_kinds_cannot_judge_and_is_refused():
+    x, y, _ = mixture(n_images=60)
+    with pytest.raises(DegenerateError, match="CombinedCounter"):
+        LabeledSearchCounter().fit(x[:30], None, pool=(x[30:], y[30:]))
 
 
 def test_all_counters_are_registered_and_say_what_their_curve_shows():

@@ -50,6 +50,22 @@ def test_the_interval_holds_the_truth():
     assert high - low <= 4
 
 
+def test_the_interval_holds_the_estimate_where_fewer_images_have_fewer_clusters():
+    x, _, labels = mixture(n_images=220, noise=1.0)
+    counter = MixtureCounter().fit(x, labels)
+    low, high = counter.interval(n_resamples=4)
+    assert 6 <= low <= counter.n_categories_ <= high
+
+
+def test_counts_a_target_alone_with_the_prior_of_a_pool():
+    x, y, _ = mixture(n_images=800, n_classes=20, noise=0.3)
+    is_target = y < 8
+    counter = MixtureCounter().fit(x[is_target], None, pool=(x[~is_target], y[~is_target]))
+    assert abs(counter.n_categories_ - 8) <= 2
+    low, high = counter.interval(n_resamples=2)
+    assert low <= counter.n_categories_ <= high
+
+
 def test_same_seed_same_result_and_torch_agrees():
     x, _, labels = mixture(n_images=200, n_classes=6)
     one, other = (MixtureCounter(seed=2, accept_worse=0.1, max_rounds=3).fit(x, labels) for _ in range(2))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from justright.benchmark.glyph_problem import glyph_problem
-from justright.benchmark.parts import counter_of, to_count
+from justright.benchmark.parts import to_count
 from justright.benchmark.problem import Problem
 from justright.benchmark.run import Run
 from justright.benchmark.run_folder import RunFolder
@@ -83,9 +83,8 @@ def _count(problem: Problem, run: RunFolder, seed: int, track: Track) -> dict[st
     """K by every counter."""
     assert run.frozen is not None, "a finished run has features"
     pool, target = run.frozen
-    features, labels = to_count(pool, target, problem.own_classes)
-    counters = {name: counter_of(name, len(target), seed) for name in COUNTERS}
-    return {name: counter.fit(features, labels, track).n_categories_ for name, counter in counters.items()}
+    given = to_count(pool, target, problem.own_classes)
+    return {name: given.by(name, seed, track).n_categories_ for name in COUNTERS}
 
 
 @contextmanager

@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from justright.benchmark.spec import RunSpec
-from justright.estimation import CategoryCounter, LabeledSearchCounter, MixtureCounter
+from justright.estimation import COUNTERS, CategoryCounter
 from justright.features.table import FeatureTable
+from justright.progress import Track, silent
 from justright.selection import SELECTORS, Selector
 from justright.types import UNLABELED, Array
 
-FEWEST_IMAGES = 5
-"""A category of fewer images on average is nothing that a search for K should consider."""
+
+class ToCount(NamedTuple):
+    """What the number of categories is estimated from: see `CategoryCounter.fit`."""
+
+    features: Float[Array, "images dim"]
+    labels: Int[Array, " images"]
+    pool: tuple[Float[Array, "pool dim"], Int[Array, " pool"]] | None
+
+    def by(self, name: str, seed: int, track: Track = silent) -> CategoryCounter:
+        """A counter that has counted."""
+        return COUNTERS[name](seed=seed).fit(self.features, self.labels, track, self.pool)  # type: ignore[call-arg]
 
 
-def counter_of(name: str, n_images: int, seed: int) -> CategoryCounter:
-    """A counter of categories for a target of so many images."""
-    if name == "mixture":
-        return MixtureCounter(seed=seed)
-    return LabeledSearchCounter(max_k=max(2, n_images // FEWEST_IMAGES), seed=seed)
+def to_count(pool: FeatureTable, target: FeatureTable, own: Collection[int]) -> ToCount:
+    """What a counter is given: labeled images of the target's own classes, then the target.
 
-
-def to_count(
-    pool: FeatureTable, target: FeatureTable, own: Collection[int]
-) -> tuple[Float[Array, "images dim"], Int[Array, " images"]]:
-    """What a counter is given: labeled images, then the target's, and their labels.
-
-    Of the pool only the target's own classes, where it has some: others say little about how wide those are.
+    Where it has none, the target is counted alone, and the pool tells what classes look like: K is that of the target.
     """
-    rows = np.isin(pool.labels, list(own)) if own else np.ones(len(pool), dtype=bool)
+    if not own:
+        return ToCount(np.asarray(target.features), np.full(len(target), UNLABELED), (pool.features, pool.labels))
+    rows = np.isin(pool.labels, list(own))
     features = np.concatenate([pool.features[rows], target.features])
-    return features, np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)])
+    return ToCount(features, np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)]), None)
 
 
 def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from justright.benchmark.parts import config_of, counter_of, to_count
+from justright.benchmark.parts import config_of, to_count
 from justright.benchmark.problem import Problem
 from justright.benchmark.run_folder import RunFolder
 from justright.benchmark.run_selection import RunSelection
 from justright.benchmark.spec import RunSpec
 from justright.errors import DataError
+from justright.estimation import CombinedCounter
 from justright.evaluation import evaluate
 from justright.evaluation.files import read_judged
 from justright.features.table import FeatureTable
@@ -115,18 +116,19 @@ class Run:
         made_with = json.loads(json.dumps(made_with, default=dict))
         known = RunFolder(self.folder.path).count
         if known is None or known.get("made_with") != made_with:
-            features, labels = to_count(pool, target, self.problem.own_classes)
-            counter = counter_of(name, len(target), self.spec.seed).fit(features, labels, self.track)
+            given = to_count(pool, target, self.problem.own_classes)
+            counter = given.by(name, self.spec.seed, self.track)
             estimate = {
                 "n_categories": counter.n_categories_,
-                "interval": None,
+                # that of the others takes many times as long as the estimate itself
+                "interval": list(counter.interval()) if isinstance(counter, CombinedCounter) else None,
                 "curve": counter.curve_.tolist(),
                 "axes": list(counter.curve_axes),
             }
             known = {
                 "estimates": {name: estimate},
-                "labeled_classes": len(set(labels.tolist()) - {UNLABELED}),
-                "images": len(labels),
+                "labeled_classes": len(set(given.labels.tolist()) - {UNLABELED}),
+                "images": len(given.labels),
                 "made_with": made_with,
             }
             write_json(path, known)

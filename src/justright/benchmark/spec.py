@@ -38,7 +38,7 @@ class RunSpec:
     img_size: int | None = None
     device: str = "cpu"
     n_target: int | None = None
-    counter: str = "labeled-search"
+    counter: str = "combined"
     seed: int = 0
 
     def to_json(self) -> dict[str, Any]:

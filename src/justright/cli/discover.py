@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # what these options may be is known where torch is imported, which would make --help slow; a test keeps them equal
 METHODS = ("kmeans", "gcd", "xcon", "simgcd", "mugcd")
 WEIGHTINGS = ("auto", "hard", "soft", "resample")
-COUNTERS = ("labeled-search", "mixture")
+COUNTERS = ("combined", "labeled-search", "mixture", "spread")
 POOL_ROLES = ("guide", "rival")
 SCALES = ("auto", "paper", "small")
 HELD_OUT = 0.1

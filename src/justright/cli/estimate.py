@@ -13,11 +13,23 @@ from justright.files import write_json, write_text
 STORE = click.Path(path_type=Path, exists=True, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
 
+# known where scipy is imported, which would make --help slow; a test keeps them equal
+COUNTERS = ("combined", "labeled-search", "mixture", "spread")
+
 
 @click.command()
 @click.argument("labeled", type=STORE)
 @click.option("--target", type=STORE, required=True, help="Features of the unlabeled images.")
-@click.option("--counter", type=click.Choice(["both", "labeled-search", "mixture"]), default="both", show_default=True)
+@click.option(
+    "--counter",
+    type=click.Choice(COUNTERS),
+    default=COUNTERS[0],
+    show_default=True,
+    help="combined shows what the others say beside it.",
+)
+@click.option(
+    "--other-kinds", is_flag=True, help="LABELED shows other kinds than the target: do not count its classes."
+)
 @click.option("--max-k", type=click.IntRange(1), help="The largest K that labeled-search looks at.")
 @click.option("--interval/--no-interval", default=True, show_default=True, help="Resample for an interval.")
 @click.option("--figure", type=FILE, help="Where the curve goes, as SVG.")
@@ -29,36 +41,48 @@ def estimate(
     labeled: Path,
     target: Path,
     counter: str,
+    other_kinds: bool,
     max_k: int | None,
     interval: bool,
     figure: Path | None,
     out: Path | None,
     seed: int,
 ) -> None:
-    """Estimate the number of categories among LABELED and target images, in two ways.
+    """Estimate the number of categories among LABELED and target images.
 
-    labeled-search takes the K at which k-means agrees best with the labels (GCD). mixture splits and merges Gaussians
-    (GPC). Both read features that `justright extract` wrote; labels of the target are not looked at. LABELED should be
-    of the target's own kind: classes of a foreign pool say little about how wide those of the target are.
+    combined is the answer to take: one K from spread and mixture, with an interval as wide as such answers were off
+    where the truth was known. spread takes the K at which clusters are as tight as labeled classes, mixture splits and
+    merges Gaussians (GPC), labeled-search takes the K at which k-means agrees best with the labels (GCD).
+
+    All read features that `justright extract` wrote; labels of the target are not looked at. With --other-kinds the
+    target is counted alone, LABELED tells what classes look like, and K is known to a factor of 2.5 only.
 
     \b
     Examples:
       justright estimate labeled.features --target photos.features
       justright estimate labeled.features --target photos.features --figure k.svg --json
       justright estimate labeled.features --target photos.features --counter mixture --no-interval
+      justright estimate pool.features --target photos.features --other-kinds
     """
-    from justright.estimation import CategoryCounter, LabeledSearchCounter, MixtureCounter
+    from justright.estimation import COUNTERS as COUNTER_CLASSES
+    from justright.estimation import CategoryCounter, LabeledSearchCounter
     from justright.features.pairs import labeled_and_target
 
-    features, labels = labeled_and_target(FeatureTable.open(labeled), FeatureTable.open(target))
+    tables = FeatureTable.open(labeled), FeatureTable.open(target)
+    features, labels = labeled_and_target(*tables)
+    pool = None
+    if other_kinds:
+        n_labeled = len(tables[0])
+        pool = features[:n_labeled], labels[:n_labeled]
+        features, labels = features[n_labeled:], labels[n_labeled:]
     counters: dict[str, CategoryCounter] = {
-        "labeled-search": LabeledSearchCounter(max_k=max_k, seed=seed),
-        "mixture": MixtureCounter(seed=seed),
+        name: LabeledSearchCounter(max_k=max_k, seed=seed) if name == "labeled-search" else made(seed=seed)  # type: ignore[call-arg]
+        for name, made in COUNTER_CLASSES.items()
+        if name == counter or (counter == COUNTERS[0] and not (other_kinds and name == "labeled-search"))
     }
-    counters = {name: each for name, each in counters.items() if counter in ("both", name)}
     intervals = {}
     for name, each in counters.items():
-        each.fit(features, labels, voice.track)
+        each.fit(features, labels, voice.track, pool)
         if interval:
             intervals[name] = each.interval(track=voice.track)
     if figure:
@@ -81,21 +105,17 @@ def estimate(
         write_json(out, result)
     rows = [(name, each.n_categories_, _text(intervals.get(name)), len(each.curve_)) for name, each in counters.items()]
     voice.table("Number of categories", ("counter", "K", "90 % interval", "points looked at"), rows)
-    voice.result(result, agreement([each.n_categories_ for each in counters.values()], list(intervals.values())))
+    voice.result(result, answer({name: each.n_categories_ for name, each in counters.items()}, intervals))
 
 
-def agreement(estimates: list[int], intervals: list[tuple[int, int]]) -> str:
-    """Whether several estimates tell the same, in a sentence."""
-    if len(estimates) < 2:
+def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> str:
+    """What the combined estimate says, and the others beside it, in a sentence; nothing for another one alone."""
+    if COUNTERS[0] not in estimates:
         return ""
-    low, high = min(estimates), max(estimates)
-    if low == high:
-        return f"Both say {low}."
-    apart = f"They differ by {high - low} ({(high - low) / low:.0%})"
-    if len(intervals) < 2:
-        return f"{apart}."
-    overlap = max(a for a, _ in intervals) <= min(b for _, b in intervals)
-    return f"{apart}; their intervals {'overlap' if overlap else 'do not overlap: trust neither without a look'}."
+    interval = _text(intervals.get(COUNTERS[0]))
+    others = sorted(k for name, k in estimates.items() if name != COUNTERS[0])
+    beside = f"all others say {others[0]}" if others[0] == others[-1] else f"the others say {others[0]} to {others[-1]}"
+    return f"K = {estimates[COUNTERS[0]]}{interval and f', nine times in ten {interval}'}; {beside}."
 
 
 def _text(interval: tuple[int, int] | None) -> str:

@@ -9,8 +9,11 @@ import numpy as np
 from justright.errors import DegenerateError
 
 
-def middle_interval(estimates: Sequence[int], level: float) -> tuple[int, int]:
-    """The quantiles (1 - level)/2 and (1 + level)/2 of whole numbers, rounded outward to values that occurred."""
+def middle_interval(estimates: Sequence[int], level: float, holding: int) -> tuple[int, int]:
+    """The quantiles (1 - level)/2 and (1 + level)/2 of whole numbers, rounded outward to values that occurred.
+
+    `holding` is the estimate on all images, which resamples need not reach: the interval is widened to hold it.
+    """
     if not estimates or not 0 < level < 1:
         raise DegenerateError(
             f"An interval of level {level} from {len(estimates)} resamples.",
@@ -18,4 +21,4 @@ def middle_interval(estimates: Sequence[int], level: float) -> tuple[int, int]:
         )
     low = np.quantile(estimates, (1 - level) / 2, method="lower")
     high = np.quantile(estimates, (1 + level) / 2, method="higher")
-    return int(low), int(high)
+    return min(int(low), holding), max(int(high), holding)

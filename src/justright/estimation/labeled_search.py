@@ -12,15 +12,18 @@ from scipy.optimize import minimize_scalar
 
 from justright.clustering import SemiSupKMeans
 from justright.clustering.arrays import like, to_numpy
-from justright.clustering.checks import check_features, check_labels, prepared
 from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter
+from justright.estimation.base import CategoryCounter, PoolArrays
+from justright.estimation.given import Given
 from justright.estimation.interval import middle_interval
 from justright.evaluation import Counts, match_counts
 from justright.progress import Track, silent
 from justright.seeding import generator
-from justright.types import UNLABELED, Array
+from justright.types import Array
+
+# A category of fewer images on average is nothing that the search considers by itself.
+_FEWEST_IMAGES = 5
 
 # How far the search walks on from its best K, to either side, as long as no K is worse.
 _N_WALK = 10
@@ -40,7 +43,8 @@ class LabeledSearchCounter(CategoryCounter):
     and less by luck.
 
     Parameters:
-        max_k: the largest K considered; None means max(1000, 2 * labeled classes). Never above the images given.
+        max_k: the largest K considered; None means a fifth of the unlabeled images, and at least twice the
+            labeled classes. Never above the distinct images.
         max_iter: k-means iterations per K at most.
         n_candidates: rows tried per seeding step; the best one is taken.
         normalize: scale every feature to length 1 first.
@@ -65,22 +69,29 @@ class LabeledSearchCounter(CategoryCounter):
         self.normalize = normalize
         self.seed = seed
 
-    def fit(self, features: Any, labels: Any, track: Track = silent) -> LabeledSearchCounter:
+    def fit(
+        self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None
+    ) -> LabeledSearchCounter:
         """Search K. How many clusterings it takes is not known beforehand; `track` is told the most there can be."""
-        check_features(features)
-        given = check_labels(features, labels)
-        self._is_labeled = given != UNLABELED
-        self._class = given[self._is_labeled]
-        if not len(self._class):
-            raise DegenerateError("No image is labeled.", expected="labeled images that K can be judged by")
-        self._x = prepared(features, self.normalize)
+        given = Given.of(features, labels, pool, self.normalize)
+        if given.has_pool or not given.is_labeled.any():
+            raise DegenerateError(
+                "A pool, and no labeled image of the target's own classes."
+                if given.has_pool
+                else "No image is labeled.",
+                expected="labeled images of classes that the target shows, for K to be judged by",
+                advice="CombinedCounter, which counts a target alone" if given.has_pool else "",
+            )
+        self._is_labeled = given.is_labeled
+        self._class = given.labels[self._is_labeled]
+        self._x = given.x
         self._counts = self._search(self.seed, track)
         accuracy = {k: match_counts(counts).accuracy for k, counts in self._counts.items()}
         self.curve_ = np.array(sorted(accuracy.items()), dtype=np.float64)
         self.n_categories_ = _best(accuracy)
         return self
 
-    def interval(self, level: float = 0.9, n_resamples: int = 100, track: Track = silent) -> tuple[int, int]:
+    def interval(self, level: float = 0.9, n_resamples: int = 100, *, track: Track = silent) -> tuple[int, int]:
         """The K that other labeled classes and another seeding would have given.
 
         Classes are drawn anew with replacement. The clusterings never saw a label, so those of one search serve
@@ -99,12 +110,14 @@ class LabeledSearchCounter(CategoryCounter):
             estimates.append(
                 _best({k: match_counts(_repeat(counts, classes, times)).accuracy for k, counts in search.items()})
             )
-        return middle_interval(estimates, level)
+        return middle_interval(estimates, level, holding=self.n_categories_)
 
     def _search(self, seed: int, track: Track) -> dict[int, Counts]:
         """Everything the search looked at: K and how the clusters meet the classes of labeled images."""
         x, n_classes = self._x, len(np.unique(self._class))
-        low, high = n_classes, min(max(1000, 2 * n_classes) if self.max_k is None else self.max_k, self._x.shape[0])
+        n_unlabeled = x.shape[0] - len(self._class)
+        max_k = max(n_unlabeled // _FEWEST_IMAGES, 2 * n_classes) if self.max_k is None else self.max_k
+        low, high = n_classes, min(max_k, x.shape[0])
         order = SeedingOrder(x, x[:0, :], [generator(seed, "k-means++")], self.n_candidates)
         n_distinct = order.prefix(low).shape[1]
         if min(high, n_distinct) < low:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from justright.clustering import SemiSupKMeans
 from justright.clustering.arrays import to_numpy
-from justright.clustering.checks import check_features, check_labels, prepared
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter
+from justright.estimation.base import CategoryCounter, PoolArrays
+from justright.estimation.given import Given
 from justright.estimation.interval import middle_interval
-from justright.estimation.marginal import NormalInverseWishart
 from justright.estimation.space import gpc_prior, labeled_prior, principal_axes
 from justright.estimation.split_merge import SplitMerge
 from justright.progress import Track, silent
@@ -21,6 +21,9 @@ from justright.seeding import generator
 from justright.types import UNLABELED, Array
 
 _STABLE_ROUNDS = 3
+
+# The share of images that a resample of the interval keeps.
+_KEPT = 0.8
 
 
 class MixtureCounter(CategoryCounter):
@@ -34,7 +37,7 @@ class MixtureCounter(CategoryCounter):
         prior: "labeled" learns from the labeled classes how wide and how far apart classes are; "gpc" takes the
             published constants, which suit unit features of a few dozen images per class.
         n_axes: principal axes kept, at most.
-        start: the first K; None means 1.5 times the labeled classes.
+        start: the first K; None means 1.5 times the labeled classes, own ones or the pool's.
         max_rounds: rounds at most.
         accept_worse: the probability with which a split or merge is taken against the odds; GPC has 0.1.
         use_labeled: whether clusters of labeled classes take part: a new class hidden in one splits off, a piece of
@@ -70,38 +73,41 @@ class MixtureCounter(CategoryCounter):
         self.normalize = normalize
         self.seed = seed
 
-    def fit(self, features: Any, labels: Any, track: Track = silent) -> MixtureCounter:
-        """Split and merge until K is stable; `track` is told the most rounds there can be."""
-        check_features(features)
-        self._given = check_labels(features, labels)
-        x = to_numpy(prepared(features, self.normalize))
+    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> MixtureCounter:
+        """Split and merge until K is stable; `track` is told the most rounds there can be.
+
+        Of a pool only the prior is learned: how wide its classes are, and how far apart.
+        """
+        given = Given.of(features, labels, pool, self.normalize)
+        x = to_numpy(given.x)
         z = principal_axes(x, min(self.n_axes, len(x) - 1))
         if not z.shape[1]:
             raise DegenerateError("All features are the same.", expected="images that differ")
-        self._z, self._niw = self._prior(z)
-        history = self._rounds(np.arange(len(x)), self.seed, track)
+        z, self._niw = (z, gpc_prior(z)) if self.prior == "gpc" else labeled_prior(z, given.labels)
+        self._z, self._given = z[: given.n_counted], given.labels[: given.n_counted]
+        self._n_classes = given.n_classes
+        history = self._rounds(np.arange(len(self._z)), self.seed, track)
         self.curve_ = np.array(list(enumerate(history)), dtype=np.float64)
         self.n_categories_ = history[-1]
         return self
 
-    def interval(self, level: float = 0.9, n_resamples: int = 10, track: Track = silent) -> tuple[int, int]:
-        """K on four fifths of the images, drawn without replacement and clustered from another seed each time.
+    def interval(self, level: float = 0.9, n_resamples: int = 10, *, track: Track = silent) -> tuple[int, int]:
+        """How far K moves when a fifth of the images is left out, another fifth and another seed each time.
 
-        A bootstrap would repeat images, and a repeated image is a cluster to a mixture. Every labeled class keeps
-        an image.
+        A bootstrap would repeat images, and a repeated image is a cluster to a mixture. Fewer images have fewer
+        clusters, and most of them are the same each time: deviations count from the median of the resamples, twice,
+        as a jackknife has it that leaves out a fifth: sqrt(0.8 / 0.2). Every labeled class keeps an image.
         """
         estimates = []
         _, first = np.unique(self._given, return_index=True)
         for resample in track(range(n_resamples), n_resamples, "resamples"):
             draw = generator(self.seed, "interval", resample)
-            kept = draw.permutation(len(self._z))[: -(-4 * len(self._z) // 5)]
+            kept = draw.permutation(len(self._z))[: math.ceil(_KEPT * len(self._z))]
             estimates.append(self._rounds(np.union1d(kept, first), int(draw.integers(1 << 31)), silent)[-1])
-        return middle_interval(estimates, level)
-
-    def _prior(self, z: Float[Array, "images axes"]) -> tuple[Float[Array, "images axes"], NormalInverseWishart]:
-        if self.prior == "gpc":
-            return z, gpc_prior(z)
-        return labeled_prior(z, self._given)
+        n_classes = len(np.unique(self._given[self._given != UNLABELED]))
+        deviation = math.sqrt(_KEPT / (1 - _KEPT)) * (np.array(estimates) - np.median(estimates))
+        moved = np.maximum(self.n_categories_ + deviation.round().astype(np.int64), max(n_classes, 1))
+        return middle_interval(moved.tolist(), level, holding=self.n_categories_)
 
     def _rounds(self, rows: Int[Array, " kept"], seed: int, track: Track) -> list[int]:
         """K before each round on these images, and after the last one."""
@@ -120,7 +126,7 @@ class MixtureCounter(CategoryCounter):
         return history
 
     def _first_k(self, n_classes: int, n_unlabeled: int) -> int:
-        if self.start is None and not n_classes:
-            raise DegenerateError("No image is labeled.", expected="labeled classes or `start`, a first K")
-        k = round(1.5 * n_classes) if self.start is None else self.start
+        if self.start is None and not self._n_classes:
+            raise DegenerateError("No image is labeled.", expected="labeled classes, a pool, or `start`, a first K")
+        k = round(1.5 * self._n_classes) if self.start is None else self.start
         return max(min(k, n_classes + n_unlabeled), n_classes, 1)

@@ -1,0 +1,99 @@
+"""One answer from several ways to count, with an interval that was measured."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+import numpy as np
+
+from justright.clustering.arrays import to_numpy
+from justright.errors import DegenerateError
+from justright.estimation.base import CategoryCounter, PoolArrays
+from justright.estimation.given import Given
+from justright.estimation.mixture import MixtureCounter
+from justright.estimation.space import principal_axes
+from justright.estimation.spread import SpreadCounter
+from justright.progress import Track, silent
+
+# Chosen on drawn problems and judged on others: benchmarks/study_counts.py, docs/findings.md.
+SPREAD_SHARE = 0.75
+ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
+POOL_ERROR = 0.92
+
+
+class CombinedCounter(CategoryCounter):
+    """K by how tight clusters are and by split and merge, as one number.
+
+        log K = share * log K(spread) + (1 - share) * log K(mixture)
+
+    never below the labeled classes. The search for the best accuracy on labeled images is no part of it: with it the
+    error was the same. With a pool of other kinds in place of own labels, or with one labeled class, the spread counts
+    alone.
+
+    The interval is what estimates on drawn problems of known K were off by, as a factor: more, the fewer labeled
+    classes L there are to tell how wide a class is, the fewer of the n images a category has, and the more the two
+    ways d = |log K(spread) - log K(mixture)| disagree.
+
+        log K +- error * (1 + few classes / L + few images * K / n + disagreement * d)
+
+    Parameters:
+        spread_share: the share of the spread in log K.
+        n_axes: principal axes kept, at most.
+        normalize: scale every feature to length 1 first.
+        seed: same seed, same result.
+
+    Attributes: n_categories_; estimates_, K by each part; curve_, that of the spread.
+    """
+
+    curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
+
+    def __init__(self, spread_share: float = SPREAD_SHARE, n_axes: int = 128, normalize: bool = True, seed: int = 0):
+        self.spread_share = spread_share
+        self.n_axes = n_axes
+        self.normalize = normalize
+        self.seed = seed
+
+    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> CombinedCounter:
+        """Count by the spread, then split and merge from there."""
+        given = Given.of(features, labels, pool, self.normalize)
+        given.require_classes(1, advice="say K yourself")
+        x = to_numpy(given.x)
+        z = principal_axes(x, min(self.n_axes, len(x) - 1)).astype(np.float32)
+        if not z.shape[1]:
+            raise DegenerateError("All features are the same.", expected="images that differ")
+        n, self._n_classes, self._has_pool = given.n_counted, given.n_classes, given.has_pool
+        self._n_images = n
+        parts = (z[:n], given.labels[:n])
+        spread = SpreadCounter(normalize=False, seed=self.seed)
+        spread.fit(*parts, track, (z[n:], given.labels[n:]) if given.has_pool else None)
+        self.estimates_ = {"spread": spread.n_categories_}
+        self.curve_ = spread.curve_
+        log_k = math.log(spread.n_categories_)
+        if not given.has_pool and given.n_classes > 1:
+            mixture = MixtureCounter(start=spread.n_categories_, n_init=1, normalize=False, seed=self.seed)
+            self.estimates_["mixture"] = mixture.fit(*parts, track).n_categories_
+            log_k += (1 - self.spread_share) * math.log(self.estimates_["mixture"] / spread.n_categories_)
+        self.n_categories_ = self._bounded(round(math.exp(log_k)))
+        return self
+
+    def interval(self, level: float = 0.9, *, track: Track = silent) -> tuple[int, int]:
+        """K divided and multiplied by how far estimates are off; for other levels than 0.9 as a normal error has it."""
+        if not 0 < level < 1:
+            raise DegenerateError(f"An interval of level {level}.", expected="a level between 0 and 1")
+        error = self._error()
+        factor = math.exp(error * NormalDist().inv_cdf((1 + level) / 2) / NormalDist().inv_cdf(0.95))
+        low, high = math.floor(self.n_categories_ / factor), math.ceil(self.n_categories_ * factor)
+        return self._bounded(low), self._bounded(high)
+
+    def _error(self) -> float:
+        """How far off log K may be, nine times in ten."""
+        if self._has_pool:
+            return POOL_ERROR
+        disagreement = math.log(max(self.estimates_.values()) / min(self.estimates_.values()))
+        few = FEW_CLASSES / self._n_classes + FEW_IMAGES * self.n_categories_ / self._n_images
+        return ERROR * (1 + few + DISAGREEMENT * disagreement)
+
+    def _bounded(self, k: int) -> int:
+        return min(max(k, 1 if self._has_pool else self._n_classes), self._n_images)

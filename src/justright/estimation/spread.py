@@ -1,0 +1,106 @@
+"""The number of clusters that are as tight as labeled classes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.clustering.arrays import to_numpy
+from justright.errors import DegenerateError
+from justright.estimation.base import CategoryCounter, PoolArrays
+from justright.estimation.given import Given
+from justright.estimation.interval import middle_interval
+from justright.estimation.space import principal_axes
+from justright.estimation.ward import WardTree, k_of_spread, neighbor_spread
+from justright.progress import Track, silent
+from justright.seeding import generator
+from justright.types import UNLABELED, Array
+
+_N_POINTS = 60  # of the curve
+
+
+class SpreadCounter(CategoryCounter):
+    """K by how tight clusters are: too few are wider than a class, too many are tighter.
+
+    The labeled images alone are clustered into as many clusters as they have classes L, labels unseen. All images are
+    clustered as finely as makes them lie as tightly as that, with the spread of `WardTree`:
+
+        K  with  spread(K clusters of all images)  =  spread(L clusters of the labeled images alone)
+
+    On the left stands the geometric mean of two: the spread of labeled images, which are of the classes that the right
+    side knows, and that of all images, since labeled ones do not notice when two new classes share a cluster.
+
+    A pool's classes are of other kinds, and wider or narrower. There the clusters of the target stand where those of
+    the pool stand, on the logarithmic way from the spread of all images to that of nearest neighbors.
+
+    Parameters:
+        n_axes: principal axes kept, at most.
+        max_images: of more images this many are drawn, since the tree looks at every pair.
+        normalize: scale every feature to length 1 first.
+        seed: same seed, same result.
+
+    Attributes: n_categories_; curve_, K and the spread.
+    """
+
+    curve_axes: ClassVar[tuple[str, str]] = ("K", "spread of clusters")
+
+    def __init__(self, n_axes: int = 128, max_images: int = 6000, normalize: bool = True, seed: int = 0):
+        self.n_axes = n_axes
+        self.max_images = max_images
+        self.normalize = normalize
+        self.seed = seed
+
+    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> SpreadCounter:
+        """Build two trees of clusters: of the labeled images, and of all that are counted."""
+        given = Given.of(features, labels, pool, self.normalize)
+        given.require_classes(1, advice="say K yourself")
+        x = to_numpy(given.x)
+        z = principal_axes(x, min(self.n_axes, len(x) - 1))
+        if not z.shape[1]:
+            raise DegenerateError("All features are the same.", expected="images that differ")
+        kept = np.sort(generator(self.seed, "images").permutation(len(z))[: self.max_images])
+        self._fewest = 1 if given.has_pool else given.n_classes
+        self._has_pool = given.has_pool
+        self._labels = given.labels[kept]
+        self._z = z[kept]
+        self._n_counted = int((kept < given.n_counted).sum())
+        for _ in track(range(1), 1, "trees of clusters"):
+            self._tree = WardTree(self._z[: self._n_counted])
+            spread, level = self._spread_and_level(np.unique(self._labels[self._labels != UNLABELED]))
+        self.n_categories_ = self._k(spread, level)
+        k = np.geomspace(1, min(3 * self.n_categories_, len(spread)), _N_POINTS).round().astype(np.int64)
+        self.curve_ = np.stack([np.unique(k).astype(np.float64), spread[np.unique(k) - 1]], axis=1)
+        return self
+
+    def interval(self, level: float = 0.9, n_resamples: int = 10, *, track: Track = silent) -> tuple[int, int]:
+        """The K that other labeled classes would have given: half of them each time, drawn without replacement."""
+        classes, estimates = np.unique(self._labels[self._labels != UNLABELED]), []
+        for resample in track(range(n_resamples), n_resamples, "resamples"):
+            drawn = generator(self.seed, "interval", resample).permutation(classes)[: -(-len(classes) // 2)]
+            estimates.append(self._k(*self._spread_and_level(drawn)))
+        return middle_interval(estimates, level, holding=self.n_categories_)
+
+    def _k(self, spread: Float[Array, " images"], level: float) -> int:
+        return max(k_of_spread(spread, level), self._fewest)
+
+    def _spread_and_level(self, classes: Int[Array, " classes"]) -> tuple[Float[Array, " images"], float]:
+        """The spread of what is counted at every K, and how large it is for categories like these classes."""
+        is_labeled = np.isin(self._labels, classes)
+        labeled = self._z[is_labeled]
+        among_labeled = WardTree(labeled).spread()
+        of_classes = float(among_labeled[len(classes) - 1])
+        if not self._has_pool:
+            measured = (np.minimum.accumulate(self._tree.spread(which)) for which in (is_labeled, None))
+            return np.sqrt(np.prod(list(measured), axis=0)), of_classes
+        spread = self._tree.spread()
+        if min(spread[0], among_labeled[0], of_classes) <= 0:
+            return spread, of_classes
+        way = np.log(among_labeled[0] / of_classes) / _way_to_neighbors(labeled, among_labeled[0])
+        return spread, float(spread[0] * np.exp(-way * _way_to_neighbors(self._tree.x, spread[0])))
+
+
+def _way_to_neighbors(x: Float[Array, "images axes"], of_all: float) -> float:
+    """The logarithmic way from the spread of all images to that of nearest neighbors."""
+    return float(np.log(of_all / max(neighbor_spread(x), 1e-12 * of_all)))

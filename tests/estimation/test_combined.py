@@ -1,0 +1,63 @@
+import math
+
+import numpy as np
+import pytest
+
+from justright.errors import DegenerateError
+from justright.estimation import CombinedCounter
+from justright.estimation.combined import DISAGREEMENT, ERROR, FEW_CLASSES, FEW_IMAGES
+
+
+def blobs(n_classes=16, per_class=24, n_labeled=8, noise=0.5, dim=24, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(n_classes), per_class)
+    x = rng.normal(size=(n_classes, dim))[y] + noise * rng.normal(size=(len(y), dim))
+    return x, y, np.where((y < n_labeled) & (np.arange(len(y)) % 2 == 0), y, -1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_finds_the_number_of_classes_and_holds_it(seed):
+    x, _, labels = blobs(seed=seed)
+    counter = CombinedCounter().fit(x, labels)
+    assert abs(counter.n_categories_ - 16) <= 1
+    low, high = counter.interval()
+    assert low <= 16 <= high
+
+
+def test_is_the_weighted_geometric_mean_of_its_parts():
+    x, _, labels = blobs(noise=1.0)
+    counter = CombinedCounter(spread_share=0.6).fit(x, labels)
+    spread, mixture = counter.estimates_["spread"], counter.estimates_["mixture"]
+    assert counter.n_categories_ == round(spread**0.6 * mixture**0.4)
+
+
+def test_the_interval_is_the_error_that_was_measured_and_grows_with_the_level():
+    x, _, labels = blobs(noise=1.0)
+    counter = CombinedCounter().fit(x, labels)
+    low, high = sorted(counter.estimates_.values())
+    few = FEW_CLASSES / 8 + FEW_IMAGES * counter.n_categories_ / len(x)
+    factor = math.exp(ERROR * (1 + few + DISAGREEMENT * math.log(high / low)))
+    assert counter.interval()[1] == math.ceil(counter.n_categories_ * factor)
+    assert counter.interval(0.5)[1] < counter.interval(0.9)[1] < counter.interval(0.99)[1]
+    with pytest.raises(DegenerateError, match="level 1"):
+        counter.interval(1.0)
+
+
+def test_never_below_the_labeled_classes():
+    x, y, _ = blobs(noise=3.0)
+    counter = CombinedCounter().fit(x, np.where(np.arange(len(y)) % 2 == 0, y, -1))
+    assert counter.n_categories_ >= 16
+    assert counter.interval()[0] == 16
+
+
+def test_one_labeled_class_or_a_pool_alone_is_counted_by_the_spread():
+    x, y, _ = blobs(n_classes=30)
+    one = CombinedCounter().fit(x, np.where((y == 0) & (np.arange(len(y)) % 2 == 0), y, -1))
+    assert list(one.estimates_) == ["spread"]
+    is_target = y < 12
+    alone = CombinedCounter().fit(x[is_target], None, pool=(x[~is_target], y[~is_target]))
+    assert list(alone.estimates_) == ["spread"]
+    low, high = alone.interval()
+    assert low <= 12 <= high <= is_target.sum()
+    with pytest.raises(DegenerateError, match="No image is labeled"):
+        CombinedCounter().fit(x, None)

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+import torch
+
+from justright.errors import DegenerateError
+from justright.estimation import SpreadCounter
+
+
+def blobs(n_classes=20, per_class=20, n_labeled=10, noise=0.3, dim=24, seed=0):
+    """Classes around random directions; half of the images of some are labeled."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(n_classes), per_class)
+    x = rng.normal(size=(n_classes, dim))[y] + noise * rng.normal(size=(len(y), dim))
+    return x, y, np.where((y < n_labeled) & (np.arange(len(y)) % 2 == 0), y, -1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("noise", [0.3, 0.6])
+def test_finds_the_number_of_classes(noise, seed):
+    x, _, labels = blobs(noise=noise, seed=seed)
+    assert abs(SpreadCounter().fit(x, labels).n_categories_ - 20) <= 1
+
+
+def test_counts_a_target_alone_by_a_pool_of_other_kinds():
+    x, y, _ = blobs(n_classes=45, noise=0.4)
+    is_target = y < 15
+    counter = SpreadCounter().fit(x[is_target], None, pool=(x[~is_target], y[~is_target]))
+    assert abs(counter.n_categories_ - 15) <= 2
+    low, high = counter.interval()
+    assert low <= 15 <= high
+
+
+def test_wider_classes_than_those_of_the_pool_are_not_torn():
+    """Everything in the target is twice as large: that is its scale and not more categories."""
+    x, y, _ = blobs(n_classes=45, noise=0.4)
+    is_target = y < 15
+    twice = SpreadCounter(normalize=False).fit(2 * x[is_target], None, pool=(x[~is_target], y[~is_target]))
+    assert abs(twice.n_categories_ - 15) <= 3
+
+
+def test_never_below_the_labeled_classes_and_the_interval_holds_the_estimate():
+    x, y, _ = blobs(noise=3.0)
+    counter = SpreadCounter().fit(x, np.where(y < 18, y, -1))
+    assert counter.n_categories_ >= 18
+    low, high = counter.interval(n_resamples=3)
+    assert low <= counter.n_categories_ <= high
+
+
+def test_of_many_images_some_are_drawn():
+    x, _, labels = blobs(per_class=60)
+    assert abs(SpreadCounter(max_images=400).fit(x, labels).n_categories_ - 20) <= 2
+
+
+def test_same_seed_same_result_and_torch_agrees():
+    x, _, labels = blobs()
+    one, other = (SpreadCounter(max_images=300, seed=3).fit(x, labels) for _ in range(2))
+    np.testing.assert_array_equal(one.curve_, other.curve_)
+    assert one.interval() == other.interval()
+    tensors = SpreadCounter(max_images=300, seed=3).fit(torch.from_numpy(x), torch.from_numpy(labels))
+    np.testing.assert_allclose(tensors.curve_, one.curve_)
+
+
+def test_what_tells_nothing_of_classes_is_refused():
+    x, y, labels = blobs()
+    with pytest.raises(DegenerateError, match="No image is labeled"):
+        SpreadCounter().fit(x, None)
+    with pytest.raises(DegenerateError, match="20 labeled classes, 20 images"):
+        SpreadCounter().fit(x, np.where(np.arange(len(y)) % 20 == 0, y, -1))
+    with pytest.raises(DegenerateError, match="All features are the same"):
+        SpreadCounter().fit(np.ones((30, 4)), np.arange(30) % 3 - 1)
+    with pytest.raises(DegenerateError, match="and a pool"):
+        SpreadCounter().fit(x, labels, pool=(x, y))
