@@ -54,7 +54,8 @@ TEACHING, MISLEADING = KeepOf(24, 34), KeepOf(34, 44)
 def test_the_planted_winner_is_found():
     found = diagnose(*signal_and_noise(), {"misleading": MISLEADING, "teaching": TEACHING}, n_draws=4)
     assert found.winner == "teaching"
-    assert found.verdict.startswith("Take teaching: All ")
+    assert found.verdict.startswith("Take teaching: finds ")
+    assert "ahead of own in 4 of 4 draws" in found.verdict
     rows = {row.name: row for row in found.rows}
     assert rows["teaching"].all > rows[OWN].all > rows["misleading"].all
     assert rows["teaching"].kept == 0.5
@@ -67,9 +68,21 @@ def test_where_every_selection_misleads_the_answer_is_no_pool():
     assert found.verdict.startswith("Take own")
 
 
-def test_own_labels_alone_win_ties():
-    outcomes = {OWN: [Outcome(0.8, 0.8, 0.0)] * 3, "none": [Outcome(0.9, 0.8, 1.0)] * 3}
-    assert Diagnosis.of(outcomes, 0.2, 10, 5).winner == OWN
+def outcomes_of(**by_setting) -> dict[str, list[Outcome]]:
+    return {name: [Outcome(value, value, 0.5) for value in values] for name, values in by_setting.items()}
+
+
+def test_everything_is_taken_unless_another_is_ahead_in_nearly_all_draws():
+    everything = [0.5] * 8
+    luck = outcomes_of(own=[0.4] * 8, none=everything, bins=[0.9] * 6 + [0.4] * 2)
+    found = Diagnosis.of(luck, 0.2, 10, 5)
+    assert found.rows[0].name == "bins"
+    assert found.winner == "none"
+    assert "none is clearly ahead of it, bins in 6 of 8 draws" in found.verdict
+    clear = outcomes_of(own=[0.4] * 8, none=everything, bins=[0.6] * 7 + [0.4], beta=[0.55] * 8)
+    assert Diagnosis.of(clear, 0.2, 10, 5).winner == "bins"
+    harmful = outcomes_of(own=[0.6] * 8, none=everything, bins=[0.55] * 8)
+    assert Diagnosis.of(harmful, 0.2, 10, 5).winner == OWN
 
 
 def test_same_seed_same_result_and_the_standard_settings_are_all_there(caplog):

@@ -24,7 +24,7 @@ from justright.types import UNLABELED, Array
 LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]
 """Features, and a label each."""
 
-N_DRAWS = 8
+N_DRAWS = 16
 N_INIT = 2
 """Restarts of k-means: the same for every setting, so what is compared is the selection."""
 

@@ -13,7 +13,10 @@ from scipy.special import stdtrit
 
 from justright.types import Array
 
-OWN = "own"
+OWN, EVERYTHING = "own", "none"
+AHEAD = 7 / 8
+"""Everything is taken unless another setting is ahead of it in this share of the draws: less is mostly luck."""
+
 LEVEL = 0.95
 """All intervals hold together with this probability, however many settings are compared (Bonferroni)."""
 
@@ -82,17 +85,22 @@ class Diagnosis:
     ) -> Diagnosis:
         """Sum up outcomes, one a draw for each setting. `overlap` widens the intervals, for draws share classes.
 
-        The highest mean of All wins. Own labels alone win ties, and whenever no setting is above them.
+        The whole pool is the choice, unless others are ahead of it in nearly all draws; then the best of those is.
+        Where the whole pool is not among the settings, own labels alone take its place.
         """
         level = 1 - (1 - LEVEL) / max(1, len(outcomes) - 1)
         answered = {name: found for name, found in outcomes.items() if all(each is not None for each in found)}
         rows = [_row(name, found, outcomes[OWN], overlap, level) for name, found in answered.items()]
         ranked = sorted(rows, key=lambda row: (-row.all, row.name != OWN))
+        standard = EVERYTHING if EVERYTHING in answered else OWN
+        ahead = {name: _n_ahead(found, answered[standard]) for name, found in answered.items()}
+        clear = [row for row in ranked if ahead[row.name] >= AHEAD * row.n_draws]
+        winner = clear[0] if clear else next(row for row in ranked if row.name == standard)
         return Diagnosis(
             rows=tuple(ranked),
             unanswered=tuple(name for name in outcomes if name not in answered),
-            winner=ranked[0].name,
-            verdict=_verdict(ranked, answered),
+            winner=winner.name,
+            verdict=_verdict(winner, ranked, standard, ahead),
             n_draws=len(outcomes[OWN]),
             n_classes=n_classes,
             n_hidden=n_hidden,
@@ -156,13 +164,20 @@ def difference(values: Float[Array, " draws"], overlap: float, level: float) -> 
     return Difference(mean, mean - half, mean + half)
 
 
-def _verdict(ranked: Sequence[SettingRow], answered: Mapping[str, Sequence[Outcome | None]]) -> str:
-    best = ranked[0]
+def _n_ahead(found: Sequence[Outcome | None], others: Sequence[Outcome | None]) -> int:
+    """In how many draws one setting is ahead of another on All."""
+    pairs = zip(found, others, strict=True)
+    return sum(mine.all > other.all for mine, other in pairs if mine is not None and other is not None)
+
+
+def _verdict(winner: SettingRow, ranked: Sequence[SettingRow], standard: str, ahead: Mapping[str, int]) -> str:
     if len(ranked) == 1:
-        return f"Take {best.name}: no other setting had an answer."
-    said = f"All {100 * best.all:.1f} % of hidden images"
-    if best.name != OWN:
-        said += f", {best.all_difference} points against own labels alone, better in {best.n_better} of {best.n_draws}"
-    pairs = zip(answered[best.name], answered[ranked[1].name], strict=True)
-    n_ahead = sum(mine.all > other.all for mine, other in pairs if mine is not None and other is not None)
-    return f"Take {best.name}: {said}; ahead of {ranked[1].name}, the next, in {n_ahead} of {best.n_draws} draws."
+        return f"Take {winner.name}: no other setting had an answer."
+    said = f"finds {100 * winner.all:.1f} % of hidden images"
+    if winner.name != OWN:
+        said += f", {winner.all_difference} points against own labels alone"
+    if winner.name != standard:
+        return f"Take {winner.name}: {said}; ahead of {standard} in {ahead[winner.name]} of {winner.n_draws} draws."
+    rival = next(row for row in ranked if row.name != winner.name)
+    how_often = f"{ahead[rival.name]} of {rival.n_draws} draws"
+    return f"Take {winner.name}: {said}; none is clearly ahead of it, {rival.name} in {how_often}."

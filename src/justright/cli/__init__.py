@@ -14,6 +14,9 @@ from justright.errors import JustrightError
 # Threads of torch that wait for each other sleep instead of spinning: on a machine with other work to do a step of
 # training took eight times as long with spinning. It is read when torch is loaded, which happens later.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Some virtual machines list matrix tiles (AMX) among what their processor can do, and end a process that uses them:
+# half precision would die without a word. The level below has everything else. Float32 never uses tiles.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 COMMANDS = (
     "audit",

@@ -55,7 +55,7 @@ def class_cards(run: RunFolder, saved: SavedSelection, thumbs: Thumbnails, track
             row["n_images"],
             short(row["reason"]),
             *(row[name] for name in has),
-            *([100 * row["kept_share"]] if has_shares else []),
+            *([_percent(row["kept_share"])] if has_shares else []),
             *_near(near, row["label"]),
         )
         for row, picture in zip(shown, pictures, strict=True)
@@ -67,6 +67,10 @@ def class_cards(run: RunFolder, saved: SavedSelection, thumbs: Thumbnails, track
     return "\n".join(
         [*said, cards("classes", columns, cells, "Search classes and reasons"), *map(note, thumbs.remarks())]
     )
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
 
 
 def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[str, float]]:
