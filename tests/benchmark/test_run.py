@@ -100,6 +100,24 @@ def test_as_rivals_kept_classes_of_the_pool_are_categories_too(problem, backbone
     assert known_names(run) == [problem.pool.images.classes[label] for label in sorted(kept)]
 
 
+def test_plain_k_means_gets_the_targets_number_of_categories_whatever_the_pool(problem, backbone, tmp_path):
+    for role in ("guide", "rival"):
+        spec = spec_of(pool_role=role, method="kmeans", settings={"use_labels": False})
+        run = Run(problem, spec, tmp_path / role, backbone).all()
+        assert run.about["n_categories"] == 22
+        assert known_names(run) == []
+
+
+def test_with_a_pool_alone_k_is_that_of_the_target(problem, backbone, tmp_path):
+    """The classes of the pool are no longer counted, and added again."""
+    pool = merge_pool([glyph_set(6, ["old-italic", "digits"], dataset="others")])
+    alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)
+    run = Run(alone, spec_of(n_target=None, method="kmeans", settings={}), tmp_path / "run", backbone).all()
+    assert run.about["n_categories"] == run.about["n_target"]
+    low, high = run.count["estimates"]["combined"]["interval"]
+    assert low <= 22 <= high
+
+
 def test_without_labels_of_its_own_the_target_has_k_new_categories(problem, backbone, tmp_path):
     pool = merge_pool([glyph_set(4, ["old-italic"], dataset="old-italic")])
     alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)

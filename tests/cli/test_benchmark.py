@@ -15,9 +15,10 @@ def test_a_suite_is_run_and_shown(tmp_path, monkeypatch):
     ran = CliRunner().invoke(main, ["benchmark", "run", *asked, "--only", "digits", "--json"])
     assert ran.exit_code == 0, ran.output
     assert [row["setting"] for row in json.loads(ran.stdout)["rows"]] == ["own"]
-    shown = CliRunner().invoke(main, ["benchmark", "show", *asked])
+    shown = CliRunner().invoke(main, ["benchmark", "show", *asked, "--figure", str(tmp_path / "suite.svg")])
     assert shown.exit_code == 0, shown.output
     assert "2 runs" in shown.stdout
+    assert "<svg" in (tmp_path / "suite.svg").read_text()
 
 
 def test_suites_are_listed():

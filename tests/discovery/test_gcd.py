@@ -52,10 +52,10 @@ def test_clusters_start_with_the_known_classes(split):
     data = data_of(split, np.where(split.labeled.labels == 1, 0.0, 1.0))
     features = np.random.default_rng(0).normal(size=(len(data.images), 6)).astype(np.float32)
     assigner, labels = clusters_of(data, features, 4, n_init=3, seed=1)
-    rows = np.concatenate([data.guiding, data.unlabeled])
-    given = np.concatenate([data.labels[data.guiding], np.full(len(data.unlabeled), -1)])
+    rows = np.concatenate([data.labeled, data.unlabeled])
+    given = np.concatenate([data.labels[data.labeled], np.full(len(data.unlabeled), -1)])
     expected = SemiSupKMeans(4, n_init=3, seed=1).fit(features[rows], given)
-    assert labels.tolist() == expected.labels_[len(data.guiding) :].tolist()
+    assert labels.tolist() == expected.labels_[len(data.labeled) :].tolist()
     assert assigner.vectors.shape == (4, 6)
     for number, label in enumerate(data.known_labels):
         own = rows[expected.labels_ == number]

@@ -73,9 +73,9 @@ def test_twice_the_weights_are_twice_the_supervised_terms(name, split, backbone,
         assert two[term] == one[term]
 
 
-def test_an_image_of_soft_weight_0_is_no_anchor_and_stays_beside_the_others(split, backbone, bank, monkeypatch):
-    """By hand, from the projections of each step: Eq. 2 with the image among positives and negatives."""
-    weight = np.where(np.arange(N_LABELED) == 0, 0.0, 1.5)
+def test_soft_weights_act_per_anchor_and_an_image_of_weight_0_is_nowhere(split, backbone, bank, monkeypatch):
+    """By hand, from the projections of each step: Eq. 2 without the image among anchors, positives and negatives."""
+    weight = np.where(np.arange(N_LABELED) == 0, 0.0, np.where(np.arange(N_LABELED) % 2, 1.5, 0.5))
     steps, step = [], Training._step
 
     def noted(self, epoch, rows):
@@ -85,7 +85,7 @@ def test_an_image_of_soft_weight_0_is_no_anchor_and_stays_beside_the_others(spli
 
     monkeypatch.setattr(Training, "_step", noted)
     learned("gcd", split, backbone, bank, weight=weight, **STILL)
-    assert any(0 in rows for rows, _, _ in steps)
+    assert not any(0 in rows for rows, _, _ in steps)
     labels = split.labeled.labels
     for rows, projections, found in steps:
         z = projections / np.linalg.norm(projections, axis=-1, keepdims=True)
@@ -100,11 +100,13 @@ def test_an_image_of_soft_weight_0_is_no_anchor_and_stays_beside_the_others(spli
         assert found == pytest.approx(total / len(anchors), rel=1e-4)
 
 
-def test_soft_and_hard_zeros_are_not_the_same(split, backbone, bank, tmp_path):
+def test_soft_and_hard_zeros_are_the_same(split, backbone, bank, tmp_path):
     weight = np.where(np.arange(N_LABELED) < 4, 0.0, 1.0)
     learned("gcd", split, backbone, bank, tmp_path / "hard", n_epochs=1, weight=weight)
     learned("gcd", split, backbone, bank, tmp_path / "soft", n_epochs=1, weight=weight, fit={"weighting": "soft"})
-    assert final_bytes(tmp_path / "hard") != final_bytes(tmp_path / "soft")
+    assert final_bytes(tmp_path / "hard") == final_bytes(tmp_path / "soft")
+    learned("gcd", split, backbone, bank, tmp_path / "all", n_epochs=1)
+    assert final_bytes(tmp_path / "hard") != final_bytes(tmp_path / "all")
 
 
 @pytest.mark.parametrize("name", TRAINED)

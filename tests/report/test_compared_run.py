@@ -21,7 +21,9 @@ def test_repetitions_share_a_key_and_selections_share_a_shorter_one():
     assert one.key() != other.key()
     assert one.key() != none.key()
     assert one.key(ignoring_selection=True) == none.key(ignoring_selection=True)
-    assert none.is_baseline
+    rival = fake_run("e", pool_role="rival")
+    assert one.key() != rival.key()
+    assert one.key(ignoring_selection=True) == rival.key(ignoring_selection=True)
 
 
 def test_what_was_typed_is_no_setting():

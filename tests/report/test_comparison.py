@@ -37,6 +37,19 @@ def test_runs_that_differ_by_seed_are_grouped_and_judged_against_none():
     assert comparison.warnings() == []
 
 
+def test_own_labels_alone_are_the_baseline_where_a_run_has_them():
+    runs = (
+        fake_run("own", selector="own", accuracy=0.5),
+        fake_run("all", selector="none", accuracy=0.6),
+        fake_run("rivals", selector="none", pool_role="rival", accuracy=0.3),
+    )
+    comparison = Comparison(runs)
+    assert (comparison.baseline, comparison.baseline_title) == ("own", "own labels alone")
+    changes = {group.name: each[0].points for group, each in comparison.changes()}
+    assert changes == pytest.approx({"all": 10.0, "rivals": -20.0})
+    assert Comparison(runs[1:]).baseline == "none"
+
+
 def test_what_cannot_be_compared_is_said():
     runs = (fake_run("a", **PRINTS), fake_run("b", accuracy=None, fingerprints={"target": {"content": "b"}}))
     said = " ".join(Comparison(runs).warnings())

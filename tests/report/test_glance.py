@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tests.report.html_checks import text_of
 
+from justright.benchmark.problem import OWN
 from justright.report.glance import glance
 
 
@@ -12,7 +13,8 @@ def test_images_and_classes_of_each_data_set_are_counted(finished):
     for dataset in pool.datasets:
         rows = [n for n, name in enumerate(pool.table["dataset"].to_pylist()) if name == dataset]
         n_classes = len({int(pool.labels[row]) for row in rows})
-        assert f"pool, labeled {dataset} {len(rows)} {n_classes}" in said
+        side = "own classes" if dataset == OWN else "pool"
+        assert f"{side}, labeled {dataset} {len(rows)} {n_classes}" in said
     assert f"target, unlabeled target {len(finished.target)}" in said
     assert html.count("<img") == 1 + len(pool.datasets)
 

@@ -139,13 +139,15 @@ class Run:
         from justright.discovery.training_data import total_categories
 
         spec, labels = self.spec, self.problem.pool.images.labels
+        config = config_of(spec)
         n_categories = n_target
-        if spec.pool_role == "rival":
+        # plain k-means sees the target alone, so nothing competes there
+        if spec.pool_role == "rival" and getattr(config, "use_labels", True):
             n_categories = total_categories(set(labels[weight > 0].tolist()), self.problem.own_classes, n_target)
         method = METHODS[spec.method](
             n_categories,
             self.backbone,
-            config_of(spec),
+            config,
             seed=spec.seed,
             folder=self.folder.path,
             tensorboard=self.tensorboard,

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from justright.cli.voice import Voice, voiced
+from justright.files import write_text
+
+if TYPE_CHECKING:
+    from justright.benchmark.suite import Suite
+    from justright.benchmark.suite_runner import Line
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -68,25 +74,38 @@ def run(voice: Voice, suite: str, out: Path, data: Path | None, jobs: int, only:
 @click.argument("suite")
 @click.option("--out", type=FOLDER, required=True, help="Folder of results.jsonl.")
 @click.option("--part", help="Problems of this part only, such as judge.")
+@click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), help="Where a picture of it goes, as SVG.")
 @voiced
-def show(voice: Voice, suite: str, out: Path, part: str | None) -> None:
+def show(voice: Voice, suite: str, out: Path, part: str | None, figure: Path | None) -> None:
     """Compare what is there of SUITE.
 
     \b
     Examples:
       justright benchmark show selection --out study
-      justright benchmark show selection --out study --part judge --json
+      justright benchmark show selection --out study --part judge --figure judged.svg
     """
     from justright.benchmark.suite import read_suite
     from justright.benchmark.suite_runner import suite_results
 
     asked = read_suite(suite)
-    _show(voice, asked, suite_results(asked, out), out, part)
+    lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]
+    if figure is not None:
+        _draw(asked, lines, figure)
+    _show(voice, asked, lines, out)
 
 
-def _show(voice: Voice, suite: object, lines: list[dict[str, object]], out: Path, part: str | None = None) -> None:
+def _draw(suite: Suite, lines: list[Line], path: Path) -> None:
+    from justright.benchmark.suite_table import paired, suite_table
+    from justright.evaluation.figures import to_svg
+    from justright.report.suite_figures import draw_suite  # matplotlib is slow to import
+
+    by_problem = {each.name: paired(lines, each.name, suite.baseline, "all") for each in suite.settings}
+    write_text(path, to_svg(draw_suite(suite_table(suite, lines), by_problem, suite.baseline)))
+
+
+def _show(voice: Voice, suite: Suite, lines: list[Line], out: Path) -> None:
     from justright.benchmark.suite_table import COLUMNS, suite_table
 
-    rows = suite_table(suite, [line for line in lines if part is None or line["part"] == part])  # type: ignore[arg-type]
+    rows = suite_table(suite, lines)
     voice.table(f"{len(lines)} runs, accuracy in percent", COLUMNS, [row.cells() for row in rows])
     voice.result({"lines": lines, "rows": [row.to_json() for row in rows]}, f"Lines: {out / 'results.jsonl'}")
