@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from justright.benchmark.problem import OWN
@@ -57,15 +56,16 @@ def test_without_old_classes_the_pool_is_all_there_is():
     assert set(problem.target.labels.tolist()) == {-1}
 
 
-def test_wrong_labels_are_as_many_as_asked_for_all_wrong_and_never_own():
+def test_wrong_labels_are_as_many_as_asked_for_all_wrong_of_the_same_data_set_and_never_own():
     right, spoiled = problem_of(HEBREW), problem_of(replace(HEBREW, wrong_labels=0.25))
     assert right.pool.images.paths == spoiled.pool.images.paths
     differs = right.pool.images.labels != spoiled.pool.images.labels
-    assert differs.sum() == round(0.25 * len(right.other_rows))
+    assert differs.sum() == round(0.25 * 54) + round(0.25 * 60)
     assert not differs[right.own_rows].any()
-    images = spoiled.pool.images
+    images, origins = spoiled.pool.images, spoiled.pool.origins
     assert images.table["class_name"].to_pylist() == [images.classes[label] for label in images.labels.tolist()]
-    assert set(np.unique(spoiled.pool.images.labels[spoiled.other_rows])) <= set(range(11, 30))
+    assert images.table["dataset"].to_pylist() == [origins[label].dataset for label in images.labels.tolist()]
+    assert right.pool.images.table["label"].to_pylist() != images.table["label"].to_pylist()
 
 
 def test_a_place_in_a_folder_that_was_not_named_is_refused():

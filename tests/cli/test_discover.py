@@ -6,6 +6,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from justright.benchmark.problem import POOL_ROLES
 from justright.cli import discover as command
 from justright.cli import main
 from justright.discovery.configs import Config
@@ -42,7 +43,7 @@ def asked(split, out) -> list[str]:
     return [
         *("discover", "--labeled", str(part / "labeled.parquet"), "--target", str(part / "target.parquet")),
         *("--truth", str(part / "truth.parquet"), "--backbone", "glyph_vit", "--k", "22", "--epochs", "2"),
-        *("--domain", "affine", "--set", "views=2", "--set", "batch_size=32", "--out", str(out)),
+        *("--selector", "beta", "--domain", "affine", "--set", "views=2", "--set", "batch_size=32", "--out", str(out)),
     ]
 
 
@@ -71,6 +72,73 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     assert network.stat().st_size > 100_000
 
 
+def quick(split, out, *more) -> list[str]:
+    """A run without training."""
+    return [*asked(split, out)[:-12], "--method", "kmeans", "--no-report", "--json", "--out", str(out), *more]
+
+
+def call(split, out, *more) -> tuple[dict, str]:
+    done = CliRunner().invoke(main, quick(split, out, *more))
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.fixture
+def home(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+
+
+def test_labeled_images_that_are_images_of_the_target_are_left_out_unless_asked_for(split, tmp_path, home):
+    leaked = ["--labeled", str(split / "hebrew")]  # all images, those of the target among them
+    found, _ = call(split, tmp_path / "a", *leaked)
+    assert found["n_copies"] == 22 * 8 - 11 * 4
+    assert found["categories"]["known"] == 11, "of half of the classes no other image is left"
+    kept, _ = call(split, tmp_path / "b", *leaked, "--keep-copies")
+    assert kept["n_copies"] == 0
+    assert kept["categories"]["known"] == 22
+
+
+def test_the_paper_is_one_option_away(split, tmp_path, home):
+    found, _ = call(split, tmp_path / "run", "--pool", str(split / "italic"), "--preset", "paper")
+    spec = json.loads((tmp_path / "run" / "run.json").read_text())["spec"]
+    assert (spec["pool_role"], spec["select_labeled"], spec["selector"]) == ("rival", True, "beta")
+    assert found["categories"]["known"] + found["categories"]["discovered"] > 22
+    call(split, tmp_path / "cui", "--pool", str(split / "italic"), "--preset", "paper", "--selector", "cui")
+    assert json.loads((tmp_path / "cui" / "run.json").read_text())["spec"]["selector"] == "cui"
+
+
+def test_auto_says_what_it_took_and_why_and_rehearses_once(split, tmp_path, home):
+    asked_for = ("--pool", str(split / "italic"), "--selector", "auto")
+    found, _ = call(split, tmp_path / "run", *asked_for)
+    assert found["notes"][0].startswith("auto: Take ")
+    path = tmp_path / "run" / "diagnosis.json"
+    written = path.stat().st_mtime_ns
+    assert json.loads(path.read_text())["winner"] in {"own", "none", "cui", "bins", "beta"}
+    assert call(split, tmp_path / "run", *asked_for)[0]["notes"] == found["notes"]
+    assert path.stat().st_mtime_ns == written
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", *asked_for, "--alpha", "2"))
+    assert done.exit_code == 1
+    assert "--selector auto together with --alpha" in done.output
+
+
+def test_with_a_pool_alone_auto_has_nothing_to_rehearse_and_says_so(split, tmp_path, home):
+    args = [
+        "discover",
+        "--pool",
+        str(split / "italic"),
+        "--target",
+        str(split / "split" / "target.parquet"),
+        "--k",
+        "22",
+    ]
+    args += ["--backbone", "glyph_vit", "--method", "kmeans", "--selector", "auto", "--no-report", "--json"]
+    done = CliRunner().invoke(main, [*args, "--out", str(tmp_path / "run")])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert "nothing can be rehearsed" in found["notes"][0]
+    assert found["categories"] == {"known": 0, "discovered": 22}
+
+
 def test_nothing_labeled_is_refused(tmp_path):
     done = CliRunner().invoke(main, ["discover", "--target", "photos", "--out", str(tmp_path / "run")])
     assert done.exit_code == 1
@@ -92,6 +160,7 @@ def test_settings_are_read_as_json_or_text():
 def test_the_options_are_those_of_the_library():
     assert tuple(METHODS) == command.METHODS
     assert tuple(WEIGHTINGS) == command.WEIGHTINGS
+    assert tuple(POOL_ROLES) == command.POOL_ROLES
     assert all(issubclass(kind.config_class, Config) for kind in METHODS.values())
     assert command.chosen_scale("auto", "cpu") == "small"
     assert command.chosen_scale("auto", "cuda") == "paper"

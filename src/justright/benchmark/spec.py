@@ -25,7 +25,7 @@ class RunSpec:
     """
 
     pool_role: PoolRole = "guide"
-    selector: str = "beta"
+    selector: str = "none"
     selector_params: Mapping[str, Any] = field(default_factory=dict)
     select_labeled: bool = False
     n_resamples: int = 10

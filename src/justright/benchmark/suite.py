@@ -32,7 +32,7 @@ class SuiteProblem:
         pool_per_class: images of a class in the pool at most.
         old_share: of the target's classes, those that have labeled images.
         labeled_share: of the images of old classes.
-        wrong_labels: share of the pool's images that get the label of another class of the pool.
+        wrong_labels: share of the pool's images that get the label of another class of their data set.
         split_seed: of all that is drawn.
     """
 

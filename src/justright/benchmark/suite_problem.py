@@ -63,20 +63,22 @@ def _halves(described: SuiteProblem, chosen: list[int]) -> ClassSplit:
 
 
 def _with_wrong_labels(problem: Problem, share: float, seed: int) -> Problem:
-    """Some images of the pool under the label of another class of the pool; own labels stay right."""
+    """Some images of the pool under the label of another class of their data set; own labels stay right."""
     if share == 0:
         return problem
-    images, rows = problem.pool.images, problem.other_rows
+    images, origins = problem.pool.images, problem.pool.origins
     labels = images.labels.copy()
     draw = generator(seed, "wrong labels")
-    wrong = draw.permutation(rows)[: round(share * len(rows))]
-    others = np.unique(labels[rows])
-    # a step of 1 to n - 1 along the circle of classes never ends where it began
-    step = draw.integers(1, len(others), size=len(wrong))
-    labels[wrong] = others[(np.searchsorted(others, labels[wrong]) + step) % len(others)]
-    names = images.classes
+    dataset = np.array([origins[label].dataset for label in labels.tolist()], dtype=object)
+    for name in dict.fromkeys(dataset[problem.other_rows].tolist()):
+        rows = np.flatnonzero(dataset == name)
+        wrong, classes = draw.permutation(rows)[: round(share * len(rows))], np.unique(labels[rows])
+        # a step of 1 to n - 1 along the circle of classes never ends where it began
+        step = draw.integers(1, len(classes), size=len(wrong))
+        labels[wrong] = classes[(np.searchsorted(classes, labels[wrong]) + step) % len(classes)]
     table = images.table
-    for column, values in (("label", labels.astype(np.int32)), ("class_name", [names[int(each)] for each in labels])):
+    names = [images.classes[label] for label in labels.tolist()]
+    for column, values in (("label", labels.astype(np.int32)), ("class_name", names)):
         place = table.schema.get_field_index(column)
         table = table.set_column(place, column, pa.array(values).cast(table.schema.field(column).type))
     return replace(problem, pool=replace(problem.pool, images=ImageSet(table, images.readers)))

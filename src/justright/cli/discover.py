@@ -45,9 +45,9 @@ HELD_OUT = 0.1
 @click.option(
     "--selector",
     type=click.Choice([*SELECTORS, AUTO]),
-    default="beta",
+    default="none",
     show_default=True,
-    help="Which classes of the pool to learn from: none (no selection), own (no pool), or auto, which rehearses.",
+    help="Which classes of the pool to learn from; see above.",
 )
 @click.option("--select-labeled", is_flag=True, help="Select from --labeled too; else its classes weigh 1.")
 @click.option("--keep-copies", is_flag=True, help="Learn from labeled images that are images of the target too.")
@@ -108,6 +108,17 @@ def discover(
     Sources of images are folders with one folder a class, manifests (.csv or .parquet), zips, or NAME:ROOT for a data
     set that `justright data --list` names. Labels of the target are never looked at before the judging.
 
+    --labeled names what images may be called; --pool is of other kinds and only guides what is learned.
+
+    \b
+    Selectors say which classes of the pool to learn from:
+      none             all of them: nothing is selected
+      own              none of them: the target's own labels alone
+      beta, bins, cui  by similarity to the target: the middle, softly; the middle; the most similar
+      random           half of them, by chance
+      auto             hides some of your own classes, looks for them with each of these, and takes another than none
+                       where that is clearly better
+
     Stopped, or killed, it goes on where it was when called again with the same options, and ends with the same result.
     With several processes: torchrun --nproc-per-node 2 -m justright discover ...
 
@@ -146,6 +157,7 @@ def discover(
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
         problem = make_problem(opened, own, open_images(target), target_has_labels, max_per_class)
+        n_copies = 0
         if not keep_copies:
             problem, n_copies = problem.without_copies(voice.track)
             if n_copies:
@@ -173,7 +185,13 @@ def discover(
         )
         if spec.scale == "small" and method != "kmeans":
             voice.say("Lighter settings for a CPU, not those of the publication; --scale paper takes the latter.")
-        asked = {"pool": list(pool), "labeled": labeled, "target": target, "truth": truth and str(truth)}
+        asked: dict[str, Any] = {
+            "pool": list(pool),
+            "labeled": labeled,
+            "target": target,
+            "truth": truth and str(truth),
+        }
+        asked["copies left out"] = n_copies
         asked["command"] = shlex.join(["justright", *sys.argv[1:]])
         network = load_backbone(backbone, checkpoint, usable(device), img_size)
         run = Run(problem, spec, out, network, asked, voice.track, tensorboard)
@@ -250,6 +268,7 @@ def _show(voice: Voice, run: RunFolder, report: Path | None) -> None:
         "k_source": about["k_source"],
         "categories": {"known": sum(is_known), "discovered": len(is_known) - sum(is_known)},
         "pool_role": about["pool_role"],
+        "n_copies": about["asked"]["copies left out"],
         "notes": about["notes"],
         "scores": None if run.scores is None else run.scores.to_dict(),
         "seconds": about["seconds"],
