@@ -8,25 +8,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.discovery.tiny import TRAINED, config_of, drawn_images, drawn_split, learned
+from tests.discovery.tiny import (
+    OTHER,
+    TRAINED,
+    Stopped,
+    config_of,
+    drawn_images,
+    drawn_split,
+    final_bytes,
+    guided_split,
+    learned,
+    stop_after,
+)
 from torch.nn.functional import normalize
 
 from justright.data.batches import BalancedBatches
-from justright.data.image_set import ImageSet
-from justright.data.splits import Split
+from justright.discovery import loop
 from justright.discovery.guide import Guide
 from justright.discovery.methods import METHODS
 from justright.losses import LossParts
-
-OTHER = (20, 21, 22)
-
-
-def guided_split(old=(0, 1, 2)) -> Split:
-    """The drawn split, and eight images each of three classes of another kind."""
-    split = drawn_split()
-    own = split.labeled if old else split.labeled.take([])
-    others = drawn_images([label for label in OTHER for _ in range(8)], "others", seed=5)
-    return Split(ImageSet.concat([own, others.with_ids()]), split.unlabeled, guide_classes=OTHER)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -66,6 +66,17 @@ def test_a_pool_that_guides_changes_the_features_and_not_the_number_of_steps(nam
     n_lines = [len((tmp_path / each / "metrics.jsonl").read_text().splitlines()) for each in ("guided", "alone")]
     assert n_lines[0] == n_lines[1]
     assert '"guide":' in (tmp_path / "guided" / "metrics.jsonl").read_text()
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_stopped_in_its_midst_it_ends_with_the_same_bytes(name, backbone, bank, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
+    learned(name, guided_split(), backbone, bank, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        learned(name, guided_split(), backbone, bank, tmp_path / "cut", fit=stop_after(3))
+    learned(name, guided_split(), backbone, bank, tmp_path / "cut")
+    assert final_bytes(tmp_path / "cut") == final_bytes(tmp_path / "whole")
+    assert "network/guide.classifier.prototypes" in final_bytes(tmp_path / "cut")
 
 
 def test_plain_clusters_do_not_see_the_pool(backbone, bank):

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from justright.data.class_split import ClassSplit
+from justright.data.image_set import ImageSet
 from justright.data.objects import from_dataset
 from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split, gcd_split
@@ -49,6 +50,17 @@ def drawn_split(per_class=8, old=(0, 1, 2), new=(3, 4), seed=0) -> Split:
     images = drawn_images([label for label in sorted((*old, *new)) for _ in range(per_class)], seed=seed)
     split, _ = gcd_split(images, ClassSplit(tuple(old), {"Ungraded": tuple(new)}))
     return Split(split.labeled.with_ids(), split.unlabeled.with_ids(), split.classes)
+
+
+OTHER = (20, 21, 22)
+
+
+def guided_split(old=(0, 1, 2)) -> Split:
+    """The drawn split, and eight images each of three classes of another kind."""
+    split = drawn_split()
+    own = split.labeled if old else split.labeled.take([])
+    others = drawn_images([label for label in OTHER for _ in range(8)], "others", seed=5)
+    return Split(ImageSet.concat([own, others.with_ids()]), split.unlabeled, guide_classes=OTHER)
 
 
 def config_of(name, **more):

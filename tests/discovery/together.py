@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import torch
-from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
+from tests.discovery.tiny import backbone_of_noise, drawn_split, guided_split, learned
 
 from justright.discovery import loop
 from justright.discovery.processes import Processes, join_processes, leave_processes
@@ -22,9 +22,11 @@ def train(root):
     split, backbone = drawn_split(), backbone_of_noise()
     for name in METHODS:
         folder = root / name
+        split = drawn_split() if name == "simgcd" else guided_split()  # with a pool that guides and without
         learned(name, split, backbone, root / "banks", folder, **CALM)
         again = learned(name, split, backbone, root / "banks", folder, **CALM)  # finds itself trained already
         (root / f"{name}-{Processes().rank}.txt").write_text(repr(again.labels_.tolist()))
+    split = drawn_split()
     try:
         learned("simgcd", split, backbone, root / "banks", None, n_epochs=1, batch_size=7)
     except JustrightError as error:
