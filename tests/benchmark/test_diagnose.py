@@ -55,7 +55,7 @@ def test_the_planted_winner_is_found():
     found = diagnose(*signal_and_noise(), {"misleading": MISLEADING, "teaching": TEACHING}, n_draws=4)
     assert found.winner == "teaching"
     assert found.verdict.startswith("Take teaching: finds ")
-    assert "ahead of own in 4 of 4 draws" in found.verdict
+    assert "ahead of own (no pool) in 4 of 4 draws" in found.verdict
     rows = {row.name: row for row in found.rows}
     assert rows["teaching"].all > rows[OWN].all > rows["misleading"].all
     assert rows["teaching"].kept == 0.5
@@ -78,7 +78,7 @@ def test_everything_is_taken_unless_another_is_ahead_in_nearly_all_draws():
     found = Diagnosis.of(luck, 0.2, 10, 5)
     assert found.rows[0].name == "bins"
     assert found.winner == "none"
-    assert "none is clearly ahead of it, bins in 6 of 8 draws" in found.verdict
+    assert "no other is clearly ahead, bins in 6 of 8 draws" in found.verdict
     clear = outcomes_of(own=[0.4] * 8, none=everything, bins=[0.6] * 7 + [0.4], beta=[0.55] * 8)
     assert Diagnosis.of(clear, 0.2, 10, 5).winner == "bins"
     harmful = outcomes_of(own=[0.6] * 8, none=everything, bins=[0.55] * 8)
@@ -100,7 +100,7 @@ def test_a_setting_that_selects_nothing_is_named_and_cannot_win():
     outcomes = {OWN: [Outcome(0.5, 0.5, 0.0)] * 4, "mute": [None] * 4}
     found = Diagnosis.of(outcomes, 0.2, 10, 5)
     assert found.unanswered == ("mute",)
-    assert found.verdict == "Take own: no other setting had an answer."
+    assert found.verdict == "Take own (no pool): no other setting had an answer."
     assert "mute" in found.how()
 
 

@@ -170,14 +170,18 @@ def _n_ahead(found: Sequence[Outcome | None], others: Sequence[Outcome | None]) 
     return sum(mine.all > other.all for mine, other in pairs if mine is not None and other is not None)
 
 
+TITLES = {OWN: "own (no pool)", EVERYTHING: "none (the whole pool)"}
+
+
 def _verdict(winner: SettingRow, ranked: Sequence[SettingRow], standard: str, ahead: Mapping[str, int]) -> str:
+    title, usual = TITLES.get(winner.name, winner.name), TITLES[standard]
     if len(ranked) == 1:
-        return f"Take {winner.name}: no other setting had an answer."
+        return f"Take {title}: no other setting had an answer."
     said = f"finds {100 * winner.all:.1f} % of hidden images"
     if winner.name != OWN:
         said += f", {winner.all_difference} points against own labels alone"
     if winner.name != standard:
-        return f"Take {winner.name}: {said}; ahead of {standard} in {ahead[winner.name]} of {winner.n_draws} draws."
+        return f"Take {title}: {said}; ahead of {usual} in {ahead[winner.name]} of {winner.n_draws} draws."
     rival = next(row for row in ranked if row.name != winner.name)
     how_often = f"{ahead[rival.name]} of {rival.n_draws} draws"
-    return f"Take {winner.name}: {said}; none is clearly ahead of it, {rival.name} in {how_often}."
+    return f"Take {title}: {said}; no other is clearly ahead, {rival.name} in {how_often}."
