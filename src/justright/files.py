@@ -26,6 +26,27 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Delete what `replacing` could not, in this folder, because its process was killed.
+
+    Where one cannot ask whether a process is still there (outside POSIX) nothing is deleted.
+    """
+    for leftover in folder.glob(".*.tmp") if os.name == "posix" else ():
+        process = leftover.suffixes[-2].removeprefix(".") if len(leftover.suffixes) > 1 else ""
+        if process.isdecimal() and not _is_running(int(process)):
+            leftover.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a small text file atomically."""
     with replacing(path) as temporary:

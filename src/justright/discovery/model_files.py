@@ -20,7 +20,7 @@ from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import checksum
 from justright.errors import DataError
 from justright.features.backbone import Backbone
-from justright.files import replacing, write_json
+from justright.files import remove_leftovers, replacing, write_json
 
 FORMAT = "justright model 1"
 TUNED = "tuned/"
@@ -42,6 +42,7 @@ def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, ab
     size = {"resolution": backbone.recipe.resolution}
     said = {"format": FORMAT, "backbone": of_backbone | size, "temperature": assigner.temperature}
     write_json(folder / "model.json", said | about | {"checksum": checksum(tensors)})
+    remove_leftovers(folder)
 
 
 def about_model(folder: Path) -> dict[str, Any]:
