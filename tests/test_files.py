@@ -11,9 +11,14 @@ from justright.files import remove_leftovers, replacing, write_text
 
 def test_after_an_error_the_old_file_is_there_and_nothing_else(tmp_path):
     write_text(tmp_path / "a.txt", "old")
-    with pytest.raises(ZeroDivisionError), replacing(tmp_path / "a.txt") as temporary:
-        temporary.write_text("half")
-        raise ZeroDivisionError
+
+    def fail():
+        with replacing(tmp_path / "a.txt") as temporary:
+            temporary.write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert (tmp_path / "a.txt").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
