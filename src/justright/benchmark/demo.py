@@ -29,7 +29,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 """How the pool takes part, by the name of the run: not at all, as a whole or in part, as a guide or as a rival."""
 
-N_EPOCHS, N_STEPS = 20, 18
+N_EPOCHS, N_STEPS = 16, 18
 """Of a demo that must end within minutes; accuracy still rises after it. Equal steps for all, whatever the pool."""
 
 
