@@ -8,6 +8,7 @@ from scipy import stats
 
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_table import interval, paired, suite_table
+from justright.errors import DataError
 
 SUITE = Suite(
     name="s",
@@ -57,3 +58,11 @@ def test_a_row_averages_seeds_within_a_problem_first():
     assert everything.n_better == 1
     assert everything.all_difference[0] == pytest.approx((0.07 - 0.02) / 2)
     assert everything.cells()[0] == "all"
+
+
+def test_any_setting_may_be_the_baseline():
+    own, everything = suite_table(SUITE.against("all"), lines_of(VALUES))
+    assert everything.all_difference is None
+    assert own.all_difference[0] == pytest.approx(-(0.07 - 0.02) / 2)
+    with pytest.raises(DataError, match="no setting 'most'"):
+        SUITE.against("most")

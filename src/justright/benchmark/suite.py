@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -71,6 +71,12 @@ class Suite:
     settings: tuple[SuiteSetting, ...]
     seeds: tuple[int, ...] = (0,)
     baseline: str = ""
+
+    def against(self, baseline: str) -> Suite:
+        """The same suite, its settings compared with another one of them."""
+        if baseline not in (names := [setting.name for setting in self.settings]):
+            raise DataError(f"no setting {baseline!r} to compare with", expected=f"one of {', '.join(names)}")
+        return replace(self, baseline=baseline)
 
     def runs_of(self, problem: SuiteProblem) -> Iterator[tuple[SuiteSetting, int]]:
         """The runs of one problem, the first seed of all settings first."""

@@ -43,13 +43,12 @@ class SettingRow:
         return {name: None if value != value else value for name, value in asdict(self).items()}
 
 
-def suite_table(suite: Suite, lines: Sequence[Line], baseline: str | None = None) -> list[SettingRow]:
+def suite_table(suite: Suite, lines: Sequence[Line]) -> list[SettingRow]:
     """One row a setting, in the order of the suite. Seeds are averaged within a problem first.
 
     A setting is compared with the baseline on the problems and seeds that both have.
     """
-    baseline = baseline or suite.baseline
-    rows = []
+    baseline, rows = suite.baseline, []
     for setting in (each.name for each in suite.settings):
         own = [line for line in lines if line["setting"] == setting]
         if not own:

@@ -74,20 +74,24 @@ def run(voice: Voice, suite: str, out: Path, data: Path | None, jobs: int, only:
 @click.argument("suite")
 @click.option("--out", type=FOLDER, required=True, help="Folder of results.jsonl.")
 @click.option("--part", help="Problems of this part only, such as judge.")
+@click.option("--baseline", help="Compare with this setting instead of the one that the suite names.")
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), help="Where a picture of it goes, as SVG.")
 @voiced
-def show(voice: Voice, suite: str, out: Path, part: str | None, figure: Path | None) -> None:
+def show(voice: Voice, suite: str, out: Path, part: str | None, baseline: str | None, figure: Path | None) -> None:
     """Compare what is there of SUITE.
 
     \b
     Examples:
       justright benchmark show selection --out study
       justright benchmark show selection --out study --part judge --figure judged.svg
+      justright benchmark show selection --out study --baseline everything
     """
     from justright.benchmark.suite import read_suite
     from justright.benchmark.suite_runner import suite_results
 
     asked = read_suite(suite)
+    if baseline is not None:
+        asked = asked.against(baseline)
     lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]
     if figure is not None:
         _draw(asked, lines, figure)
