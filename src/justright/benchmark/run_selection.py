@@ -21,7 +21,7 @@ from justright.errors import DegenerateError, NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.files import write_json
 from justright.progress import Track
-from justright.selection import OwnSelector, Selector
+from justright.selection import SELECTORS, OwnSelector, Selector
 from justright.types import Array
 
 AUTO = "auto"
@@ -79,7 +79,7 @@ class RunSelection:
 
         def found() -> dict[str, Any]:
             known = RunFolder(self.folder).diagnosis
-            if known is None or known["made_with"] != made_with:
+            if known is None or known.get("made_with") != made_with or known.get("winner") not in SELECTORS:
                 known = self._diagnosis(pool, merged, target, n_target) | {"made_with": made_with}
                 write_json(self.folder / "diagnosis.json", known)
             return known
