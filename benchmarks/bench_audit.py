@@ -23,8 +23,8 @@ import imagehash
 import numpy as np
 from PIL import Image
 
-from justright.data.audit import audit
-from justright.data.duplicates import NEAR, groups_of, near_components
+from justright.audit.audit import audit
+from justright.audit.duplicates import NEAR, groups_of, near_components
 from justright.data.opening import open_images
 
 SIZE = 320

@@ -29,13 +29,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from justright.benchmark.run_folder import RunFolder
 from justright.data.image_set import COLUMNS, NAME
 from justright.data.readers import content_hash
 from justright.discovery.predictions import Predictions, category_names
 from justright.review.actions import Keep, Line, Move, SetName
-from justright.review.desk import Desk
 from justright.review.log import Log
+from justright.review.open_review import OpenReview
+from justright.runs.run_folder import RunFolder
 
 DIM, SIZE, N_PICTURES = 384, 256, 500
 
@@ -90,18 +90,18 @@ def draw_run(path: Path, n_images: int, n_clusters: int) -> RunFolder:
 
 def write_actions(run: RunFolder, n_actions: int) -> None:
     """Fill a log as a review of weeks would; without a flush to disk a line, which is not what is measured."""
-    desk, rng = Desk(run), np.random.default_rng(1)
-    log = Log(desk.log.path, desk.log.fingerprint)
+    opened, rng = OpenReview(run), np.random.default_rng(1)
+    log = Log(opened.log.path, opened.log.fingerprint)
     log.path.parent.mkdir(exist_ok=True)
     lines = []
     for seq in range(1, n_actions + 1):
-        row = int(rng.integers(len(desk.state.group)))
-        cluster, to = int(desk.state.group[row]), int(rng.integers(len(desk.predictions.categories)))
+        row = int(rng.integers(len(opened.state.group)))
+        cluster, to = int(opened.state.group[row]), int(rng.integers(len(opened.predictions.categories)))
         move = Move(cluster=cluster, rows=[row], to=to)
         action = move if seq % 3 == 0 and to != cluster else Keep(cluster=cluster)
         action = SetName(cluster=cluster, name=f"name {seq}") if seq % 10 == 0 else action
         line = Line(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=secrets.token_hex(8), action=action)
-        desk.state.fold(line)
+        opened.state.fold(line)
         lines.append(line)
     from justright.review.log import FORMAT, _sealed
 

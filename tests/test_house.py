@@ -21,10 +21,12 @@ SOURCE = ROOT / "src" / "justright"
 FLOORS = [
     {"types", "errors", "seeding", "progress", "files"},
     {"geometry", "data"},
+    {"audit"},
     {"features", "clustering", "selection", "evaluation", "models", "losses"},
-    {"estimation", "discovery"},
-    {"benchmark"},
-    {"report", "review"},
+    {"estimation", "discovery", "diagnosis"},
+    {"runs"},
+    {"benchmark", "demo", "review"},
+    {"report"},
     {"cli"},
 ]
 NEEDS_TORCH = (

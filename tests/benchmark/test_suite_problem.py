@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from justright.benchmark.problem import OWN
 from justright.benchmark.suite import SuiteProblem
 from justright.benchmark.suite_problem import REST, problem_of
 from justright.errors import DataError
+from justright.runs.problem import OWN
 
 HEBREW = SuiteProblem(
     name="hebrew",

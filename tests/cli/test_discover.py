@@ -6,12 +6,12 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from justright.benchmark.problem import POOL_ROLES
 from justright.cli import discover as command
 from justright.cli import main
 from justright.discovery.configs import Config
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
+from justright.runs.problem import POOL_ROLES
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from tests.runs import make_run
+from tests.made_runs import make_run
 
 from justright.cli import main
 from justright.cli.report import report as command

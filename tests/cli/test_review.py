@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.runs import make_run
+from tests.made_runs import make_run
 
-from justright.benchmark.run_folder import RunFolder
 from justright.cli import main
 from justright.data import open_images
 from justright.review.actions import Keep, Request
-from justright.review.desk import Desk
+from justright.review.open_review import OpenReview
+from justright.runs.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     path = make_run(tmp_path_factory.mktemp("cli") / "run", per_class=8).path
-    Desk(RunFolder.open(path)).act(Request(id="ab" * 8, base=0, reviewer="anna", action=Keep(cluster=15)))
+    OpenReview(RunFolder.open(path)).act(Request(id="ab" * 8, base=0, reviewer="anna", action=Keep(cluster=15)))
     return path
 
 

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from justright.benchmark.weight_files import load_selection
 from justright.cli import main
 from justright.cli.selector_options import OPTIONS
 from justright.data.image_set import NAME
 from justright.data.opening import open_images
 from justright.errors import DataError
 from justright.features.table import FeatureTable
+from justright.runs.weight_files import load_selection
 from justright.selection import SELECTORS, BetaSelector
 
 CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.features.tiny_extraction import BAD, run
 
-from justright.data.quarantine import TooManyBadError
+from justright.audit.quarantine import TooManyBadError
 
 
 def test_bad_images_are_set_aside_with_a_reason(with_bad, tmp_path):

@@ -6,8 +6,8 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from justright.benchmark.glyph_problem import TARGET_SCRIPTS
 from justright.data.catalog.glyphs import classes_of
+from justright.demo.glyph_problem import TARGET_SCRIPTS
 from justright.features.backbone import load_backbone
 from justright.features.checkpoints import find_checkpoint
 from justright.features.cuts import ClassTokenCut

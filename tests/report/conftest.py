@@ -6,14 +6,14 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.runs import make_run
+from tests.made_runs import make_run
 
-from justright.benchmark.feature_pool import TargetBlocks, merge_tables
-from justright.benchmark.label_outlook import label_outlook
-from justright.benchmark.run_folder import RunFolder
-from justright.benchmark.selection_result import SelectionResult
 from justright.features.table import FeatureTable
 from justright.report.run_report import write_report
+from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.label_outlook import label_outlook
+from justright.runs.run_folder import RunFolder
+from justright.runs.selection_result import SelectionResult
 from justright.selection import stability
 
 

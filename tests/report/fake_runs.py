@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.benchmark.run_folder import RunFolder
 from justright.evaluation import Scores
 from justright.report.compared_run import ComparedRun
+from justright.runs.run_folder import RunFolder
 
 
 def fake_run(

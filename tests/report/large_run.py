@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.benchmark.feature_pool import TargetBlocks, merge_tables
-from justright.benchmark.run_folder import RunFolder
-from justright.benchmark.selection_result import SelectionResult
-from justright.benchmark.weight_files import save_selection
 from justright.data import ImageSet, Truth
 from justright.data.readers import FolderReader
 from justright.discovery.predictions import Predictions, category_names
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
+from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.run_folder import RunFolder
+from justright.runs.selection_result import SelectionResult
+from justright.runs.weight_files import save_selection
 from justright.selection import BetaSelector
 
 DIM = 8

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from tests.report.html_checks import text_of
 
-from justright.benchmark.weight_files import SavedSelection
 from justright.report.class_cards import class_cards, cut_in_the_middle, nearest_clusters
+from justright.report.page_images import PageImages
 from justright.report.reading import Missing
-from justright.report.thumbs import Thumbnails
+from justright.runs.weight_files import SavedSelection
 
 
 def test_the_nearest_cluster_agrees_with_plain_loops(finished):
@@ -27,7 +27,7 @@ def test_the_nearest_cluster_agrees_with_plain_loops(finished):
 
 
 def test_a_card_says_weight_reason_and_images_of_its_class(finished):
-    html = class_cards(finished, finished.selection, Thumbnails(finished.pool, 10**7))
+    html = class_cards(finished, finished.selection, PageImages(finished.pool, 10**7))
     rows = re.findall(r"<tr>(.*?)</tr>", html, flags=re.S)[1:]
     classes = sorted(finished.selection.classes.to_pylist(), key=lambda row: -row["weight"])
     assert len(rows) == len(classes)
@@ -44,7 +44,7 @@ def test_stability_is_shown_where_it_was_asked_for(finished):
     n = len(saved.classes)
     table = saved.classes.append_column("kept_share", pa.array(np.linspace(0, 1, n)))
     table = table.append_column("weight_std", pa.array(np.full(n, 0.125)))
-    html = class_cards(finished, SavedSelection(saved.images, table, saved.about), Thumbnails(Missing("gone"), 0))
+    html = class_cards(finished, SavedSelection(saved.images, table, saved.about), PageImages(Missing("gone"), 0))
     assert "kept in resamples %" in html
     assert "weight varies by" in html
     assert ">0.125<" in html
@@ -52,7 +52,7 @@ def test_stability_is_shown_where_it_was_asked_for(finished):
 
 def test_without_features_the_rest_is_shown(own_run):
     own_run.path.joinpath("pool.features").rename(own_run.path / "elsewhere")
-    said = text_of(class_cards(own_run, own_run.selection, Thumbnails(Missing("gone"), 0)))
+    said = text_of(class_cards(own_run, own_run.selection, PageImages(Missing("gone"), 0)))
     assert "The nearest cluster of a class cannot be told: there are no frozen features" in said
     assert own_run.selection.classes["class_name"][0].as_py() in said
 

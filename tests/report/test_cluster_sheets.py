@@ -6,12 +6,12 @@ from tests.report.html_checks import text_of
 
 from justright.report.cluster_sheets import cluster_sheets
 from justright.report.clusters import look_at_clusters
+from justright.report.page_images import PageImages
 from justright.report.reading import Missing
-from justright.report.thumbs import Thumbnails
 
 
 def test_every_cluster_has_a_card_with_its_numbers_and_sheets(finished):
-    html = cluster_sheets(finished, finished.predictions, Thumbnails(finished.target, 10**7))
+    html = cluster_sheets(finished, finished.predictions, PageImages(finished.target, 10**7))
     rows = {}
     for row in re.findall(r"<tr>(<td.*?)</tr>", html, flags=re.S):
         rows[re.findall(r"<bdi>(.*?)</bdi>", row)[0]] = row
@@ -30,11 +30,11 @@ def test_every_cluster_has_a_card_with_its_numbers_and_sheets(finished):
 
 def test_without_tuned_features_the_frozen_ones_serve(own_run):
     (own_run.path / "tuned.npy").unlink()
-    said = text_of(cluster_sheets(own_run, own_run.predictions, Thumbnails(Missing("gone"), 0)))
+    said = text_of(cluster_sheets(own_run, own_run.predictions, PageImages(Missing("gone"), 0)))
     assert "before training" in said
     assert "No images to show: gone." in said
     own_run.path.joinpath("target.features").rename(own_run.path / "elsewhere")
     del own_run.__dict__["frozen"]
     assert "images go by confidence" in text_of(
-        cluster_sheets(own_run, own_run.predictions, Thumbnails(Missing("gone"), 0))
+        cluster_sheets(own_run, own_run.predictions, PageImages(Missing("gone"), 0))
     )

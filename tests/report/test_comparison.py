@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tests.report.fake_runs import fake_run
 
-from justright.benchmark.run_folder import RunFolder
 from justright.errors import DataError
 from justright.report.comparison import Comparison
+from justright.runs.run_folder import RunFolder
 
 PRINTS = {"fingerprints": {"target": "a"}}
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.made_runs import make_run
 from tests.report.html_checks import check, text_of
 from tests.report.test_run_page import opened
-from tests.runs import make_run
 
 from justright.report.comparison import Comparison
 from justright.report.comparison_page import write_comparison

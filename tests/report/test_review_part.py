@@ -6,13 +6,13 @@ import pytest
 from tests.report.html_checks import check, text_of
 from tests.review import acting
 
-from justright.benchmark.reviewed import Review, ReviewedCluster
-from justright.benchmark.run_folder import RunFolder
 from justright.evaluation import CheckedAccuracy
 from justright.report.review_part import MOST_MADE, made_part, review_cells, review_of
 from justright.report.run_page import RunPage
-from justright.review.desk import Desk
 from justright.review.findings import findings
+from justright.review.open_review import OpenReview
+from justright.review.reviewed import Review, ReviewedCluster
+from justright.runs.run_folder import RunFolder
 
 BAD = "<script>alert(1)</script>"
 
@@ -100,29 +100,29 @@ def test_the_summary_counts_clusters_and_reviewers_and_gives_the_interval(finish
 
 
 def test_the_page_tells_what_reviewers_said_about_each_cluster(own_run):
-    desk = Desk(own_run)
-    new = [n for n, each in enumerate(desk.predictions.categories) if each.kind == "discovered"]
-    names = [desk.predictions.categories[n].name for n in new]
-    acting.act(desk, "name", cluster=new[0], name="alpha")
-    acting.act(desk, "keep", by="ben", cluster=new[0])
-    acting.act(desk, "discard", cluster=new[1])
-    acting.act(desk, "merge", cluster=new[2], into=new[0])
-    acting.act(desk, "move", cluster=new[3], rows=desk.state.rows_of(new[3])[:2].tolist(), to=None)
-    acting.act(desk, "keep", cluster=0)
+    opened = OpenReview(own_run)
+    new = [n for n, each in enumerate(opened.predictions.categories) if each.kind == "discovered"]
+    names = [opened.predictions.categories[n].name for n in new]
+    acting.act(opened, "name", cluster=new[0], name="alpha")
+    acting.act(opened, "keep", by="ben", cluster=new[0])
+    acting.act(opened, "discard", cluster=new[1])
+    acting.act(opened, "merge", cluster=new[2], into=new[0])
+    acting.act(opened, "move", cluster=new[3], rows=opened.state.rows_of(new[3])[:2].tolist(), to=None)
+    acting.act(opened, "keep", cluster=0)
     for n in range(10):
-        acting.check(desk, n > 1)
+        acting.check(opened, n > 1)
     html = page(own_run)
     check(html)
-    n_clusters = len(desk.predictions.categories)  # one is merged, one is made
+    n_clusters = len(opened.predictions.categories)  # one is merged, one is made
     assert f"2 reviewers looked at 3 of {n_clusters} clusters: 2 kept, 1 rejected. About 80.0 %" in text_of(part(html))
-    sizes = desk.predictions.sizes
+    sizes = opened.predictions.sizes
     first = card_of(html, names[0])
     assert (first["name by reviewers"], first["verdict"]) == ("alpha", "kept by anna and ben")
     assert (first["images"], first["images after review"]) == (str(sizes[new[0]]), str(sizes[new[0]] + sizes[new[2]]))
     assert card_of(html, names[1])["verdict"] == "rejected by anna"
     assert card_of(html, names[2])["verdict"] == "merged into alpha"
     assert card_of(html, names[3])["images that left"] == f"2 in cluster-{n_clusters}"
-    assert card_of(html, desk.predictions.categories[0].name)["verdict"] == "kept by anna"
+    assert card_of(html, opened.predictions.categories[0].name)["verdict"] == "kept by anna"
     assert "verdict" not in card_of(html, names[4])
     assert "Clusters that were made in the review: 1" in text_of(part(html))
     assert "Nobody has reviewed" not in html
@@ -138,7 +138,7 @@ def test_without_a_review_the_page_says_how_to_make_one(own_run, report):
 
 
 def test_a_page_that_was_not_given_the_review_does_not_deny_it(own_run):
-    acting.act(Desk(own_run), "keep", cluster=0)
+    acting.act(OpenReview(own_run), "keep", cluster=0)
     told = text_of(part(RunPage(own_run, picture_share=0.0).html()))
     assert "There is a review of this run, which was not read" in told
     assert "Nobody has reviewed" not in told
@@ -146,10 +146,10 @@ def test_a_page_that_was_not_given_the_review_does_not_deny_it(own_run):
 
 @pytest.mark.parametrize("damage", ["lost line", "noise", "folder"])
 def test_a_damaged_log_is_told_and_the_clusters_are_shown(own_run, damage):
-    desk = Desk(own_run)
+    opened = OpenReview(own_run)
     for cluster in range(3):
-        acting.act(desk, "name", cluster=cluster, name="a name that must not be shown")
-    log = desk.log.path
+        acting.act(opened, "name", cluster=cluster, name="a name that must not be shown")
+    log = opened.log.path
     lines = log.read_bytes().splitlines(keepends=True)
     if damage == "lost line":
         log.write_bytes(b"".join([*lines[:2], lines[3]]))
@@ -166,22 +166,22 @@ def test_a_damaged_log_is_told_and_the_clusters_are_shown(own_run, damage):
     assert reason[damage] in told
     assert "a name that must not be shown" not in html
     assert "<script>alert" not in html
-    assert card_of(html, desk.predictions.categories[0].name)["images"] == str(desk.predictions.sizes[0])
+    assert card_of(html, opened.predictions.categories[0].name)["images"] == str(opened.predictions.sizes[0])
 
 
 def test_what_reviewers_write_is_text_and_nothing_else(own_run, chromium, tmp_path):
-    desk = Desk(own_run)
-    acting.act(desk, "name", by=BAD[:40], cluster=0, name=BAD)
-    acting.act(desk, "name", by='"><img src=x onerror=alert(2)>', cluster=0, name="'--></style><b>")
-    acting.act(desk, "move", cluster=1, rows=desk.state.rows_of(1)[:1].tolist(), to=None)
-    acting.act(desk, "name", cluster=len(desk.predictions.categories), name=BAD + "2")
-    acting.act(desk, "move", cluster=2, rows=desk.state.rows_of(2)[:1].tolist(), to=0)
+    opened = OpenReview(own_run)
+    acting.act(opened, "name", by=BAD[:40], cluster=0, name=BAD)
+    acting.act(opened, "name", by='"><img src=x onerror=alert(2)>', cluster=0, name="'--></style><b>")
+    acting.act(opened, "move", cluster=1, rows=opened.state.rows_of(1)[:1].tolist(), to=None)
+    acting.act(opened, "name", cluster=len(opened.predictions.categories), name=BAD + "2")
+    acting.act(opened, "move", cluster=2, rows=opened.state.rows_of(2)[:1].tolist(), to=0)
     html = page(own_run)
     check(html)
     assert "<script>alert" not in html
     assert "<img src=x" not in html
     assert "</style><b>" not in html
-    shown = card_of(html, desk.predictions.categories[0].name)["name by reviewers"]
+    shown = card_of(html, opened.predictions.categories[0].name)["name by reviewers"]
     assert shown.startswith("&#x27;--&gt;&lt;/style&gt;&lt;b&gt; ; &lt;script&gt;alert(1)&lt;/script&gt; by")
     file = tmp_path / "page.html"
     file.write_text(html, encoding="utf-8")

@@ -7,16 +7,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.report.html_checks import check, text_of
 
-from justright.benchmark.feature_pool import TargetBlocks, merge_tables
-from justright.benchmark.run_folder import RunFolder
-from justright.benchmark.selection_result import SelectionResult
-from justright.benchmark.weight_files import save_selection
 from justright.discovery.predictions import Category, Predictions
 from justright.evaluation.figures import to_svg
 from justright.report.run_page import RunPage
 from justright.report.selection_figures import draw_selection
 from justright.report.selection_page import CAPTIONS
 from justright.report.svg import for_page
+from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.run_folder import RunFolder
+from justright.runs.selection_result import SelectionResult
+from justright.runs.weight_files import save_selection
 from justright.selection import BinsSelector
 
 PARTS = [

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from justright.benchmark.weight_files import KEY, SavedSelection, class_file, load_selection, save_selection
 from justright.errors import DataError
 from justright.evaluation.figures import to_svg
 from justright.features.table import FeatureTable
 from justright.report.saved_selection import restored
 from justright.report.selection_figures import draw_selection
+from justright.runs.weight_files import KEY, SavedSelection, class_file, load_selection, save_selection
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector
 
 SELECTORS = {

@@ -5,7 +5,7 @@ import re
 import pytest
 from tests.report.html_checks import check
 
-from justright.benchmark.diagnosis import OWN, Diagnosis, Outcome
+from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
 from justright.report.example_sheet import ClassExamples, ExampleSheet, example_sheet
 from justright.report.page_shell import page, table
 from justright.report.selection_report import write_selection_report
@@ -14,7 +14,7 @@ from justright.selection import BetaSelector, UniformSelector
 
 @pytest.fixture
 def written(weighed, tmp_path):
-    outcomes = {OWN: [Outcome(0.5, 0.5, 1.0)] * 3, "bins": [Outcome(0.6, 0.6, 0.5)] * 3}
+    outcomes = {OWN: [DrawScores(0.5, 0.5, 1.0)] * 3, "bins": [DrawScores(0.6, 0.6, 0.5)] * 3}
     result = weighed("beta", BetaSelector(domain="affine"), n_resamples=3)
     asked = {"pool": "<birds>", "target": "t"}
     diagnosis = Diagnosis.of(outcomes, 0.2, 10, 2)

@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.made_runs import make_run
 from tests.review.acting import act
-from tests.runs import make_run
 
-from justright.benchmark.run_folder import RunFolder
-from justright.review.desk import Desk
+from justright.review.open_review import OpenReview
+from justright.runs.run_folder import RunFolder
 
 
 @pytest.fixture(scope="session")
@@ -25,11 +25,11 @@ def run(finished_run, tmp_path) -> RunFolder:
 
 
 @pytest.fixture
-def desk(run) -> Desk:
-    return Desk(run)
+def opened(run) -> OpenReview:
+    return OpenReview(run)
 
 
 @pytest.fixture
 def say():
-    """`say(desk, "merge", cluster=1, into=2)`: one action on top of everything so far."""
+    """`say(opened, "merge", cluster=1, into=2)`: one action on top of everything so far."""
     return act

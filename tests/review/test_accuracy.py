@@ -8,60 +8,68 @@ from justright.review.accuracy import accuracy, checked_images, draw_order
 from justright.review.changes import ConflictError
 
 
-def check(desk, say, is_right, by="anna"):
-    row = desk.next_check(by)
-    say(desk, "check", by=by, round=desk.state.round, row=row, cluster=int(desk.state.group[row]), is_right=is_right)
+def check(opened, say, is_right, by="anna"):
+    row = opened.next_check(by)
+    say(
+        opened,
+        "check",
+        by=by,
+        round=opened.state.round,
+        row=row,
+        cluster=int(opened.state.group[row]),
+        is_right=is_right,
+    )
     return row
 
 
-def test_the_estimate_is_that_of_the_random_checks(desk, say):
-    assert accuracy(desk.state, desk.sheets.confidence) is None
+def test_the_estimate_is_that_of_the_random_checks(opened, say):
+    assert accuracy(opened.state, opened.sheets.confidence) is None
     verdicts = [n % 3 > 0 for n in range(30)]
-    rows = [check(desk, say, is_right) for is_right in verdicts]
-    found = accuracy(desk.state, desk.sheets.confidence)
+    rows = [check(opened, say, is_right) for is_right in verdicts]
+    found = accuracy(opened.state, opened.sheets.confidence)
     assert found == estimate_accuracy(
         np.sort(rows),
         np.array(verdicts)[np.argsort(rows)],
-        len(desk.predictions),
-        confidence=desk.sheets.confidence.astype(np.float64),
+        len(opened.predictions),
+        confidence=opened.sheets.confidence.astype(np.float64),
     )
 
 
-def test_only_the_image_that_was_drawn_can_be_checked(desk, say):
-    row = desk.next_check("anna")
-    other = next(r for r in range(len(desk.predictions)) if r != row)
+def test_only_the_image_that_was_drawn_can_be_checked(opened, say):
+    row = opened.next_check("anna")
+    other = next(r for r in range(len(opened.predictions)) if r != row)
     with pytest.raises(ConflictError, match="another image is next"):
-        say(desk, "check", round=1, row=other, cluster=int(desk.state.group[other]), is_right=True)
+        say(opened, "check", round=1, row=other, cluster=int(opened.state.group[other]), is_right=True)
 
 
-def test_every_reviewer_judges_the_same_images(desk, say):
-    first = [check(desk, say, True) for _ in range(4)]
-    assert [check(desk, say, True, by="ben") for _ in range(4)] == first
+def test_every_reviewer_judges_the_same_images(opened, say):
+    first = [check(opened, say, True) for _ in range(4)]
+    assert [check(opened, say, True, by="ben") for _ in range(4)] == first
 
 
-def test_a_tie_between_reviewers_counts_as_wrong(desk, say):
-    row = check(desk, say, True)
-    check(desk, say, False, by="ben")
-    assert checked_images(desk.state, 1) == {row: False}
-    check(desk, say, True, by="cleo")
-    assert checked_images(desk.state, 1) == {row: True}
+def test_a_tie_between_reviewers_counts_as_wrong(opened, say):
+    row = check(opened, say, True)
+    check(opened, say, False, by="ben")
+    assert checked_images(opened.state, 1) == {row: False}
+    check(opened, say, True, by="cleo")
+    assert checked_images(opened.state, 1) == {row: True}
 
 
-def test_corrections_leave_the_round_as_it_was_and_a_new_round_draws_afresh(desk, say):
-    rows = [check(desk, say, False) for _ in range(3)]
-    say(desk, "reject", cluster=int(desk.state.group[rows[0]]), rows=rows[:1])
-    assert accuracy(desk.state, desk.sheets.confidence).accuracy == 0
-    say(desk, "round", round=2)
-    assert accuracy(desk.state, desk.sheets.confidence).n_checked == 3, "until round 2 has a check, round 1 stands"
-    check(desk, say, True)
-    found = accuracy(desk.state, desk.sheets.confidence)
-    assert (found.accuracy, found.n_checked, found.n_images) == (1, 1, len(desk.predictions) - 1)
+def test_corrections_leave_the_round_as_it_was_and_a_new_round_draws_afresh(opened, say):
+    rows = [check(opened, say, False) for _ in range(3)]
+    say(opened, "reject", cluster=int(opened.state.group[rows[0]]), rows=rows[:1])
+    assert accuracy(opened.state, opened.sheets.confidence).accuracy == 0
+    say(opened, "round", round=2)
+    assert accuracy(opened.state, opened.sheets.confidence).n_checked == 3, "until round 2 has a check, round 1 stands"
+    check(opened, say, True)
+    found = accuracy(opened.state, opened.sheets.confidence)
+    assert (found.accuracy, found.n_checked, found.n_images) == (1, 1, len(opened.predictions) - 1)
 
 
-def test_rejected_images_are_not_drawn(desk, say):
-    row = desk.next_check("anna")
-    say(desk, "reject", cluster=int(desk.state.group[row]), rows=[row])
-    assert desk.next_check("anna") != row
+def test_rejected_images_are_not_drawn(opened, say):
+    row = opened.next_check("anna")
+    say(opened, "reject", cluster=int(opened.state.group[row]), rows=[row])
+    assert opened.next_check("anna") != row
 
 
 def test_rounds_draw_independently_and_always_alike():

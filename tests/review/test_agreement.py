@@ -25,32 +25,32 @@ def test_kappa_says_nothing_where_there_is_one_answer():
     assert cohen_kappa([("right", "right")] * 5) is None
 
 
-def test_reviewers_are_compared_on_what_both_judged(desk, say):
-    say(desk, "keep", cluster=0)
-    say(desk, "keep", cluster=1)
-    say(desk, "keep", cluster=2)
-    say(desk, "discard", by="ben", cluster=1)
-    say(desk, "keep", by="ben", cluster=2)
-    [pair] = [pair for pair in agreement(desk.state) if pair.what == "verdicts"]
+def test_reviewers_are_compared_on_what_both_judged(opened, say):
+    say(opened, "keep", cluster=0)
+    say(opened, "keep", cluster=1)
+    say(opened, "keep", cluster=2)
+    say(opened, "discard", by="ben", cluster=1)
+    say(opened, "keep", by="ben", cluster=2)
+    [pair] = [pair for pair in agreement(opened.state) if pair.what == "verdicts"]
     assert (pair.reviewers, pair.n_both, pair.n_same) == (("anna", "ben"), 2, 1)
-    [dispute] = [each for each in disputes(desk.state) if each.what == "verdicts"]
+    [dispute] = [each for each in disputes(opened.state) if each.what == "verdicts"]
     assert (dispute.cluster, dispute.said) == (1, {"anna": "keep", "ben": "reject"})
 
 
-def test_names_are_compared_and_keeping_a_named_cluster_agrees_with_its_name(desk, say):
-    new = next(c for c, label in desk.state.labels.items() if label.kind == "discovered")
-    say(desk, "keep", by="dan", cluster=new)  # before it had a name: no word about the name
-    say(desk, "name", cluster=new, name="goose")
-    say(desk, "keep", by="ben", cluster=new)
-    say(desk, "name", by="cleo", cluster=new, name="duck")
-    [dispute] = [each for each in disputes(desk.state) if each.what == "names"]
+def test_names_are_compared_and_keeping_a_named_cluster_agrees_with_its_name(opened, say):
+    new = next(c for c, label in opened.state.labels.items() if label.kind == "discovered")
+    say(opened, "keep", by="dan", cluster=new)  # before it had a name: no word about the name
+    say(opened, "name", cluster=new, name="goose")
+    say(opened, "keep", by="ben", cluster=new)
+    say(opened, "name", by="cleo", cluster=new, name="duck")
+    [dispute] = [each for each in disputes(opened.state) if each.what == "names"]
     assert dispute.said == {"anna": "goose", "ben": "goose", "cleo": "duck"}
-    say(desk, "keep", cluster=new)
-    say(desk, "keep", by="ben", cluster=new)
-    assert disputes(desk.state) == []
+    say(opened, "keep", cluster=new)
+    say(opened, "keep", by="ben", cluster=new)
+    assert disputes(opened.state) == []
 
 
-def test_one_reviewer_alone_agrees_with_nobody(desk, say):
-    say(desk, "keep", cluster=0)
-    assert agreement(desk.state) == []
-    assert disputes(desk.state) == []
+def test_one_reviewer_alone_agrees_with_nobody(opened, say):
+    say(opened, "keep", cluster=0)
+    assert agreement(opened.state) == []
+    assert disputes(opened.state) == []

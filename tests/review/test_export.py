@@ -5,11 +5,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from justright.benchmark.problem import OWN, make_problem
 from justright.data import merge_pool, open_images
 from justright.errors import DataError, DegenerateError
 from justright.review.actions import REJECTED
 from justright.review.export import export, label_table, labeled_set
+from justright.runs.problem import OWN, make_problem
 
 
 def plain(name):
@@ -18,16 +18,16 @@ def plain(name):
 
 
 @pytest.fixture
-def reviewed(desk, say):
+def reviewed(opened, say):
     """Two new clusters of one name, one known, one disputed, one rejected, and an image rejected from the first."""
-    say(desk, "name", cluster=14, name="Sigma, the letter")
-    say(desk, "name", cluster=15, name="Sigma, the letter")
-    say(desk, "known", cluster=16, name=desk.known_classes[0])
-    say(desk, "keep", cluster=17)
-    say(desk, "discard", by="ben", cluster=17)
-    say(desk, "discard", cluster=18)
-    say(desk, "reject", cluster=14, rows=desk.state.rows_of(14)[:1].tolist())
-    return desk
+    say(opened, "name", cluster=14, name="Sigma, the letter")
+    say(opened, "name", cluster=15, name="Sigma, the letter")
+    say(opened, "known", cluster=16, name=opened.known_classes[0])
+    say(opened, "keep", cluster=17)
+    say(opened, "discard", by="ben", cluster=17)
+    say(opened, "discard", cluster=18)
+    say(opened, "reject", cluster=14, rows=opened.state.rows_of(14)[:1].tolist())
+    return opened
 
 
 def test_the_table_says_for_every_image_what_the_review_left(reviewed):
@@ -105,9 +105,9 @@ def test_class_folders_of_a_review_are_read_back(reviewed, tmp_path):
     assert len(open_images(tmp_path / "folders")) == n
 
 
-def test_nothing_kept_is_nothing_to_export(desk, tmp_path):
+def test_nothing_kept_is_nothing_to_export(opened, tmp_path):
     with pytest.raises(DegenerateError, match="no cluster has been kept"):
-        export(desk, tmp_path / "out.parquet", "labeled")
+        export(opened, tmp_path / "out.parquet", "labeled")
     assert list(tmp_path.glob("out*")) == []
 
 

@@ -9,8 +9,8 @@ from tests.review.acting import check
 
 from justright.errors import DataError
 from justright.evaluation import estimate_accuracy
-from justright.review.desk import Desk
 from justright.review.findings import findings
+from justright.review.open_review import OpenReview
 
 
 def sealed(body: bytes) -> bytes:
@@ -18,37 +18,37 @@ def sealed(body: bytes) -> bytes:
     return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body[:-1])
 
 
-def new_clusters(desk, n):
+def new_clusters(opened, n):
     """Numbers of discovered clusters, the largest first."""
-    sizes = desk.predictions.sizes
-    found = [c for c, each in enumerate(desk.predictions.categories) if each.kind == "discovered"]
+    sizes = opened.predictions.sizes
+    found = [c for c, each in enumerate(opened.predictions.categories) if each.kind == "discovered"]
     return sorted(found, key=lambda c: -sizes[c])[:n]
 
 
-def test_a_run_that_nobody_looked_at_has_none(run, desk):
+def test_a_run_that_nobody_looked_at_has_none(run, opened):
     assert findings(run) is None
-    desk.folder.mkdir()
-    (desk.folder / "token").write_text("t" * 32)
+    opened.folder.mkdir()
+    (opened.folder / "token").write_text("t" * 32)
     assert findings(run) is None, "the page was opened, and nothing done"
-    (desk.folder / "log.jsonl").touch()
+    (opened.folder / "log.jsonl").touch()
     assert findings(run) is None
 
 
-def test_names_and_verdicts_are_those_of_each_reviewer(run, desk, say):
-    a, b, c, d, e = new_clusters(desk, 5)
-    known = desk.known_classes[-1]
-    say(desk, "name", cluster=a, name="gull")
-    say(desk, "keep", by="ben", cluster=a)
-    say(desk, "name", cluster=b, name="tern")
-    say(desk, "name", by="ben", cluster=b, name="skua")
-    say(desk, "keep", cluster=c)
-    say(desk, "discard", by="ben", cluster=c)
-    say(desk, "known", cluster=d, name=known)
-    say(desk, "keep", cluster=0)  # a known class, under the name it has
+def test_names_and_verdicts_are_those_of_each_reviewer(run, opened, say):
+    a, b, c, d, e = new_clusters(opened, 5)
+    known = opened.known_classes[-1]
+    say(opened, "name", cluster=a, name="gull")
+    say(opened, "keep", by="ben", cluster=a)
+    say(opened, "name", cluster=b, name="tern")
+    say(opened, "name", by="ben", cluster=b, name="skua")
+    say(opened, "keep", cluster=c)
+    say(opened, "discard", by="ben", cluster=c)
+    say(opened, "known", cluster=d, name=known)
+    say(opened, "keep", cluster=0)  # a known class, under the name it has
     found = findings(run)
     assert found.reviewers == ("anna", "ben")
-    assert found.by_status == {"kept": 4, "disputed": 1, "open": len(desk.predictions.categories) - 5}
-    assert found.n_clusters == len(desk.predictions.categories)
+    assert found.by_status == {"kept": 4, "disputed": 1, "open": len(opened.predictions.categories) - 5}
+    assert found.n_clusters == len(opened.predictions.categories)
     told = [found.clusters[each] for each in (a, b, c, d, e, 0)]
     assert [each.given_name for each in told] == ["gull", "skua", None, known, None, None]
     assert [each.status for each in told] == ["kept", "kept", "disputed", "kept", "open", "kept"]
@@ -58,16 +58,16 @@ def test_names_and_verdicts_are_those_of_each_reviewer(run, desk, say):
     assert (told[3].kind, told[0].kind) == ("known", "discovered")
 
 
-def test_images_are_told_to_be_where_the_review_put_them(run, desk, say):
-    a, b, c, d = new_clusters(desk, 4)
-    sizes = desk.predictions.sizes
-    rows = desk.state.rows_of(c).tolist()
-    say(desk, "merge", cluster=a, into=b)
-    say(desk, "name", cluster=b, name="gull")
-    say(desk, "move", cluster=c, rows=rows[:2], to=b)
-    say(desk, "move", cluster=c, rows=rows[2:3], to=None)
-    say(desk, "reject", cluster=c, rows=rows[3:4])
-    say(desk, "reject", cluster=d, rows=desk.state.rows_of(d).tolist())
+def test_images_are_told_to_be_where_the_review_put_them(run, opened, say):
+    a, b, c, d = new_clusters(opened, 4)
+    sizes = opened.predictions.sizes
+    rows = opened.state.rows_of(c).tolist()
+    say(opened, "merge", cluster=a, into=b)
+    say(opened, "name", cluster=b, name="gull")
+    say(opened, "move", cluster=c, rows=rows[:2], to=b)
+    say(opened, "move", cluster=c, rows=rows[2:3], to=None)
+    say(opened, "reject", cluster=c, rows=rows[3:4])
+    say(opened, "reject", cluster=d, rows=opened.state.rows_of(d).tolist())
     found = findings(run)
     assert found.clusters[a].elsewhere == (("gull", sizes[a]),)
     assert found.clusters[a].n_images == 0
@@ -82,35 +82,35 @@ def test_images_are_told_to_be_where_the_review_put_them(run, desk, say):
     assert sum(each.n_images for each in (*found.clusters.values(), *found.made)) == sizes.sum() - 1 - sizes[d]
 
 
-def test_what_was_undone_is_not_told(run, desk, say):
-    (a, b) = new_clusters(desk, 2)
-    say(desk, "merge", cluster=a, into=b)
-    say(desk, "undo")
-    say(desk, "name", cluster=b, name="gull")
-    say(desk, "undo")
+def test_what_was_undone_is_not_told(run, opened, say):
+    (a, b) = new_clusters(opened, 2)
+    say(opened, "merge", cluster=a, into=b)
+    say(opened, "undo")
+    say(opened, "name", cluster=b, name="gull")
+    say(opened, "undo")
     found = findings(run)
     assert found.by_status == {"open": found.n_clusters}
     assert all(each.given_name is None and not each.elsewhere and not each.verdicts for each in found.clusters.values())
 
 
-def test_the_accuracy_is_that_of_the_random_checks(run, desk, say):
-    say(desk, "keep", cluster=0)
+def test_the_accuracy_is_that_of_the_random_checks(run, opened, say):
+    say(opened, "keep", cluster=0)
     assert findings(run).accuracy is None
     verdicts = [n % 4 > 0 for n in range(12)]
     rows = []
     for is_right in verdicts:
-        rows.append(desk.next_check("anna"))
-        check(desk, is_right)
+        rows.append(opened.next_check("anna"))
+        check(opened, is_right)
     order = np.argsort(rows)
-    expected = estimate_accuracy(np.array(rows)[order], np.array(verdicts)[order], len(desk.predictions))
+    expected = estimate_accuracy(np.array(rows)[order], np.array(verdicts)[order], len(opened.predictions))
     assert findings(run).accuracy == expected
     assert expected.low < 0.75 < expected.high
 
 
-def test_a_damaged_log_is_refused_with_the_reason(run, desk, say):
+def test_a_damaged_log_is_refused_with_the_reason(run, opened, say):
     for cluster in range(3):
-        say(desk, "keep", cluster=cluster)
-    path = desk.log.path
+        say(opened, "keep", cluster=cluster)
+    path = opened.log.path
     header, first, second, third = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(header + first + third)
     with pytest.raises(DataError, match="from action 1 to 3"):
@@ -132,8 +132,8 @@ def test_a_damaged_log_is_refused_with_the_reason(run, desk, say):
         findings(run)
 
 
-def test_a_review_of_other_predictions_is_refused(run, desk, say):
-    say(desk, "keep", cluster=0)
+def test_a_review_of_other_predictions_is_refused(run, opened, say):
+    say(opened, "keep", cluster=0)
     found = run.predictions
     type(found)(found.index, found.cluster[::-1].copy(), found.confidence, found.is_neither, found.categories).save(
         run.path / "predictions.parquet"
@@ -142,9 +142,9 @@ def test_a_review_of_other_predictions_is_refused(run, desk, say):
         findings(type(run).open(run.path))
 
 
-def test_reading_writes_nothing(run, desk, say):
-    say(desk, "keep", cluster=0)
+def test_reading_writes_nothing(run, opened, say):
+    say(opened, "keep", cluster=0)
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     findings(run)
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
-    assert Desk(run).state.seq == 1
+    assert OpenReview(run).state.seq == 1

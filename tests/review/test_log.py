@@ -9,8 +9,8 @@ import pytest
 
 from justright.errors import DataError
 from justright.review.actions import Keep, Line
-from justright.review.desk import Desk
 from justright.review.log import Log
+from justright.review.open_review import OpenReview
 
 
 def keep(seq, cluster=0):
@@ -92,8 +92,8 @@ def test_a_log_that_became_shorter_is_refused(tmp_path):
         log.new_lines()
 
 
-def test_a_full_disk_leaves_the_review_as_it_was(desk, run, say, monkeypatch):
-    say(desk, "keep", cluster=0)
+def test_a_full_disk_leaves_the_review_as_it_was(opened, run, say, monkeypatch):
+    say(opened, "keep", cluster=0)
     real = os.write
 
     def full(file, data):
@@ -102,26 +102,27 @@ def test_a_full_disk_leaves_the_review_as_it_was(desk, run, say, monkeypatch):
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space"):
-        say(desk, "keep", cluster=1)
+        say(opened, "keep", cluster=1)
     monkeypatch.setattr(os, "write", real)
-    assert desk.state.seq == 1
-    say(desk, "keep", cluster=2)
-    again = Desk(run).state
+    assert opened.state.seq == 1
+    say(opened, "keep", cluster=2)
+    again = OpenReview(run).state
     assert [entry.line.action.cluster for entry in again.entries] == [0, 2]
 
 
 def test_threads_and_processes_that_write_at_once_lose_nothing(run, say):
     code = (
-        "import sys; from pathlib import Path; from justright.benchmark.run_folder import RunFolder;"
-        "from justright.review.actions import Keep, Request; from justright.review.desk import Desk; import secrets\n"
-        "desk = Desk(RunFolder.open(Path(sys.argv[1])))\n"
+        "import sys; from pathlib import Path; from justright.runs.run_folder import RunFolder;"
+        "from justright.review.actions import Keep, Request; import secrets;"
+        "from justright.review.open_review import OpenReview\n"
+        "opened = OpenReview(RunFolder.open(Path(sys.argv[1])))\n"
         "for n in range(25):\n"
-        "    desk.act(Request(id=secrets.token_hex(8), base=0, reviewer=sys.argv[2], action=Keep(cluster=n % 9)))"
+        "    opened.act(Request(id=secrets.token_hex(8), base=0, reviewer=sys.argv[2], action=Keep(cluster=n % 9)))"
     )
     others = [subprocess.Popen([sys.executable, "-c", code, str(run.path), name]) for name in ("ben", "cleo")]
-    desk = Desk(run)
+    opened = OpenReview(run)
     threads = [
-        threading.Thread(target=lambda who=who: [say(desk, "keep", by=who, cluster=n) for n in range(9)])
+        threading.Thread(target=lambda who=who: [say(opened, "keep", by=who, cluster=n) for n in range(9)])
         for who in ("anna", "dan", "eve")
     ]
     for thread in threads:
@@ -129,8 +130,8 @@ def test_threads_and_processes_that_write_at_once_lose_nothing(run, say):
     for thread in threads:
         thread.join()
     assert [other.wait(60) for other in others] == [0, 0]
-    state = Desk(run).state
+    state = OpenReview(run).state
     assert state.seq == 2 * 25 + 3 * 9
     assert {entry.line.by for entry in state.entries} == {"anna", "ben", "cleo", "dan", "eve"}
-    with desk.reading() as caught_up:
+    with opened.reading() as caught_up:
         assert caught_up.seq == state.seq

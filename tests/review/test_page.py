@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from tests.review.live import LiveReview
 
-from justright.benchmark.run_folder import RunFolder
 from justright.data import merge_pool, open_images
 from justright.review.actions import REJECTED
-from justright.review.desk import Desk
+from justright.review.open_review import OpenReview
+from justright.runs.run_folder import RunFolder
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def show(page, live):
     page.wait_for_selector("body[data-ready]")
 
 
-def state(live) -> Desk:
-    return Desk(RunFolder.open(live.run))
+def state(live) -> OpenReview:
+    return OpenReview(RunFolder.open(live.run))
 
 
 def saved(page, n):
@@ -303,8 +303,8 @@ def test_the_list_stays_where_it_was_scrolled_to_when_others_act(page, live, say
     page.wait_for_function("() => !('busy' in document.body.dataset)")
     page.set_viewport_size({"width": 1200, "height": 400})
     page.evaluate("() => { document.getElementById('clusters').scrollTop = 600; }")
-    desk = state(live)
-    say(desk, "keep", by="ben", cluster=current_of(page))
+    opened = state(live)
+    say(opened, "keep", by="ben", cluster=current_of(page))
     page.wait_for_function("() => Number(document.body.dataset.seq) >= 1 && !('busy' in document.body.dataset)")
     assert page.evaluate("() => document.getElementById('clusters').scrollTop") == 600
     assert "ben: keep" in page.text_content("#facts")

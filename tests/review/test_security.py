@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.review.live import LiveReview
 
-from justright.review.security import MAX_BODY, Door
+from justright.review.security import MAX_BODY, Access
 
 KEEP = {"id": "ab" * 16, "base": 0, "reviewer": "anna", "action": {"do": "keep", "cluster": 0}}
 JSON = {"Content-Type": "application/json"}
@@ -129,7 +129,7 @@ def test_what_a_form_can_send_is_refused(live, kind):
 @pytest.mark.parametrize(
     "path",
     [
-        "static/../desk.py", "static/..%2fdesk.py", "static/%2e%2e/desk.py", "static//etc/passwd", "static/desk.py",
+        "static/../log.py", "static/..%2flog.py", "static/%2e%2e/log.py", "static//etc/passwd", "static/log.py",
         "images/..%2f..%2fetc%2fpasswd/160", "images/-1/160", "images/0/161", "images/999999/160", "images/1e3/160",
         "images/99999999999999999999/160", "images/0/160/../../../run.json", "export/..%2frun.json", "export/token",
         "export/%2e%2e%2ftoken", "export/labels.csv", "../token", "token", "review/token", "docs", "openapi.json",
@@ -224,7 +224,7 @@ def test_the_token_is_for_its_owner_only(live):
     ],
 )
 def test_which_names_lead_to_the_server(listening, host, is_known):
-    assert Door(listening, 80, "t").knows(host) is is_known
+    assert Access(listening, 80, "t").knows(host) is is_known
 
 
 @pytest.mark.parametrize(
@@ -232,4 +232,4 @@ def test_which_names_lead_to_the_server(listening, host, is_known):
     [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("10.0.0.1", False)],
 )
 def test_what_only_this_machine_can_reach(host, is_loopback):
-    assert Door(host, 80, "t").is_loopback is is_loopback
+    assert Access(host, 80, "t").is_loopback is is_loopback

@@ -7,15 +7,15 @@ import httpx
 import pytest
 from tests.review.live import LiveReview
 
-from justright.review.desk import Desk
+from justright.review.open_review import OpenReview
 from justright.review.server import STATIC, make_app
 
 
 @pytest.fixture
-def client(desk):
+def client(opened):
     from starlette.testclient import TestClient
 
-    with TestClient(make_app(desk, "anna")) as client:
+    with TestClient(make_app(opened, "anna")) as client:
         yield client
 
 
@@ -34,11 +34,11 @@ def test_the_page_names_nothing_outside_itself():
         assert "innerHTML" not in text, name
 
 
-def test_lists_come_in_pages(client, desk):
+def test_lists_come_in_pages(client, opened):
     every = client.get("/clusters", params={"limit": 500}).json()["clusters"]
     pages = [client.get("/clusters", params={"limit": 10, "offset": o}).json()["clusters"] for o in (0, 10, 20, 30)]
     assert [card for page in pages for card in page] == every
-    assert len(every) == len(desk.sheets.cards()[0])
+    assert len(every) == len(opened.sheets.cards()[0])
 
 
 def test_an_image_is_asked_for_by_number(client):
@@ -47,32 +47,32 @@ def test_an_image_is_asked_for_by_number(client):
     assert answer.content[:2] == b"\xff\xd8"
 
 
-def test_progress_counts_clusters_and_images(client, desk, say):
-    say(desk, "keep", cluster=0)
-    say(desk, "reject", cluster=1, rows=desk.state.rows_of(1)[:2].tolist())
+def test_progress_counts_clusters_and_images(client, opened, say):
+    say(opened, "keep", cluster=0)
+    say(opened, "reject", cluster=1, rows=opened.state.rows_of(1)[:2].tolist())
     status = client.get("/status").json()
     assert (status["n_reviewed"], status["n_rejected"]) == (1, 2)
-    assert status["n_images_reviewed"] == len(desk.state.rows_of(0)) + 2
+    assert status["n_images_reviewed"] == len(opened.state.rows_of(0)) + 2
     assert status["changed"] == [0, 1]
     assert client.get("/status", params={"since": 1}).json()["changed"] == [1]
 
 
-def test_a_log_that_cannot_be_written_is_said_not_hidden(client, desk):
-    desk.folder.mkdir()
-    desk.log.path.mkdir()  # no file can be there
+def test_a_log_that_cannot_be_written_is_said_not_hidden(client, opened):
+    opened.folder.mkdir()
+    opened.log.path.mkdir()  # no file can be there
     body = {"id": "ab" * 8, "base": 0, "reviewer": "anna", "action": {"do": "keep", "cluster": 0}}
     answer = client.post("/act", json=body)
     assert answer.status_code == httpx.codes.INSUFFICIENT_STORAGE
     assert "Not saved" in answer.json()["error"]
 
 
-def test_a_damaged_image_is_missing_and_the_rest_works(client, desk, monkeypatch):
+def test_a_damaged_image_is_missing_and_the_rest_works(client, opened, monkeypatch):
     from justright.errors import BadImageError
 
     def damaged(row, size):
         raise BadImageError("damaged")
 
-    monkeypatch.setattr(desk.thumbnails, "get", damaged)
+    monkeypatch.setattr(opened.thumbnails, "get", damaged)
     assert client.get("/images/0/160").status_code == 404
     assert client.get("/status").status_code == 200
 
@@ -94,7 +94,7 @@ def test_every_action_that_was_answered_survives_kill_9(run):
         except httpx.TransportError:
             killer.join()
             client.close()
-    state = Desk(run).state
+    state = OpenReview(run).state
     found = [entry.line.id for entry in state.entries]
     assert [key for key in found if key in set(answered)] == answered
     assert len(found) - len(answered) <= 2  # one a life may be written without its answer having left

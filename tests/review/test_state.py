@@ -5,7 +5,7 @@ import pytest
 
 from justright.review.actions import REJECTED
 from justright.review.changes import ConflictError
-from justright.review.desk import Desk
+from justright.review.open_review import OpenReview
 
 
 def picture_of(state):
@@ -36,49 +36,49 @@ def random_action(state, rng):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_undo_all_leads_back_to_the_start_redo_all_to_the_end_and_replay_is_exact(desk, run, say, seed):
+def test_undo_all_leads_back_to_the_start_redo_all_to_the_end_and_replay_is_exact(opened, run, say, seed):
     rng = np.random.default_rng(seed)
-    start, n_done = picture_of(desk.state), 0
+    start, n_done = picture_of(opened.state), 0
     while n_done < 40:
-        do, fields = random_action(desk.state, rng)
-        if do == "split" and len(desk.state.rows_of(fields["cluster"])) < 3:
+        do, fields = random_action(opened.state, rng)
+        if do == "split" and len(opened.state.rows_of(fields["cluster"])) < 3:
             continue
-        say(desk, do, **fields)
+        say(opened, do, **fields)
         n_done += 1
-    end = picture_of(desk.state)
+    end = picture_of(opened.state)
     for _ in range(n_done):
-        say(desk, "undo")
-    assert picture_of(desk.state) == start
+        say(opened, "undo")
+    assert picture_of(opened.state) == start
     with pytest.raises(ConflictError, match="nothing of anna is left to undo"):
-        say(desk, "undo")
+        say(opened, "undo")
     for _ in range(n_done):
-        say(desk, "redo")
-    assert picture_of(desk.state) == end
-    assert picture_of(Desk(run).state) == end
+        say(opened, "redo")
+    assert picture_of(opened.state) == end
+    assert picture_of(OpenReview(run).state) == end
 
 
-def test_an_action_under_a_later_one_cannot_be_undone_before_it(desk, say):
-    rows = desk.state.rows_of(0).tolist()
-    first = say(desk, "move", cluster=0, rows=rows[:2], to=1).seq
-    say(desk, "move", by="ben", cluster=1, rows=rows[:1], to=2)
+def test_an_action_under_a_later_one_cannot_be_undone_before_it(opened, say):
+    rows = opened.state.rows_of(0).tolist()
+    first = say(opened, "move", cluster=0, rows=rows[:2], to=1).seq
+    say(opened, "move", by="ben", cluster=1, rows=rows[:1], to=2)
     with pytest.raises(ConflictError, match="changed again since"):
-        say(desk, "undo", target=first)
-    say(desk, "undo", by="ben")
-    say(desk, "undo", target=first)
-    assert (desk.state.group[rows] == 0).all()
+        say(opened, "undo", target=first)
+    say(opened, "undo", by="ben")
+    say(opened, "undo", target=first)
+    assert (opened.state.group[rows] == 0).all()
 
 
-def test_undo_leaves_alone_what_others_did_elsewhere(desk, say):
-    mine = desk.state.rows_of(0)[:1].tolist()
-    theirs = desk.state.rows_of(3)[:1].tolist()
-    say(desk, "reject", cluster=0, rows=mine)
-    say(desk, "reject", by="ben", cluster=3, rows=theirs)
-    say(desk, "undo")
-    assert desk.state.group[mine + theirs].tolist() == [0, REJECTED]
+def test_undo_leaves_alone_what_others_did_elsewhere(opened, say):
+    mine = opened.state.rows_of(0)[:1].tolist()
+    theirs = opened.state.rows_of(3)[:1].tolist()
+    say(opened, "reject", cluster=0, rows=mine)
+    say(opened, "reject", by="ben", cluster=3, rows=theirs)
+    say(opened, "undo")
+    assert opened.state.group[mine + theirs].tolist() == [0, REJECTED]
 
 
-def test_an_action_on_what_changed_meanwhile_is_refused_and_one_on_other_clusters_is_not(desk, say):
-    say(desk, "name", cluster=1, name="new name")
+def test_an_action_on_what_changed_meanwhile_is_refused_and_one_on_other_clusters_is_not(opened, say):
+    say(opened, "name", cluster=1, name="new name")
     for do, fields in [
         ("keep", {"cluster": 1}),
         ("name", {"cluster": 1, "name": "other"}),
@@ -87,18 +87,18 @@ def test_an_action_on_what_changed_meanwhile_is_refused_and_one_on_other_cluster
         ("split", {"cluster": 1, "n_parts": 2}),
     ]:
         with pytest.raises(ConflictError, match="new name was changed meanwhile"):
-            say(desk, do, by="ben", base=0, **fields)
-    say(desk, "keep", by="ben", base=0, cluster=2)
-    assert desk.state.seq == 2
+            say(opened, do, by="ben", base=0, **fields)
+    say(opened, "keep", by="ben", base=0, cluster=2)
+    assert opened.state.seq == 2
 
 
-def test_images_that_left_the_cluster_are_not_moved_again(desk, say):
-    rows = desk.state.rows_of(0).tolist()
-    say(desk, "move", cluster=0, rows=rows[:1], to=1)
+def test_images_that_left_the_cluster_are_not_moved_again(opened, say):
+    rows = opened.state.rows_of(0).tolist()
+    say(opened, "move", cluster=0, rows=rows[:1], to=1)
     with pytest.raises(ConflictError, match="no longer in this cluster"):
-        say(desk, "move", by="ben", base=0, cluster=0, rows=rows[:2], to=2)
-    say(desk, "move", by="ben", base=0, cluster=0, rows=rows[1:2], to=2)
-    assert desk.state.group[rows[:2]].tolist() == [1, 2]
+        say(opened, "move", by="ben", base=0, cluster=0, rows=rows[:2], to=2)
+    say(opened, "move", by="ben", base=0, cluster=0, rows=rows[1:2], to=2)
+    assert opened.state.group[rows[:2]].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -114,31 +114,31 @@ def test_images_that_left_the_cluster_are_not_moved_again(desk, say):
         ("redo", {}),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_nothing_is_written(desk, say, do, fields):
+def test_what_makes_no_sense_is_refused_and_nothing_is_written(opened, say, do, fields):
     with pytest.raises(ConflictError):
-        say(desk, do, **fields)
-    assert not desk.log.path.exists() or b'"seq"' not in desk.log.path.read_bytes()
+        say(opened, do, **fields)
+    assert not opened.log.path.exists() or b'"seq"' not in opened.log.path.read_bytes()
 
 
-def test_the_same_request_sent_twice_is_done_once(desk, say):
-    rows = desk.state.rows_of(0)[:1].tolist()
-    first = say(desk, "move", key="ab" * 8, base=0, cluster=0, rows=rows, to=None)
-    second = say(desk, "move", key="ab" * 8, base=0, cluster=0, rows=rows, to=None)
+def test_the_same_request_sent_twice_is_done_once(opened, say):
+    rows = opened.state.rows_of(0)[:1].tolist()
+    first = say(opened, "move", key="ab" * 8, base=0, cluster=0, rows=rows, to=None)
+    second = say(opened, "move", key="ab" * 8, base=0, cluster=0, rows=rows, to=None)
     assert first == second
-    assert desk.state.seq == 1
+    assert opened.state.seq == 1
 
 
-def test_reviewers_who_differ_make_a_cluster_disputed_until_one_gives_in(desk, say):
-    say(desk, "keep", cluster=0)
-    assert desk.state.status(0) == "kept"
-    say(desk, "discard", by="ben", cluster=0)
-    assert desk.state.status(0) == "disputed"
-    say(desk, "keep", by="ben", cluster=0)
-    assert desk.state.status(0) == "kept"
+def test_reviewers_who_differ_make_a_cluster_disputed_until_one_gives_in(opened, say):
+    say(opened, "keep", cluster=0)
+    assert opened.state.status(0) == "kept"
+    say(opened, "discard", by="ben", cluster=0)
+    assert opened.state.status(0) == "disputed"
+    say(opened, "keep", by="ben", cluster=0)
+    assert opened.state.status(0) == "kept"
 
 
-def test_a_split_opens_the_cluster_again(desk, say):
-    say(desk, "keep", cluster=0)
-    made = say(desk, "split", cluster=0, n_parts=3).made
-    assert [desk.state.status(c) for c in (0, *made)] == ["open"] * 3
-    assert len(desk.state.rows_of(0)) >= max(len(desk.state.rows_of(c)) for c in made)
+def test_a_split_opens_the_cluster_again(opened, say):
+    say(opened, "keep", cluster=0)
+    made = say(opened, "split", cluster=0, n_parts=3).made
+    assert [opened.state.status(c) for c in (0, *made)] == ["open"] * 3
+    assert len(opened.state.rows_of(0)) >= max(len(opened.state.rows_of(c)) for c in made)

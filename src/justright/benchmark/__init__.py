@@ -1,1 +1,1 @@
-"""The stages put together: features of several stores to weights, weights to runs, and which selector to trust."""
+"""Suites: many problems, settings and seeds by one runner, and the tables made from their results."""

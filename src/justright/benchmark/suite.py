@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from justright.benchmark.spec import RunSpec
 from justright.errors import DataError, MissingDataError
+from justright.runs.spec import RunSpec
 
 SUITES = Path(__file__).parent / "suites"
 """Suites that come with the package, `NAME.toml` each."""

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from justright.benchmark.problem import OWN, Problem, named
 from justright.benchmark.suite import SuiteProblem
 from justright.data import ClassSplit, ImageSet, Truth, gcd_split, merge_pool, open_images
 from justright.data.class_split import UNGRADED
 from justright.errors import DataError
+from justright.runs.problem import OWN, Problem, named
 from justright.seeding import generator
 
 REST = "rest of the target's source"

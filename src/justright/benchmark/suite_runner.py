@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from justright.benchmark.run_folder import RunFolder
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_problem import problem_of
 from justright.errors import DataError, JustrightError
 from justright.progress import Track, silent
+from justright.runs.run_folder import RunFolder
 
 RESULTS = "results.jsonl"
 
@@ -112,8 +112,8 @@ def _put_problem(queue: Any, task: tuple[Any, ...]) -> None:
 def _run_problem(
     suite: Suite, described: SuiteProblem, runs: list[tuple[SuiteSetting, int]], out: Path, data: Path | None
 ) -> Iterator[Line]:
-    from justright.benchmark.run import Run
     from justright.features.backbone import load_backbone
+    from justright.runs.run import Run
 
     problem = problem_of(described, data)
     spec = suite.spec(*runs[0], n_target=None)

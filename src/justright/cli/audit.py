@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from justright.cli.voice import Voice, voiced
-from justright.data.audit import audit as audit_images
-from justright.data.audit import ignored_files
-from justright.data.duplicates import MAX_NEAR, NEAR
-from justright.data.findings import BAD_FILE, KINDS, AuditReport, Finding, Place, Side, location
+from justright.audit.audit import audit as audit_images
+from justright.audit.audit import ignored_files
+from justright.audit.duplicates import MAX_NEAR, NEAR
+from justright.audit.findings import BAD_FILE, KINDS, AuditReport, Finding, Place, Side, location
+from justright.audit.quarantine import MAX_BAD, printable
+from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
-from justright.data.quarantine import MAX_BAD, printable
 from justright.errors import DataError
 from justright.files import write_json
 
@@ -45,8 +45,10 @@ N_LINES = 4
     help="How many of 64 bits the perceptual hashes of near copies may differ in. 2 is strict; from 6 on, different "
     "photos of one composition begin to meet.",
 )
-@voiced
-def audit(pool: tuple[str, ...], target: str | None, out: Path | None, max_bad: float, near: int, voice: Voice) -> None:
+@with_terminal
+def audit(
+    pool: tuple[str, ...], target: str | None, out: Path | None, max_bad: float, near: int, terminal: Terminal
+) -> None:
     """Say what is wrong with the images of POOL, and of a target.
 
     Each POOL is a folder with one folder a class, a manifest (.csv, .parquet), a zip, or a data set that
@@ -78,13 +80,13 @@ def audit(pool: tuple[str, ...], target: str | None, out: Path | None, max_bad: 
         None if target is None else open_images(target),
         near,
         ignored=[place for source in pool for place in _ignored(source, "pool")] + _ignored(target, "target"),
-        track=voice.track,
+        track=terminal.track,
     )
     value = report.to_json()
     if out is not None:
         _write(out, value)
-    _show(report, voice, out)
-    voice.result(value, _last_line(report))
+    _show(report, terminal, out)
+    terminal.result(value, _last_line(report))
     report.refuse_above(max_bad)
     if report.n_problems:
         raise click.exceptions.Exit(1)
@@ -101,14 +103,14 @@ def _write(out: Path, value: object) -> None:
         raise DataError(f"{out} cannot be written: {error.strerror}", advice="name another file with --out") from error
 
 
-def _show(report: AuditReport, voice: Voice, out: Path | None) -> None:
+def _show(report: AuditReport, terminal: Terminal, out: Path | None) -> None:
     if not report.findings:
         return
     counts = Counter(finding.kind for finding in report.findings if finding.kind != BAD_FILE)
     bad = Counter(image.kind for image in report.quarantined)
     rows = [(f"{KINDS[BAD_FILE].title}: {kind}", n, "problem") for kind, n in bad.items()]
     rows += [(KINDS[kind].title, n, "problem" if KINDS[kind].is_problem else "remark") for kind, n in counts.items()]
-    voice.table("Summary", ("what", "found", "counts as"), rows)
+    terminal.table("Summary", ("what", "found", "counts as"), rows)
     rest = f"see {out}" if out else "see --out or --json"
     entries: list[tuple[str, str, str]] = []
     for kind, group in groupby(report.findings, key=lambda finding: finding.kind):
@@ -116,7 +118,7 @@ def _show(report: AuditReport, voice: Voice, out: Path | None) -> None:
         entries += [(KINDS[kind].title, _where(finding), printable(finding.reason)) for finding in found[:N_SHOWN]]
         if len(found) > N_SHOWN:
             entries.append(("", f"… and {len(found) - N_SHOWN:,} more, {rest}", ""))
-    voice.table("Found", ("what", "where", "why"), entries)
+    terminal.table("Found", ("what", "where", "why"), entries)
 
 
 def _where(finding: Finding) -> str:

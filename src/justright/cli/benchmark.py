@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 from justright.files import write_text
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def benchmark() -> None:
 
 
 @benchmark.command("list")
-@voiced
-def list_suites(voice: Voice) -> None:
+@with_terminal
+def list_suites(terminal: Terminal) -> None:
     """Show the suites that come with the package."""
     from justright.benchmark.suite import read_suite, suite_names
 
@@ -41,8 +41,8 @@ def list_suites(voice: Voice) -> None:
         (each.name, len(each.problems), sum(len(list(each.runs_of(problem))) for problem in each.problems), each.about)
         for each in suites
     ]
-    voice.table("Suites", ("name", "problems", "runs", "what it asks"), rows)
-    voice.result([dict(zip(("name", "problems", "runs", "about"), row, strict=True)) for row in rows])
+    terminal.table("Suites", ("name", "problems", "runs", "what it asks"), rows)
+    terminal.result([dict(zip(("name", "problems", "runs", "about"), row, strict=True)) for row in rows])
 
 
 @benchmark.command()
@@ -51,8 +51,8 @@ def list_suites(voice: Voice) -> None:
 @click.option("--data", type=FOLDER, help="Folder of the data sets that the suite names.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Problems at once, a process each.")
 @click.option("--only", multiple=True, help="Name of a problem; may be given several times.")
-@voiced
-def run(voice: Voice, suite: str, out: Path, data: Path | None, jobs: int, only: tuple[str, ...]) -> None:
+@with_terminal
+def run(terminal: Terminal, suite: str, out: Path, data: Path | None, jobs: int, only: tuple[str, ...]) -> None:
     """Run what is missing of SUITE, the name of one or a file; a line of JSON a run goes to OUT/results.jsonl.
 
     Stopped, it goes on where it was: runs that have a line are not repeated, unless their settings have changed.
@@ -66,8 +66,8 @@ def run(voice: Voice, suite: str, out: Path, data: Path | None, jobs: int, only:
     from justright.benchmark.suite_runner import run_suite
 
     asked = read_suite(suite)
-    lines = run_suite(asked, out, data=data, n_jobs=jobs, only=only, track=voice.track)
-    _show(voice, asked, lines, out)
+    lines = run_suite(asked, out, data=data, n_jobs=jobs, only=only, track=terminal.track)
+    _show(terminal, asked, lines, out)
 
 
 @benchmark.command()
@@ -76,8 +76,10 @@ def run(voice: Voice, suite: str, out: Path, data: Path | None, jobs: int, only:
 @click.option("--part", help="Problems of this part only, such as judge.")
 @click.option("--baseline", help="Compare with this setting instead of the one that the suite names.")
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), help="Where a picture of it goes, as SVG.")
-@voiced
-def show(voice: Voice, suite: str, out: Path, part: str | None, baseline: str | None, figure: Path | None) -> None:
+@with_terminal
+def show(
+    terminal: Terminal, suite: str, out: Path, part: str | None, baseline: str | None, figure: Path | None
+) -> None:
     """Compare what is there of SUITE.
 
     \b
@@ -95,7 +97,7 @@ def show(voice: Voice, suite: str, out: Path, part: str | None, baseline: str | 
     lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]
     if figure is not None:
         _draw(asked, lines, figure)
-    _show(voice, asked, lines, out)
+    _show(terminal, asked, lines, out)
 
 
 def _draw(suite: Suite, lines: list[Line], path: Path) -> None:
@@ -107,9 +109,9 @@ def _draw(suite: Suite, lines: list[Line], path: Path) -> None:
     write_text(path, to_svg(draw_suite(suite_table(suite, lines), by_problem, suite.baseline)))
 
 
-def _show(voice: Voice, suite: Suite, lines: list[Line], out: Path) -> None:
+def _show(terminal: Terminal, suite: Suite, lines: list[Line], out: Path) -> None:
     from justright.benchmark.suite_table import COLUMNS, suite_table
 
     rows = suite_table(suite, lines)
-    voice.table(f"{len(lines)} runs, accuracy in percent", COLUMNS, [row.cells() for row in rows])
-    voice.result({"lines": lines, "rows": [row.to_json() for row in rows]}, f"Lines: {out / 'results.jsonl'}")
+    terminal.table(f"{len(lines)} runs, accuracy in percent", COLUMNS, [row.cells() for row in rows])
+    terminal.result({"lines": lines, "rows": [row.to_json() for row in rows]}, f"Lines: {out / 'results.jsonl'}")

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import click
 
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 from justright.features.cache import UNITS, FeatureCache
 
 
@@ -26,8 +26,8 @@ def cache() -> None:
 
 
 @cache.command("list")
-@voiced
-def show(voice: Voice) -> None:
+@with_terminal
+def show(terminal: Terminal) -> None:
     """What is kept, for each backbone and way of computing.
 
     \b
@@ -47,17 +47,17 @@ def show(voice: Voice) -> None:
         for each in sections
     ]
     if rows:
-        voice.table("Kept features", columns, rows)
+        terminal.table("Kept features", columns, rows)
     total = sum(each["bytes"] for each in sections)
     value = {"place": str(kept.root), "limit": kept.limit, "bytes": total, "sections": sections}
-    voice.result(value, f"{_size(total)} of at most {_size(kept.limit)} in {kept.root}")
+    terminal.result(value, f"{_size(total)} of at most {_size(kept.limit)} in {kept.root}")
 
 
 @cache.command()
 @click.option("--backbone", help="Only what this backbone computed; also the name of one line of `cache list`.")
 @click.option("--limit", help="Remove only what is above this size, longest unused first: 500MB, 10GB.")
-@voiced
-def clear(voice: Voice, backbone: str | None, limit: str | None) -> None:
+@with_terminal
+def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     """Remove kept features. They are computed again when they are needed.
 
     \b
@@ -68,7 +68,7 @@ def clear(voice: Voice, backbone: str | None, limit: str | None) -> None:
     """
     kept = FeatureCache()
     freed = kept.clear(backbone, limit)
-    voice.result({"place": str(kept.root), "freed": freed}, f"{_size(freed)} freed in {kept.root}")
+    terminal.result({"place": str(kept.root), "freed": freed}, f"{_size(freed)} freed in {kept.root}")
 
 
 def _size(n_bytes: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 from justright.data.catalog import CATALOG
 from justright.data.catalog.glyph_set import glyph_set
 from justright.data.catalog.glyphs import SCRIPTS
@@ -23,9 +23,9 @@ FIELDS = ("name", "title", "licence", "where")
 
 @click.group(invoke_without_command=True)
 @click.option("--list", "is_list", is_flag=True, help="Every data set with its licence and where to get it.")
-@voiced
+@with_terminal
 @click.pass_context
-def data(ctx: click.Context, voice: Voice, is_list: bool) -> None:
+def data(ctx: click.Context, terminal: Terminal, is_list: bool) -> None:
     """The data sets the package knows, and what a source of images holds.
 
     \b
@@ -38,19 +38,19 @@ def data(ctx: click.Context, voice: Voice, is_list: bool) -> None:
       justright data split photos/ --out s labeled images, target and truth by the GCD protocol
     """
     if ctx.invoked_subcommand:
-        if is_list or voice != Voice():
+        if is_list or terminal != Terminal():
             raise click.UsageError(f"options go behind the command: justright data {ctx.invoked_subcommand} ...")
     elif is_list:
-        voice.table("Data sets", FIELDS, ([getattr(entry, field) for field in FIELDS] for entry in CATALOG.values()))
-        voice.result([{field: getattr(entry, field) for field in (*FIELDS, "layout")} for entry in CATALOG.values()])
+        terminal.table("Data sets", FIELDS, ([getattr(entry, field) for field in FIELDS] for entry in CATALOG.values()))
+        terminal.result([{field: getattr(entry, field) for field in (*FIELDS, "layout")} for entry in CATALOG.values()])
     else:
         click.echo(ctx.get_help())
 
 
 @data.command()
 @click.argument("source")
-@voiced
-def show(voice: Voice, source: str) -> None:
+@with_terminal
+def show(terminal: Terminal, source: str) -> None:
     """Count what SOURCE holds.
 
     SOURCE is a folder with one folder a class, a manifest (.csv or .parquet), a zip of images, or NAME:ROOT for a
@@ -66,8 +66,8 @@ def show(voice: Voice, source: str) -> None:
     rows: list[tuple[str, int]] = [(name, counts[name]) for name in ("images", "classes", "unlabeled")]
     for kind, title in (("datasets", "images of {}"), ("splits", "images in {}"), ("hierarchy", "groups in {}")):
         rows += [(title.format(name), number) for name, number in counts[kind].items()]
-    voice.table(source, ("what", "number"), rows)
-    voice.result({"source": source, **counts})
+    terminal.table(source, ("what", "number"), rows)
+    terminal.result({"source": source, **counts})
 
 
 @data.command()
@@ -76,8 +76,8 @@ def show(voice: Voice, source: str) -> None:
 @click.option("--scripts", default="", help="Only these, such as latin,greek; all by default.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--size", default=64, show_default=True, help="Width and height in pixels.")
-@voiced
-def glyphs(voice: Voice, out: Path, per_class: int, scripts: str, seed: int, size: int) -> None:
+@with_terminal
+def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str, seed: int, size: int) -> None:
     """Draw the embedded data set as files: one folder a character, inside its script, inside its family.
 
     Files that are there already stay; a stopped run goes on where it was.
@@ -88,9 +88,9 @@ def glyphs(voice: Voice, out: Path, per_class: int, scripts: str, seed: int, siz
       justright data glyphs --out small --scripts hebrew,arrows --per-class 5
     """
     images = glyph_set(per_class, scripts.split(",") if scripts else SCRIPTS, seed, size)
-    n_written = write_tree(images, out, track=voice.track)
+    n_written = write_tree(images, out, track=terminal.track)
     counts = {"images": len(images), "classes": len(images.classes), "written": n_written, "folder": str(out)}
-    voice.result(
+    terminal.result(
         counts, f"{len(images):,} images of {len(images.classes)} characters in {out}, {n_written:,} drawn now"
     )
 
@@ -106,9 +106,9 @@ def glyphs(voice: Voice, out: Path, per_class: int, scripts: str, seed: int, siz
 @click.option("--part", help="Only the images of this official part, such as train.")
 @click.option("--labeled-share", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Of old classes.")
 @click.option("--seed", default=0, show_default=True, help="0 is that of the published results.")
-@voiced
+@with_terminal
 def split(
-    voice: Voice, source: str, out: Path, classes: Path | None, part: str | None, labeled_share: float, seed: int
+    terminal: Terminal, source: str, out: Path, classes: Path | None, part: str | None, labeled_share: float, seed: int
 ) -> None:
     """Split SOURCE by the GCD protocol into labeled images, a target without labels, and the truth.
 
@@ -127,7 +127,7 @@ def split(
     if part is not None:
         images = images.of_split(part)
     roles = random_half(images.classes, seed) if classes is None else read_class_split(classes, images.classes)
-    parts, truth = gcd_split(images.with_ids(voice.track), roles, labeled_share, seed)
+    parts, truth = gcd_split(images.with_ids(terminal.track), roles, labeled_share, seed)
     parts.labeled.save(out / "labeled.parquet")
     parts.unlabeled.save(out / "target.parquet")
     truth.save(out / "truth.parquet")
@@ -140,7 +140,7 @@ def split(
     }
     classes_text = f"{len(roles.old)} old and {len(roles.new)} new classes"
     sizes = f"{len(parts.labeled):,} labeled images and a target of {len(parts.unlabeled):,}"
-    voice.result(counts, f"{sizes}, {classes_text}, in {out}")
+    terminal.result(counts, f"{sizes}, {classes_text}, in {out}")
 
 
 def summary(images: ImageSet) -> dict[str, Any]:

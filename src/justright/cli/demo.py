@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 
 if TYPE_CHECKING:
-    from justright.benchmark.demo import DemoResult
-    from justright.benchmark.run_folder import RunFolder
-    from justright.report.change import Change
+    from justright.demo.short_demo import DemoResult
+    from justright.report.change import ScoreChange
     from justright.report.comparison import Comparison
+    from justright.runs.run_folder import RunFolder
 
 
 GROUPS = ("all", "old", "new")
@@ -26,8 +26,8 @@ GROUPS = ("all", "old", "new")
 )
 @click.option("--full", is_flag=True, help="All methods, three seeds, and which labeled set helps. About an hour.")
 @click.option("--seed", default=0, show_default=True, help="Of drawing, splits and training.")
-@voiced
-def demo(voice: Voice, out: Path, full: bool, seed: int) -> None:
+@with_terminal
+def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
     """Find new characters among drawn ones, guided by labeled characters of many scripts.
 
     Needs no data and no network. The target is two alphabets, half of whose characters are new; half of the images of
@@ -46,27 +46,27 @@ def demo(voice: Voice, out: Path, full: bool, seed: int) -> None:
       justright demo --full --out full
     """
     if full:
-        _full(voice, out, seed)
+        _full(terminal, out, seed)
         return
-    from justright.benchmark.demo import run_demo
+    from justright.demo.short_demo import run_demo
     from justright.report.comparison import Comparison
     from justright.report.comparison_page import write_comparison
     from justright.report.run_report import write_report
     from justright.review.findings import findings
 
-    voice.say("Drawing characters and finding new ones among them, on this machine alone.")
-    result = run_demo(out, seed, voice.track)
+    terminal.say("Drawing characters and finding new ones among them, on this machine alone.")
+    result = run_demo(out, seed, terminal.track)
     comparison = Comparison.of(list(result.runs.values()))
     write_comparison(comparison, out / "comparison.html")
-    reports = [write_report(run, track=voice.track, read_review=findings) for run in result.runs.values()]
-    _show(voice, result, comparison, [out / "comparison.html", *reports])
+    reports = [write_report(run, track=terminal.track, read_review=findings) for run in result.runs.values()]
+    _show(terminal, result, comparison, [out / "comparison.html", *reports])
 
 
-def _show(voice: Voice, result: DemoResult, comparison: Comparison, pages: list[Path]) -> None:
+def _show(terminal: Terminal, result: DemoResult, comparison: Comparison, pages: list[Path]) -> None:
     problem, runs = result.problem, result.runs
     sources = Counter(origin.dataset for origin in problem.pool.origins)
     kept = {name: kept_classes(run) for name, run in runs.items()}
-    voice.table(
+    terminal.table(
         f"Classes that each setting learns from, by source ({len(problem.pool.images):,} labeled images)",
         ("source", "classes", *kept),
         [(source, n, *(counts[source] for counts in kept.values())) for source, n in sources.items()],
@@ -75,7 +75,7 @@ def _show(voice: Voice, result: DemoResult, comparison: Comparison, pages: list[
     changes = {group.name: {each.group: each for each in parts} for group, parts in comparison.changes()}
     own = found["own"]
     assert own is not None, "the demo has a truth"
-    voice.table(
+    terminal.table(
         f"SimGCD on {own.n_images:,} images of {own.n_classes} categories, accuracy in percent, one seed",
         ("labeled data", "clusters", "All", "Old", "New", "All against own", "Old", "New"),
         [
@@ -90,7 +90,7 @@ def _show(voice: Voice, result: DemoResult, comparison: Comparison, pages: list[
     )
     counted = ", ".join(f"{k} by {name}" for name, k in result.counts.items())
     total = sum(result.seconds.values())
-    voice.result(
+    terminal.result(
         {
             "scores": {name: scores and scores.to_dict() for name, scores in found.items()},
             "categories": {"true": problem.n_target_classes, **result.counts},
@@ -134,18 +134,18 @@ def verdict(comparison: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _said(change: Change) -> str:
+def _said(change: ScoreChange) -> str:
     return f"{change} points against own labels alone, {change.verdict()}"
 
 
-def _full(voice: Voice, out: Path, seed: int) -> None:
-    from justright.benchmark.full_demo import run_full
+def _full(terminal: Terminal, out: Path, seed: int) -> None:
+    from justright.demo.full_demo import run_full
     from justright.report.comparison import Comparison
     from justright.report.comparison_page import write_comparison
 
-    voice.say("All methods, selectors and labeled sets, three seeds each. This takes long; stopped, it goes on.")
+    terminal.say("All methods, selectors and labeled sets, three seeds each. This takes long; stopped, it goes on.")
     result: dict[str, object] = {}
-    for experiment, runs in run_full(out, seed, voice.track).items():
+    for experiment, runs in run_full(out, seed, terminal.track).items():
         comparison = Comparison.of(runs)
         page = out / f"{experiment.replace(', ', '-').replace(' ', '-')}.html"
         write_comparison(comparison, page)
@@ -157,9 +157,9 @@ def _full(voice: Voice, out: Path, seed: int) -> None:
                 (group.runs[0].settings["selector"], *(spread_text(group.values(name)) for name in GROUPS))
                 for group in groups
             ]
-        voice.table(f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows)
+        terminal.table(f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows)
         result[experiment] = comparison.to_json() | {"page": str(page)}
-    voice.result(result, f"Pages with intervals and curves are in {out}")
+    terminal.result(result, f"Pages with intervals and curves are in {out}")
 
 
 def spread_text(values: list[float]) -> str:

@@ -13,12 +13,12 @@ from click.core import ParameterSource
 
 from justright.cli.extract import DEFAULT_BACKBONE
 from justright.cli.selector_options import AUTO, given_params, selector_options
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 from justright.errors import JustrightError
 from justright.selection import SELECTORS
 
 if TYPE_CHECKING:
-    from justright.benchmark.run_folder import RunFolder
+    from justright.runs.run_folder import RunFolder
 
 # what these options may be is known where torch is imported, which would make --help slow; a test keeps them equal
 METHODS = ("kmeans", "gcd", "xcon", "simgcd", "mugcd")
@@ -70,9 +70,9 @@ HELD_OUT = 0.1
 @click.option("--tensorboard", is_flag=True, help="Write the training curves for TensorBoard too.")
 @click.option("--no-report", is_flag=True, help="Leave report.html out.")
 @selector_options
-@voiced
+@with_terminal
 def discover(
-    voice: Voice,
+    terminal: Terminal,
     labeled: str | None,
     pool: tuple[str, ...],
     pool_role: Any,
@@ -142,26 +142,26 @@ def discover(
         raise JustrightError(
             "neither --pool nor --labeled was given", expected="labeled images to learn from", advice="--labeled FOLDER"
         )
-    from justright.benchmark.problem import make_problem
-    from justright.benchmark.run import Run
-    from justright.benchmark.spec import RunSpec
     from justright.data import open_images
     from justright.discovery.processes import Processes, join_processes, leave_processes
     from justright.evaluation.files import copy_truth
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
+    from justright.runs.problem import make_problem
+    from justright.runs.run import Run
+    from justright.runs.spec import RunSpec
 
     has_joined = join_processes(device)
     try:
-        voice = voice if Processes().is_first else Voice(quiet=True)
+        terminal = terminal if Processes().is_first else Terminal(quiet=True)
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
         problem = make_problem(opened, own, open_images(target), target_has_labels, max_per_class)
         n_copies = 0
         if not keep_copies:
-            problem, n_copies = problem.without_copies(voice.track)
+            problem, n_copies = problem.without_copies(terminal.track)
             if n_copies:
-                voice.say(
+                terminal.say(
                     f"{n_copies:,} labeled images are images of the target too, byte for byte. They are left out of "
                     "the labeled side, for their labels would reach training; --keep-copies keeps them."
                 )
@@ -184,7 +184,7 @@ def discover(
             seed=seed,
         )
         if spec.scale == "small" and method != "kmeans":
-            voice.say("Lighter settings for a CPU, not those of the publication; --scale paper takes the latter.")
+            terminal.say("Lighter settings for a CPU, not those of the publication; --scale paper takes the latter.")
         asked: dict[str, Any] = {
             "pool": list(pool),
             "labeled": labeled,
@@ -194,12 +194,12 @@ def discover(
         asked["copies left out"] = n_copies
         asked["command"] = shlex.join(["justright", *sys.argv[1:]])
         network = load_backbone(backbone, checkpoint, usable(device), img_size)
-        run = Run(problem, spec, out, network, asked, voice.track, tensorboard)
+        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard)
         if truth is not None:
             copy_truth(truth, out / "truth.parquet")
         finished = run.all()
         if Processes().is_first:
-            _show(voice, finished, None if no_report else _report(finished, voice))
+            _show(terminal, finished, None if no_report else _report(finished, terminal))
     finally:
         if has_joined:
             run = network = None  # type: ignore[assignment]
@@ -225,14 +225,14 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def _report(run: RunFolder, voice: Voice) -> Path:
+def _report(run: RunFolder, terminal: Terminal) -> Path:
     from justright.report.run_report import write_report  # matplotlib is slow to import
     from justright.review.findings import findings
 
-    return write_report(run, run.path / "report.html", track=voice.track, read_review=findings)
+    return write_report(run, run.path / "report.html", track=terminal.track, read_review=findings)
 
 
-def _show(voice: Voice, run: RunFolder, report: Path | None) -> None:
+def _show(terminal: Terminal, run: RunFolder, report: Path | None) -> None:
     found, about = run.predictions, run.about
     is_known = [category.kind == "known" for category in found.categories]
     n_in = {
@@ -243,7 +243,7 @@ def _show(voice: Voice, run: RunFolder, report: Path | None) -> None:
         kind: sum(n > 0 and known is (kind == "known") for n, known in zip(found.sizes, is_known, strict=True))
         for kind in n_in
     }
-    voice.table(
+    terminal.table(
         f"{len(found):,} images of the target",
         ("kind", "categories", "with images", "images"),
         [
@@ -274,4 +274,4 @@ def _show(voice: Voice, run: RunFolder, report: Path | None) -> None:
         "seconds": about["seconds"],
         "written": [str(path) for path in written],
     }
-    voice.result(value, "\n".join(lines))
+    terminal.result(value, "\n".join(lines))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 from justright.features.table import FeatureTable
 from justright.files import write_json, write_text
 
@@ -35,9 +35,9 @@ COUNTERS = ("combined", "labeled-search", "mixture", "spread")
 @click.option("--figure", type=FILE, help="Where the curve goes, as SVG.")
 @click.option("--out", type=FILE, help="Where the estimates go, as JSON.")
 @click.option("--seed", default=0, show_default=True)
-@voiced
+@with_terminal
 def estimate(
-    voice: Voice,
+    terminal: Terminal,
     labeled: Path,
     target: Path,
     counter: str,
@@ -82,15 +82,15 @@ def estimate(
     }
     intervals = {}
     for name, each in counters.items():
-        each.fit(features, labels, voice.track, pool)
+        each.fit(features, labels, terminal.track, pool)
         if interval:
-            intervals[name] = each.interval(track=voice.track)
+            intervals[name] = each.interval(track=terminal.track)
     if figure:
         from justright.evaluation.figures import to_svg
         from justright.report.count_figures import draw_counts
 
         write_text(figure, to_svg(draw_counts(counters, intervals)))
-        voice.say(f"Curve drawn in {figure}")
+        terminal.say(f"Curve drawn in {figure}")
     found = {
         name: {
             "n_categories": each.n_categories_,
@@ -104,8 +104,8 @@ def estimate(
     if out:
         write_json(out, result)
     rows = [(name, each.n_categories_, _text(intervals.get(name)), len(each.curve_)) for name, each in counters.items()]
-    voice.table("Number of categories", ("counter", "K", "90 % interval", "points looked at"), rows)
-    voice.result(result, answer({name: each.n_categories_ for name, each in counters.items()}, intervals))
+    terminal.table("Number of categories", ("counter", "K", "90 % interval", "points looked at"), rows)
+    terminal.result(result, answer({name: each.n_categories_ for name, each in counters.items()}, intervals))
 
 
 def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> str:

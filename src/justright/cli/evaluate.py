@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 from justright.evaluation import PROTOCOLS, Counts, Protocol, break_down, estimate_accuracy, matched_confusion
 from justright.evaluation import evaluate as score
 from justright.evaluation.files import read_checked, read_judged
@@ -24,9 +24,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--out", type=FILE, help="Where the scores go, as JSON.")
 @click.option("--errors", type=FILE, help="Where the figure of the errors goes, as SVG.")
 @click.option("--confusion", type=FILE, help="Where the matched confusion goes, as SVG.")
-@voiced
+@with_terminal
 def evaluate(
-    voice: Voice,
+    terminal: Terminal,
     predictions: Path,
     truth: Path | None,
     checked: Path | None,
@@ -54,7 +54,7 @@ def evaluate(
     if checked is None and by_cluster:
         raise click.UsageError("--by-cluster needs --checked.")
     if checked is not None:
-        _evaluate_checked(voice, predictions, checked, by_cluster)
+        _evaluate_checked(terminal, predictions, checked, by_cluster)
         return
     assert truth is not None
     judged = read_judged(predictions, truth)
@@ -64,25 +64,25 @@ def evaluate(
     found = break_down(judged.y_true, judged.y_pred, judged.is_old)
     if out:
         scores.save(out)
-        voice.say(f"Scores written to {out}")
+        terminal.say(f"Scores written to {out}")
     if errors or confusion:
         from justright.evaluation.figures import draw_confusion, draw_errors, to_svg  # matplotlib is slow to import
 
         if errors:
             write_text(errors, to_svg(draw_errors(found)))
-            voice.say(f"Errors drawn in {errors}")
+            terminal.say(f"Errors drawn in {errors}")
         if confusion:
             old_classes = found.classes[found.is_old]
             matched = matched_confusion(Counts.of(judged.y_true, judged.y_pred), old_classes)
             write_text(confusion, to_svg(draw_confusion(matched, judged.class_names)))
-            voice.say(f"Confusion drawn in {confusion}")
-    voice.result({"scores": scores.to_dict(), "errors": found.to_dict()}, str(scores))
+            terminal.say(f"Confusion drawn in {confusion}")
+    terminal.result({"scores": scores.to_dict(), "errors": found.to_dict()}, str(scores))
     rows = [(kind.replace("_", " "), n, f"{n / scores.n_images:.1%}") for kind, n in found.by_kind().items()]
     rows += [(f"because {cause}", n, f"{n / scores.n_images:.1%}") for cause, n in found.by_cause().items()]
-    voice.table("Errors", ["kind", "images", "of all"], rows)
+    terminal.table("Errors", ["kind", "images", "of all"], rows)
 
 
-def _evaluate_checked(voice: Voice, predictions: Path, checked: Path, by_cluster: bool) -> None:
+def _evaluate_checked(terminal: Terminal, predictions: Path, checked: Path, by_cluster: bool) -> None:
     sample = read_checked(predictions, checked)
     estimate = estimate_accuracy(
         sample.checked,
@@ -91,4 +91,4 @@ def _evaluate_checked(voice: Voice, predictions: Path, checked: Path, by_cluster
         clusters=sample.clusters if by_cluster else None,
         confidence=sample.confidence,
     )
-    voice.result(estimate.to_dict(), str(estimate))
+    terminal.result(estimate.to_dict(), str(estimate))

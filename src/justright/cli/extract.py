@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from justright.cli.voice import Voice, voiced
+from justright.audit.quarantine import MAX_BAD
+from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
-from justright.data.quarantine import MAX_BAD
 from justright.errors import DataError
 from justright.features.table import FeatureTable
 
@@ -34,9 +34,9 @@ N_SHOWN = 20
 @click.option("--max-bad", type=click.FloatRange(0, 1), default=MAX_BAD, show_default=True, help="Refuse above it.")
 @click.option("--no-cache", is_flag=True, help="Neither look features up by image content nor keep them.")
 @click.option("--overwrite", is_flag=True, help="Replace other features that --out holds.")
-@voiced
+@with_terminal
 def extract(
-    voice: Voice,
+    terminal: Terminal,
     source: str,
     name: str,
     out: Path,
@@ -84,24 +84,24 @@ def extract(
             max_bad=max_bad,
             cache=None if no_cache else FeatureCache(),
             overwrite=overwrite,
-            track=voice.track,
+            track=terminal.track,
         )
     except OSError as error:
         raise DataError(
             f"{error.filename or out}: {error.strerror or error}",
             advice="give another --out, or --no-cache if it is the cache; what was finished is kept",
         ) from error
-    _show(table, voice, out)
+    _show(table, terminal, out)
 
 
-def _show(table: FeatureTable, voice: Voice, out: Path) -> None:
+def _show(table: FeatureTable, terminal: Terminal, out: Path) -> None:
     bad = table.quarantined
     if bad:
         rows = [(image.path, image.kind.value, image.reason) for image in bad[:N_SHOWN]]
         rows += [(f"… and {len(bad) - N_SHOWN:,} more, see {out / 'quarantine.json'}", "", "")] * (len(bad) > N_SHOWN)
-        voice.table(f"Set aside: {len(bad):,} bad images", ("path", "what", "why"), rows)
+        terminal.table(f"Set aside: {len(bad):,} bad images", ("path", "what", "why"), rows)
     value = {"out": str(out), "images": len(table), "shape": list(table.header.shape), "dtype": table.header.dtype}
     value |= {"classes": len(table.classes), "backbone": dict(table.header.backbone)}
     value |= {"quarantined": [image.to_json() for image in bad]}
     size = " x ".join(f"{n:,}" for n in table.features.shape)
-    voice.result(value, f"{table.header.backbone['name']}: {size} {table.header.dtype}, written to {out}")
+    terminal.result(value, f"{table.header.backbone['name']}: {size} {table.header.dtype}, written to {out}")

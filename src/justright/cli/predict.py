@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 
 
 @click.command()
@@ -24,9 +24,9 @@ from justright.cli.voice import Voice, voiced
 @click.option("--checkpoint", type=click.Path(path_type=Path), help="Of the backbone, as it was given to discover.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, mps.")
 @click.option("--save-backbone", type=click.Path(path_type=Path, dir_okay=False), help="The tuned network, for timm.")
-@voiced
+@with_terminal
 def predict(
-    voice: Voice,
+    terminal: Terminal,
     run: Path,
     source: str,
     out: Path,
@@ -54,14 +54,14 @@ def predict(
     of = about["backbone"]
     backbone = load_backbone(of["name"], checkpoint, usable(device), of["resolution"])
     model = METHODS[about["method"]].load(run, backbone)
-    found = model.predict(images, neither=neither, track=voice.track)
+    found = model.predict(images, neither=neither, track=terminal.track)
     found.save(out)
     if save_backbone is not None:
         write_backbone(save_backbone, model.backbone_)
     kinds = Counter(found.table()["kind"].to_pylist())
     rows = [(kind, kinds[kind]) for kind in ("known", "discovered", "neither")]
-    voice.table(f"{len(found):,} images", ("kind", "images"), rows)
+    terminal.table(f"{len(found):,} images", ("kind", "images"), rows)
     value = {"out": str(out), "images": len(found), **dict(kinds), "calibrated_on": about["calibrated_on"]}
     left_out = len(images) - len(found)
     tail = f", {left_out:,} that cannot be read left out" if left_out else ""
-    voice.result(value, f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}.")
+    terminal.result(value, f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}.")

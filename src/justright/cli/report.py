@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from justright.benchmark.run_folder import RunFolder
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 from justright.errors import DataError
+from justright.runs.run_folder import RunFolder
 
 RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -24,8 +24,8 @@ MEGABYTE = 1_000_000
 @click.option(
     "--map", "kind", type=click.Choice(["pca", "tsne"]), default="pca", show_default=True, help="The 2-d map."
 )
-@voiced
-def report(voice: Voice, runs: tuple[Path, ...], out: Path | None, kind: Any) -> None:
+@with_terminal
+def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: Any) -> None:
     """Write one self-contained page of a RUN, or of several side by side.
 
     A run is a folder that `justright discover` wrote; a run that is not finished gives a page of what is there. The
@@ -43,22 +43,22 @@ def report(voice: Voice, runs: tuple[Path, ...], out: Path | None, kind: Any) ->
     folders = [RunFolder.open(path) for path in runs]
     try:
         if len(folders) == 1:
-            place, value, text = _one(voice, folders[0], out, kind)
+            place, value, text = _one(terminal, folders[0], out, kind)
         else:
             place, value, text = _several(folders, COMPARISON if out is None else out)
     except OSError as error:
         raise DataError(f"{error.filename or out}: {error.strerror or error}", advice="name another place") from error
     size = place.stat().st_size
-    voice.say(f"Written: {place} ({size / MEGABYTE:.1f} MB)")
-    voice.result({"written": str(place), "bytes": size} | value, text)
+    terminal.say(f"Written: {place} ({size / MEGABYTE:.1f} MB)")
+    terminal.result({"written": str(place), "bytes": size} | value, text)
 
 
-def _one(voice: Voice, run: RunFolder, out: Path | None, kind: Any) -> tuple[Path, dict[str, Any], str]:
+def _one(terminal: Terminal, run: RunFolder, out: Path | None, kind: Any) -> tuple[Path, dict[str, Any], str]:
     from justright.report.reading import Missing, attempt
     from justright.report.run_report import write_report  # matplotlib is slow to import
     from justright.review.findings import findings
 
-    place = write_report(run, out, kind, voice.track, findings)
+    place = write_report(run, out, kind, terminal.track, findings)
     scores = attempt(lambda: run.scores, "")
     found = None if isinstance(scores, Missing) else scores
     about = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}

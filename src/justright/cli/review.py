@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
 
 if TYPE_CHECKING:
-    from justright.review.desk import Desk
-    from justright.review.security import Door
+    from justright.review.open_review import OpenReview
+    from justright.review.security import Access
 
 RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 PORT = 8473
@@ -34,9 +34,9 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 @click.option("--copy", "is_copy", is_flag=True, help="With folders: copies of the images instead of links.")
 @click.option("--with-known", is_flag=True, help="With folders and labeled: the labeled images of known classes too.")
 @click.option("--name", default="", help="With labeled: the name of the data set. RUN-reviewed if absent.")
-@voiced
+@with_terminal
 def review(
-    voice: Voice,
+    terminal: Terminal,
     run: Path,
     reviewer: str,
     port: int,
@@ -63,41 +63,41 @@ def review(
       justright review run --export animals/ --as folders --copy
       justright review run --export reviewed.parquet --as labeled --with-known
     """
-    from justright.benchmark.run_folder import RunFolder
-    from justright.review.desk import Desk
+    from justright.review.open_review import OpenReview
+    from justright.runs.run_folder import RunFolder
 
     if out is None and (form or is_all or is_copy or with_known or name):
         raise click.UsageError("--as, --all, --copy, --with-known and --name need --export.")
-    desk = Desk(RunFolder.open(run))
+    opened = OpenReview(RunFolder.open(run))
     if out is None:
-        _serve(voice, desk, reviewer, host, port, browser)
+        _serve(terminal, opened, reviewer, host, port, browser)
     else:
-        _export(voice, desk, out, form, is_all=is_all, is_copy=is_copy, with_known=with_known, dataset=name)
+        _export(terminal, opened, out, form, is_all=is_all, is_copy=is_copy, with_known=with_known, dataset=name)
 
 
-def _serve(voice: Voice, desk: Desk, reviewer: str, host: str, port: int, browser: bool) -> None:
+def _serve(terminal: Terminal, opened: OpenReview, reviewer: str, host: str, port: int, browser: bool) -> None:
     from pydantic import TypeAdapter, ValidationError
 
     from justright.review.actions import Reviewer
-    from justright.review.serving import serve
+    from justright.review.launch import serve
 
     try:
         reviewer = TypeAdapter(Reviewer).validate_python(reviewer) if reviewer else ""
     except ValidationError as error:
         raise click.BadParameter(error.errors()[0]["msg"], param_hint="--reviewer") from error
 
-    def ready(door: Door) -> None:
-        if not door.is_loopback:
-            voice.say(
+    def ready(access: Access) -> None:
+        if not access.is_loopback:
+            terminal.say(
                 f"Careful: {host} can be reached from other machines, and the connection is not encrypted. "
                 "Whoever has the address can change the review."
             )
-        voice.result({"url": door.url, "port": door.port}, door.url)
-        voice.say("Ctrl-C ends it; what was done is saved already.")
+        terminal.result({"url": access.url, "port": access.port}, access.url)
+        terminal.say("Ctrl-C ends it; what was done is saved already.")
         if browser:
-            click.launch(door.url)
+            click.launch(access.url)
 
-    serve(desk, host, port, reviewer or _user(), ready)
+    serve(opened, host, port, reviewer or _user(), ready)
 
 
 def _user() -> str:
@@ -108,11 +108,11 @@ def _user() -> str:
         return ""
 
 
-def _export(voice: Voice, desk: Desk, out: Path, form: str | None, **options: object) -> None:
+def _export(terminal: Terminal, opened: OpenReview, out: Path, form: str | None, **options: object) -> None:
     from justright.review.export import export
 
     form = form or FORM_OF_ENDING.get(out.suffix.lower())
     if form is None:
         raise click.UsageError(f"Say --as what {out} is to be: csv, parquet, folders or labeled.")
-    n_images = export(desk, out, form, **options)  # type: ignore[arg-type]
-    voice.result({"written": str(out), "as": form, "images": n_images}, f"{n_images:,} images as {form} in {out}")
+    n_images = export(opened, out, form, **options)  # type: ignore[arg-type]
+    terminal.result({"written": str(out), "as": form, "images": n_images}, f"{n_images:,} images as {form} in {out}")

@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from justright.benchmark.diagnose import N_DRAWS, diagnose, standard_settings
-from justright.benchmark.diagnosis import COLUMNS, Diagnosis
-from justright.benchmark.feature_pool import TargetBlocks, merge_tables, require_flat
-from justright.benchmark.label_outlook import label_outlook
-from justright.benchmark.selection_result import SelectionResult, stability_of
-from justright.benchmark.weight_files import save_selection
 from justright.cli.selector_options import make_selector, selector_options
-from justright.cli.voice import Voice, voiced
+from justright.cli.terminal import Terminal, with_terminal
+from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
+from justright.diagnosis.verdict import COLUMNS, Diagnosis
 from justright.errors import DataError, JustrightError
 from justright.features.table import FeatureTable
+from justright.runs.feature_pool import TargetBlocks, merge_tables, require_flat
+from justright.runs.label_outlook import label_outlook
+from justright.runs.selection_result import SelectionResult, stability_of
+from justright.runs.weight_files import save_selection
 from justright.selection import ENGINES, SELECTORS
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -49,9 +49,9 @@ STORE = click.Path(path_type=Path)
 @click.option("--workers", type=click.IntRange(1), help="Of the engine; one a core if not given.")
 @click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
 @selector_options
-@voiced
+@with_terminal
 def select(
-    voice: Voice,
+    terminal: Terminal,
     pool: tuple[Path, ...],
     target: Path,
     name: str,
@@ -103,7 +103,7 @@ def select(
     require_flat(unlabeled)
     with ENGINES[engine](workers) as run:
         selector.fit_stream(merged, TargetBlocks(unlabeled), engine=run)
-    stable = stability_of(selector, merged, unlabeled, n_resamples, seed, voice.track)
+    stable = stability_of(selector, merged, unlabeled, n_resamples, seed, terminal.track)
     weight = selector.sample_weight(merged.labels)
     outlook = label_outlook(merged, unlabeled, weight, given["n_clusters"], seed)
     result = SelectionResult(name, selector, merged, stable, outlook)
@@ -116,7 +116,7 @@ def select(
         settings = standard_settings(given["n_clusters"], seed) | {f"{name}, as asked": selector}
         pairs = (own.features, own.labels), (merged.features, merged.labels)
         k = given["n_clusters"]
-        diagnosis = diagnose(*pairs, unlabeled.features, k, settings, n_draws, seed, voice.track)
+        diagnosis = diagnose(*pairs, unlabeled.features, k, settings, n_draws, seed, terminal.track)
     asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
     asked |= {"selector": repr(selector), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
@@ -129,30 +129,30 @@ def select(
             files, problem = write_selection_report(result, asked, diagnosis, figures, html, seed)
             written += files
             if problem:
-                voice.say(f"No example images: {problem}")
+                terminal.say(f"No example images: {problem}")
     except OSError as error:
         raise DataError(f"{error.filename or out}: {error.strerror or error}", advice="name another place") from error
     for file in written:
-        voice.say(f"Written: {file}")
+        terminal.say(f"Written: {file}")
     value = {"asked": asked} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
-    _show(voice, result, diagnosis)
-    voice.result(value | {"written": [str(file) for file in written]}, _last_words(result, diagnosis))
+    _show(terminal, result, diagnosis)
+    terminal.result(value | {"written": [str(file) for file in written]}, _closing_lines(result, diagnosis))
 
 
-def _show(voice: Voice, result: SelectionResult, diagnosis: Diagnosis | None) -> None:
+def _show(terminal: Terminal, result: SelectionResult, diagnosis: Diagnosis | None) -> None:
     title = f"Kept by {result.name}"
-    voice.table(title, result.source_columns(), result.source_cells())
+    terminal.table(title, result.source_columns(), result.source_cells())
     if result.stability is not None:
         share = result.stability.kept_share
         n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
         columns = ("always kept", "now and then", "never kept", "a weight varies by")
         row = (n_always, len(share) - n_always - n_never, n_never, float(result.stability.weight_std.mean()))
-        voice.table(f"Classes over {result.stability.n_resamples} resamples", columns, [row])
+        terminal.table(f"Classes over {result.stability.n_resamples} resamples", columns, [row])
     if diagnosis is not None:
-        voice.table("Diagnosis on hidden classes", COLUMNS, diagnosis.cells())
+        terminal.table("Diagnosis on hidden classes", COLUMNS, diagnosis.cells())
 
 
-def _last_words(result: SelectionResult, diagnosis: Diagnosis | None) -> str:
+def _closing_lines(result: SelectionResult, diagnosis: Diagnosis | None) -> str:
     lines = [f"{result.summary()}."]
     if result.outlook is not None:
         lines.append(result.outlook.sentence())

@@ -47,7 +47,7 @@ class Assignment(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class LloydFit:
     """Where one start led: each row's cluster, the centroids, their inertia and the number of iterations."""
 
     labels: Int[Any, " rows"]
@@ -58,7 +58,7 @@ class Outcome:
 
 def lloyd(
     points: Points, centroids: Float[Any, "clusters dim"], assignment: Assignment, max_iter: int, tol: float
-) -> Outcome:
+) -> LloydFit:
     """Move centroids to the mean of their members and members to their nearest centroid, in turn.
 
     Neither half can raise the inertia sum_i ||x_i - c_i||^2 over labeled and unlabeled rows. Ends when no row
@@ -84,7 +84,7 @@ def lloyd(
         moved = _update_sums(points, total, before, assignment.labels)
         if shift**2 < tol and not n_mended:
             break
-    return Outcome(assignment.labels, centroids, _inertia(points, centroids, assignment.own), n_iter)
+    return LloydFit(assignment.labels, centroids, _inertia(points, centroids, assignment.own), n_iter)
 
 
 def _update_sums(

@@ -12,7 +12,7 @@ from justright.clustering.arrays import count_by_group, like, row_blocks, square
 from justright.clustering.assignment import NearestAssignment, nearest_two
 from justright.clustering.balanced import BalancedAssignment
 from justright.clustering.checks import check_features, check_labels, check_n_clusters, prepared
-from justright.clustering.lloyd import Assignment, Outcome, Points, lloyd
+from justright.clustering.lloyd import Assignment, LloydFit, Points, lloyd
 from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
 from justright.progress import Track, silent
@@ -93,7 +93,7 @@ class SemiSupKMeans:
             lloyd(points, start, self._assignment(points, len(x)), self.max_iter, self.tol)
             for start in track(starts, len(starts), "k-means restarts")
         )
-        best: Outcome = min(outcomes, key=lambda outcome: outcome.inertia)
+        best: LloydFit = min(outcomes, key=lambda outcome: outcome.inertia)
 
         self.labels_ = xp.zeros(x.shape[0], dtype=xp.int64, device=x.device)
         self.labels_[like(is_labeled, x)] = cluster_of_labeled

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
-from justright.data.quarantine import MAX_BAD
 from justright.data.splits import Split
 from justright.data.views import Transform, transform_named
 from justright.discovery.assigner import CategoryAssigner

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from justright.discovery.ranges import refuse_out_of_range
 from justright.errors import JustrightError
-from justright.features.bank_records import Precision as BankPrecision
+from justright.features.bank_records import BankPrecision
 from justright.features.feature_network import Precision
 from justright.losses.defaults import (
     ENTROPY_SCALE,

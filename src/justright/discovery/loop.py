@@ -19,9 +19,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from justright.discovery.board import Board
 from justright.discovery.checkpoints import Checkpoint, Checkpoints, refuse_changes
 from justright.discovery.configs import TrainConfig
+from justright.discovery.curve_writer import CurveWriter
 from justright.discovery.failures import stop_if_no_gradient, stop_if_not_finite
 from justright.discovery.learner import Learner, Outputs
 from justright.discovery.processes import Processes
@@ -71,11 +71,11 @@ class Training:
         config: TrainConfig,
         folder: Path | None,
         made_with: Mapping[str, Any],
-        board: Board | None = None,
+        curves: CurveWriter | None = None,
     ):
         self.learner, self.views, self.data, self.config = learner, views, data, config
         self.processes = Processes()
-        self.folder, self.board = folder, board
+        self.folder, self.curves = folder, curves
         self.checkpoints = None if folder is None else Checkpoints(folder / "checkpoint")
         self.made_with = json.loads(json.dumps(made_with))  # as it will be read back
         self.device = learner.backbone.device
@@ -207,8 +207,8 @@ class Training:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        if self.board is not None:
-            self.board.write(line)
+        if self.curves is not None:
+            self.curves.write(line)
 
     def _forget_records(self, epoch: int) -> None:
         """Drop lines that the checkpoint does not know of: their epochs come again."""

@@ -49,7 +49,7 @@ RANGES: dict[str, Range] = {
     # two views of an image make a pair
     "views": ((lambda value: value == "fresh" or _is_whole(value, 2)), 'a whole number of at least 2, or "fresh"'),
     "refresh": SHARE,
-    "bank_precision": _one_of(*bank_records.PRECISIONS),
+    "bank_precision": _one_of(*bank_records.BANK_PRECISIONS),
     "precision": _one_of(*feature_network.PRECISIONS),
     "micro_batch": COUNT_OR_NONE,
     "n_out": COUNT_OR_NONE,

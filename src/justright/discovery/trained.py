@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.base import Discovery
-from justright.discovery.board import Board
 from justright.discovery.configs import TrainConfig
+from justright.discovery.curve_writer import CurveWriter
 from justright.discovery.guide import Guide
 from justright.discovery.learner import Learner
 from justright.discovery.loop import Training
@@ -54,8 +54,8 @@ class TrainedDiscovery(Discovery):
             **more,
         }
         learner.to(self.backbone.device)
-        board = Board(folder / "tensorboard") if self.tensorboard and folder and Processes().is_first else None
-        Training(learner, views, data, config, folder, made_with, board).run(f"training {self.name}", track)
+        curves = CurveWriter(folder / "tensorboard") if self.tensorboard and folder and Processes().is_first else None
+        Training(learner, views, data, config, folder, made_with, curves).run(f"training {self.name}", track)
 
     def _guide(self, data: TrainingData, plain: Views, config: TrainConfig) -> Guide | None:
         """What images of the pool add; None where none guides."""

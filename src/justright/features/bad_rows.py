@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from justright.audit.quarantine import BadKind, Quarantined, reason_of, refuse_above
 from justright.data.image_set import ImageSet
-from justright.data.quarantine import BadKind, Quarantined, reason_of, refuse_above
 
 Reasons: TypeAlias = Mapping[int, tuple[str, str]]
 """Kind and reason of bad images, by their position in the source."""

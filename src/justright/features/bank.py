@@ -24,8 +24,8 @@ from justright.data.views import Transform, describe
 from justright.errors import DataError, JustrightError
 from justright.features import bank_records
 from justright.features.backbone import Backbone
-from justright.features.bank_records import Precision
-from justright.features.cutting import Stored
+from justright.features.bank_records import BankPrecision
+from justright.features.halves import Stored
 from justright.features.stored_views import FreshViews, Rows, Views
 from justright.features.workers import in_order, n_cores, one_core_a_thread
 from justright.files import replacing, write_json
@@ -58,7 +58,7 @@ class ViewBank(Views):
         transform: str | Transform = "weak",
         n_views: int = 2,
         seed: int = 0,
-        precision: Precision = "float16",
+        precision: BankPrecision = "float16",
         refresh: float = 0.0,
         rows: Rows | None = None,
         n_threads: int | None = None,
@@ -78,7 +78,7 @@ class ViewBank(Views):
         self.directory = root / _hash(self.index)[:24]
         self._round = np.zeros((self.n_blocks, n_views), dtype=np.int64)
 
-    def _index(self, precision: Precision) -> dict[str, Any]:
+    def _index(self, precision: BankPrecision) -> dict[str, Any]:
         return {
             "format": FORMAT,
             "backbone": self.backbone.name,

@@ -14,16 +14,16 @@ import numpy as np
 import torch
 
 from justright.errors import DataError
-from justright.features.cutting import Stored
+from justright.features.halves import Stored
 from justright.types import Array
 
-Precision = Literal["float32", "float16", "int8"]
-PRECISIONS: tuple[str, ...] = get_args(Precision)
+BankPrecision = Literal["float32", "float16", "int8"]
+BANK_PRECISIONS: tuple[str, ...] = get_args(BankPrecision)
 
 SCALE = "scale"
 
 
-def record_type(names: Sequence[str], shapes: Sequence[tuple[int, ...]], precision: Precision) -> np.dtype[np.void]:
+def record_type(names: Sequence[str], shapes: Sequence[tuple[int, ...]], precision: BankPrecision) -> np.dtype[np.void]:
     """The layout of one record. Four-byte fields first and padding at the end keep every field aligned."""
     large, *small = zip(names, shapes, strict=True)
     fields: list[tuple[str, str, tuple[int, ...]]] = [(name, "<f4", shape) for name, shape in small]

@@ -17,8 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.features.cutting import Cut, Stored, entering, make_stoppable, whole
 from justright.features.guarded_timm import Network, VisionTransformer
+from justright.features.halves import Cut, Stored, entering, make_stoppable, whole
 from justright.features.last_block import class_token, describes, enter
 
 _log = logging.getLogger(__name__)

@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
+from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import NAME, ImageSet
-from justright.data.quarantine import MAX_BAD
 from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
 from justright.features.bad_rows import Reasons, quarantined, reason_at, refuse_bad_rows
 from justright.features.cache import FeatureCache
-from justright.features.extraction import Extraction
 from justright.features.feature_network import FeatureNetwork, Precision
+from justright.features.shard_job import Extraction
 from justright.features.store_header import Header, data_print
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable

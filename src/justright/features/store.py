@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Float
 
-from justright.data.quarantine import BadKind, Quarantined
+from justright.audit.quarantine import BadKind, Quarantined
 from justright.errors import DataError, MissingDataError
 from justright.features.store_header import Header
 from justright.files import write_json

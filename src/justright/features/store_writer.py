@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Int
 
-from justright.data.quarantine import Quarantined
+from justright.audit.quarantine import Quarantined
 from justright.errors import DataError
 from justright.features.store import (
     FEATURES,

@@ -14,7 +14,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Change:
+class ScoreChange:
     """What an accuracy gained against the baseline, in points, and how sure that is."""
 
     group: str
@@ -40,7 +40,7 @@ class Change:
         return f"{self.points:+.1f} [{self.low:+.1f}, {self.high:+.1f}]"
 
 
-def change(group: Group, baseline: Group, name: str) -> Change | None:
+def change(group: Group, baseline: Group, name: str) -> ScoreChange | None:
     """The difference of two means with an interval, in points; None where a side has no such accuracy.
 
     Its variance is the sum over both sides of s^2 / n over seeds, where there are several, and of the variance by the
@@ -59,4 +59,4 @@ def change(group: Group, baseline: Group, name: str) -> Change | None:
     half = quantile * math.sqrt(variance)
     points = means[0] - means[1]
     n_seeds, n_baseline = (len(values) for values, _ in sides)
-    return Change(name, 100 * points, 100 * (points - half), 100 * (points + half), n_seeds, n_baseline)
+    return ScoreChange(name, 100 * points, 100 * (points - half), 100 * (points + half), n_seeds, n_baseline)

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from justright.benchmark.run_folder import RunFolder
-from justright.benchmark.weight_files import SavedSelection
 from justright.errors import DataError
 from justright.geometry import class_centroids, cluster_centroids, cosine_similarity
 from justright.progress import Track, silent
 from justright.report.names import Markup, named, short
+from justright.report.page_images import PageImages, SheetOrder
 from justright.report.page_shell import cards, note
 from justright.report.reading import Missing, attempt
-from justright.report.thumbs import SheetOrder, Thumbnails
+from justright.runs.run_folder import RunFolder
+from justright.runs.weight_files import SavedSelection
 from justright.types import Array
 
 MOST_CLASSES = 3000
@@ -36,7 +36,7 @@ def cut_in_the_middle(rows: Sequence[Any], most: int = MOST_CLASSES) -> tuple[li
     return [*rows[: most - n_last], *rows[len(rows) - n_last :]], len(rows) - most
 
 
-def class_cards(run: RunFolder, saved: SavedSelection, thumbs: Thumbnails, track: Track = silent) -> str:
+def class_cards(run: RunFolder, saved: SavedSelection, thumbs: PageImages, track: Track = silent) -> str:
     """One card a class, the heaviest first."""
     near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of a class cannot be told")
     rows = sorted(saved.classes.to_pylist(), key=lambda row: -row["weight"])
@@ -100,7 +100,7 @@ def _near(near: dict[int, tuple[str, float]] | Missing, label: int) -> tuple[Mar
     return named(name), cosine
 
 
-def _pictures(shown: Sequence[dict[str, Any]], saved: SavedSelection, thumbs: Thumbnails, track: Track) -> list[Markup]:
+def _pictures(shown: Sequence[dict[str, Any]], saved: SavedSelection, thumbs: PageImages, track: Track) -> list[Markup]:
     """A strip of images a class. Where images do not fit all, both ends of the weights go first."""
     labels = saved.images["label"].to_numpy().astype(np.int64)
     by_label = np.argsort(labels, kind="stable")

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from justright.benchmark.reviewed import Review
-from justright.benchmark.run_folder import RunFolder
 from justright.discovery.predictions import Predictions
 from justright.progress import Track, silent
 from justright.report.clusters import ClusterView, look_at_clusters
 from justright.report.names import named, short
+from justright.report.page_images import PageImages, SheetOrder
 from justright.report.page_shell import cards, folded, note
 from justright.report.reading import Missing, attempt
 from justright.report.review_part import COLUMNS as REVIEW_COLUMNS
 from justright.report.review_part import made_part, review_cells
-from justright.report.thumbs import SheetOrder, Thumbnails
+from justright.review.reviewed import Review
+from justright.runs.run_folder import RunFolder
 from justright.types import Array
 
 MOST_CLUSTERS = 3000
@@ -48,7 +48,7 @@ LONGEST_ALT = 60
 
 
 def cluster_sheets(
-    run: RunFolder, predictions: Predictions, thumbs: Thumbnails, track: Track = silent, review: Review | None = None
+    run: RunFolder, predictions: Predictions, thumbs: PageImages, track: Track = silent, review: Review | None = None
 ) -> str:
     """Discovered clusters first, then known classes, what the review made of them, and what was called neither."""
     features, remark = _features(run, len(predictions))
@@ -78,7 +78,7 @@ def cluster_sheets(
 def _cards(
     name: str,
     views: Sequence[ClusterView],
-    thumbs: Thumbnails,
+    thumbs: PageImages,
     share: float,
     track: Track,
     search: str,
@@ -121,7 +121,7 @@ def _orders(views: Sequence[ClusterView], layout: Layout) -> list[SheetOrder]:
     return orders
 
 
-def _neither(predictions: Predictions, thumbs: Thumbnails) -> str:
+def _neither(predictions: Predictions, thumbs: PageImages) -> str:
     rows = np.flatnonzero(predictions.is_neither)
     rows = rows[np.argsort(predictions.confidence[rows], kind="stable")]
     sheet = thumbs.sheet(SheetOrder(rows[:24], LAYOUTS[0].pixels, 8, "images that look like none of the categories"))

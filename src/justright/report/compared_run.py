@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from justright.benchmark.run_folder import RunFolder
 from justright.evaluation import Scores
 from justright.report.provenance import flat, resolved
 from justright.report.reading import Missing, attempt
+from justright.runs.run_folder import RunFolder
 
 BASELINES = {"own": "own labels alone", "none": "no selection"}
 """Selectors that others are compared with: the first one that is among the runs, and what it is called."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from justright.benchmark.run_folder import RunFolder
 from justright.errors import DataError
-from justright.report.change import Change, change
+from justright.report.change import ScoreChange, change
 from justright.report.compared_run import BASELINES, ComparedRun, Group
+from justright.runs.run_folder import RunFolder
 
 GROUPS = ("all", "old", "new")
 
@@ -57,7 +57,7 @@ class Comparison:
         """The baseline in words."""
         return BASELINES[self.baseline or "none"]
 
-    def changes(self) -> list[tuple[Group, list[Change]]]:
+    def changes(self) -> list[tuple[Group, list[ScoreChange]]]:
         """For each other group, what it gained over the runs of the baseline that share all other settings."""
         groups = self.groups()
         baselines = {

@@ -7,7 +7,7 @@ import math
 from matplotlib.figure import Figure
 
 from justright.report.comparison import GROUPS, Comparison
-from justright.report.drawing import COLORS, dress
+from justright.report.drawing import COLORS, style_axes
 from justright.report.names import short
 from justright.report.svg import INK, LINE, PAPER
 
@@ -21,7 +21,7 @@ def draw_scores(comparison: Comparison) -> Figure:
     figure = Figure(figsize=(8.4, 0.9 + 0.32 * len(runs)), layout="constrained", facecolor=PAPER)
     panels = figure.subplots(1, len(GROUPS), sharey=True)
     for axes, group in zip(panels, GROUPS, strict=True):
-        dress(axes)
+        style_axes(axes)
         axes.grid(axis="x", color=LINE, linewidth=0.5, alpha=0.6)
         for place, run in enumerate(runs):
             value = 100 * getattr(run.scores, group)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from justright.errors import DataError
-from justright.report.drawing import COLORS, dress
+from justright.report.drawing import COLORS, style_axes
 from justright.types import Array
 
 COLOR, CHOSEN = COLORS[:2]
@@ -77,5 +77,5 @@ def draw_counts(counters: Mapping[str, Counted], intervals: Mapping[str, tuple[i
         axes.set_ylabel(y_name, fontsize=9.5)
         for axis in (axes.xaxis, axes.yaxis)[: 1 if is_k_across else 2]:  # K and rounds are whole numbers
             axis.set_major_locator(MaxNLocator(integer=True))
-        dress(axes)
+        style_axes(axes)
     return figure

@@ -24,7 +24,7 @@ def color_of(number: int) -> str:
     return COLORS[number] if number < len(COLORS) else OTHERS
 
 
-def dress(axes: Axes) -> None:
+def style_axes(axes: Axes) -> None:
     """Two quiet lines instead of a box, in colors that the page may change."""
     axes.set_facecolor("none")
     axes.spines[["top", "right"]].set_visible(False)
@@ -34,7 +34,7 @@ def dress(axes: Axes) -> None:
     axes.yaxis.label.set_color(INK)
 
 
-def take_literally(legend: Legend) -> None:
+def escape_legend(legend: Legend) -> None:
     """A dollar sign in a name is no formula."""
     for entry in legend.get_texts():
         entry.set_parse_math(False)

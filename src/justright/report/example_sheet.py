@@ -10,14 +10,14 @@ import numpy as np
 from jaxtyping import Int
 from PIL import Image
 
-from justright.benchmark.feature_pool import FeaturePool
-from justright.benchmark.selection_result import SelectionResult
 from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.errors import JustrightError
 from justright.features.store import INDEX
+from justright.report.page_images import data_uri, square
 from justright.report.svg import INK, PAPER
-from justright.report.thumbs import data_uri, square
+from justright.runs.feature_pool import FeaturePool
+from justright.runs.selection_result import SelectionResult
 from justright.seeding import generator
 from justright.types import Array
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.features.table import FeatureTable
-from justright.report.drawing import color_of, dress, take_literally
+from justright.report.drawing import color_of, escape_legend, style_axes
 from justright.report.names import short
 from justright.report.svg import INK, PAPER
 from justright.seeding import generator
@@ -75,7 +75,7 @@ def draw_map(found: FeatureMap) -> Figure:
     """The pool in colors, the target over it."""
     figure = Figure(figsize=(5.6, 5.0), layout="constrained", facecolor=PAPER, dpi=180)
     axes = figure.subplots()
-    dress(axes)
+    style_axes(axes)
     axes.set(xticks=[], yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)
     is_pool = found.source != TARGET
@@ -94,7 +94,7 @@ def draw_map(found: FeatureMap) -> Figure:
         loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, labelcolor=INK, handletextpad=0.2,
         columnspacing=1.0, borderaxespad=0.2,
     )  # fmt: skip
-    take_literally(legend)
+    escape_legend(legend)
     return figure
 
 

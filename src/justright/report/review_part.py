@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from justright.benchmark.reviewed import Review, ReviewedCluster
-from justright.benchmark.run_folder import RunFolder
 from justright.report.names import Markup, named, text
 from justright.report.page_shell import folded, note, table
 from justright.report.reading import Missing, attempt
+from justright.review.reviewed import Review, ReviewedCluster
+from justright.runs.run_folder import RunFolder
 
 ReadReview: TypeAlias = Callable[[RunFolder], Review | None]
 """`review.findings`, handed in from above: rooms of one floor do not know each other."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from justright.benchmark.run_folder import RunFolder
 from justright.progress import Track, silent
 from justright.report import provenance
 from justright.report.class_cards import class_cards
@@ -14,8 +13,9 @@ from justright.report.cluster_sheets import cluster_sheets
 from justright.report.count_figures import SavedCount, draw_counts
 from justright.report.drawing import in_page
 from justright.report.feature_map import MapKind, draw_map, feature_map
-from justright.report.glance import glance
 from justright.report.names import text
+from justright.report.overview import overview
+from justright.report.page_images import PageImages
 from justright.report.page_shell import contents, folded, note, page, section, shown, table
 from justright.report.reading import Missing, attempt
 from justright.report.review_part import ReadReview, review_of
@@ -23,8 +23,8 @@ from justright.report.saved_selection import restored
 from justright.report.score_parts import errors_part, judged, percent, scores_part
 from justright.report.selection_figures import draw_selection
 from justright.report.selection_page import CAPTIONS
-from justright.report.thumbs import Thumbnails
 from justright.report.training_figures import draw_training, reported
+from justright.runs.run_folder import RunFolder
 
 CLASS_BUDGET, CLUSTER_BUDGET = 2_000_000, 4_500_000
 """Characters of pictures: with tables of thousands of rows and all figures the page stays below 10 MB."""
@@ -53,7 +53,7 @@ class RunPage:
         """The whole page."""
         parts: dict[str, tuple[str, Callable[[], str]]] = {
             "asked": ("What was asked", lambda: provenance.asked(self.run.about)),
-            "data": ("Pool and target", lambda: glance(self.run) + self._map()),
+            "data": ("Pool and target", lambda: overview(self.run) + self._map()),
             "selection": ("Selection", self._selection),
             "training": ("Training", self._training),
             "count": ("Number of categories", self._count),
@@ -108,7 +108,7 @@ class RunPage:
         pool = attempt(lambda: self.run.pool, "The list of labeled images cannot be read")
         if not isinstance(pool, Missing) and len(pool) != len(saved.images):
             pool = Missing(f"{len(saved.images):,} images were weighed, and pool.parquet lists {len(pool):,}")
-        thumbs = Thumbnails(pool, int(self.picture_share * CLASS_BUDGET))
+        thumbs = PageImages(pool, int(self.picture_share * CLASS_BUDGET))
         classes = class_cards(self.run, saved, thumbs, self.track)
         title = f"Labeled classes: {len(saved.classes):,}"
         # many cards would stand between the reader and the rest
@@ -182,7 +182,7 @@ class RunPage:
         if not (self.run.path / "predictions.parquet").exists():
             return note("There are no predictions: the run has not reached them yet.")
         images = attempt(lambda: self.run.target, "the list of target images cannot be read")
-        thumbs = Thumbnails(images, int(self.picture_share * CLUSTER_BUDGET))
+        thumbs = PageImages(images, int(self.picture_share * CLUSTER_BUDGET))
         predictions = self.run.predictions
         review, said = review_of(self.run, self.read_review)
         return said + cluster_sheets(self.run, predictions, thumbs, self.track, review)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.benchmark.run_folder import RunFolder
 from justright.files import write_text
 from justright.progress import Track, silent
 from justright.report.feature_map import MapKind
 from justright.report.review_part import ReadReview
 from justright.report.run_page import RunPage
+from justright.runs.run_folder import RunFolder
 
 NAME = "report.html"
 

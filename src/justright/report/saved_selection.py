@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from justright.benchmark.feature_pool import FeaturePool
-from justright.benchmark.selection_result import SelectionResult
-from justright.benchmark.weight_files import SavedSelection
 from justright.data.pool import Origin
 from justright.errors import DataError
+from justright.runs.feature_pool import FeaturePool
+from justright.runs.selection_result import SelectionResult
+from justright.runs.weight_files import SavedSelection
 from justright.selection import SELECTORS, Stability
 
 

@@ -7,7 +7,6 @@ import math
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
-from justright.benchmark.run_folder import RunFolder
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
 from justright.evaluation.figures import draw_confusion, draw_errors
@@ -16,6 +15,7 @@ from justright.report.drawing import in_page
 from justright.report.names import named, plain
 from justright.report.page_shell import folded, note, table
 from justright.report.reading import Missing, attempt
+from justright.runs.run_folder import RunFolder
 
 GROUPS = {
     "all": "All",

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from justright.benchmark.selection_result import SelectionResult
 from justright.geometry import beta_density, to_unit_interval
-from justright.report.drawing import COLORS, OTHERS, dress, take_literally
+from justright.report.drawing import COLORS, OTHERS, escape_legend, style_axes
 from justright.report.names import short
 from justright.report.svg import INK, LINE, PAPER
+from justright.runs.selection_result import SelectionResult
 from justright.selection import BetaSelector, BinsSelector, CuiSelector
-from justright.selection.binning import DISCARDED
+from justright.selection.distance_bins import DISCARDED
 from justright.types import Array
 
 SIZE = (5.6, 4.9)
@@ -108,7 +108,7 @@ def _panels(share: bool = True) -> tuple[Figure, Axes, Axes]:
     figure = Figure(figsize=SIZE, layout="constrained", facecolor=PAPER)
     top, below = figure.subplots(2, 1, sharex=share, gridspec_kw={"height_ratios": [3, 1.4]})
     for axes in (top, below):
-        dress(axes)
+        style_axes(axes)
     if not share:
         top.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.yaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -155,7 +155,7 @@ def _marks(axes: Axes, result: SelectionResult, x: Float[Array, " classes"], y: 
         handles, names, loc="outside upper left", ncols=n_columns, frameon=False, fontsize=8.5, labelcolor=INK,
         handletextpad=0.2, columnspacing=1.0, borderaxespad=0.2,
     )  # fmt: skip
-    take_literally(legend)
+    escape_legend(legend)
 
 
 def _handle(edge: str, marker: str, face: str) -> Line2D:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 
-from justright.benchmark.diagnosis import COLUMNS, Diagnosis
-from justright.benchmark.selection_result import SelectionResult
+from justright.diagnosis.verdict import COLUMNS, Diagnosis
 from justright.report.class_cards import cut_in_the_middle
 from justright.report.example_sheet import ClassExamples, ExampleSheet
 from justright.report.page_shell import facts, note, page, section, table
 from justright.report.svg import for_page
+from justright.runs.selection_result import SelectionResult
 
 MOST_CLASSES = 4000
 """A longer table of classes is cut in the middle: the page stays within a few megabytes."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from justright.benchmark.diagnosis import Diagnosis
-from justright.benchmark.selection_result import SelectionResult
+from justright.diagnosis.verdict import Diagnosis
 from justright.evaluation.figures import to_svg
 from justright.files import write_text
 from justright.report.example_sheet import draw_sheet, example_sheet
 from justright.report.selection_figures import draw_selection
 from justright.report.selection_page import SelectionPage
+from justright.runs.selection_result import SelectionResult
 
 
 def write_selection_report(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from justright.benchmark.suite_table import SettingRow
-from justright.report.drawing import color_of, dress
+from justright.report.drawing import color_of, style_axes
 from justright.report.names import short
 from justright.report.svg import INK, LINE, PAPER
 
@@ -17,7 +17,7 @@ def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[flo
     shown = [row for row in rows if row.all_difference is not None]
     figure = Figure(figsize=(7.2, 1.0 + 0.3 * len(shown)), layout="constrained", facecolor=PAPER)
     axes = figure.subplots()
-    dress(axes)
+    style_axes(axes)
     axes.axvline(0, color=LINE, linewidth=1)
     for place, row in enumerate(shown):
         mean, low, high = (100 * value for value in row.all_difference or ())

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from justright.report.drawing import color_of, dress, take_literally
+from justright.report.drawing import color_of, escape_legend, style_axes
 from justright.report.names import short
 from justright.report.svg import INK, PAPER
 
@@ -38,7 +38,7 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
     figure = Figure(figsize=(8.4, 0.5 + 1.9 * n_rows), layout="constrained", facecolor=PAPER)
     panels = figure.subplots(n_rows, N_COLUMNS, squeeze=False).ravel()
     for axes, name in zip(panels, names, strict=False):
-        dress(axes)
+        style_axes(axes)
         for number, (run, records) in enumerate(runs.items()):
             told = [
                 (record.get("epoch", place), record[name]) for place, record in enumerate(records) if name in record
@@ -55,7 +55,7 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
         axes.set_xlabel("epoch", fontsize=8.5)
     if len(runs) > 1:
         handles, labels = panels[0].get_legend_handles_labels()
-        take_literally(
+        escape_legend(
             figure.legend(
                 handles, labels, loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, labelcolor=INK
             )

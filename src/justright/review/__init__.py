@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from justright.review.desk import Desk
+from justright.review.open_review import OpenReview
 from justright.review.state import ReviewState
 
-__all__ = ["Desk", "ReviewState"]
+__all__ = ["OpenReview", "ReviewState"]

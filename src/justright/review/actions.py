@@ -82,7 +82,7 @@ class Merge(Strict):
     into: Cluster
 
 
-class Split(Strict):
+class SplitCluster(Strict):
     """Cluster the images of the cluster again; the log keeps what came out, as `Part`."""
 
     do: Literal["split"] = "split"
@@ -146,7 +146,7 @@ class Redo(Strict):
 
 
 Asked = Annotated[
-    Keep | Discard | SetName | SetKnown | Merge | Split | Move | Reject | Check | NewRound | Undo | Redo,
+    Keep | Discard | SetName | SetKnown | Merge | SplitCluster | Move | Reject | Check | NewRound | Undo | Redo,
     Field(discriminator="do"),
 ]
 """What the page may send."""

@@ -12,7 +12,7 @@ from justright.review import actions
 from justright.review.accuracy import accuracy, checked_images
 from justright.review.actions import REJECTED
 from justright.review.agreement import agreement, disputes
-from justright.review.desk import Desk
+from justright.review.open_review import OpenReview
 from justright.review.sheets import IMAGE_ORDERS, Card, ClusterOrder, ImageOrder, n_rejected
 from justright.review.state import ReviewState, Status
 
@@ -20,24 +20,24 @@ N_EXAMPLES = 8
 """Images that stand for a cluster next to the one to be checked."""
 
 
-def about(desk: Desk, reviewer: str) -> dict[str, Any]:
+def about(opened: OpenReview, reviewer: str) -> dict[str, Any]:
     """What does not change while the page is open."""
     return {
-        "run": desk.run.path.resolve().name,
-        "n_images": len(desk.predictions),
-        "known_classes": desk.known_classes,
+        "run": opened.run.path.resolve().name,
+        "n_images": len(opened.predictions),
+        "known_classes": opened.known_classes,
         "reviewer": reviewer,
         "image_orders": IMAGE_ORDERS,
-        "can_split": desk.features is not None,
+        "can_split": opened.features is not None,
         "max_parts": actions.MAX_PARTS,
         "max_rows": actions.MAX_ROWS,
     }
 
 
-def status(desk: Desk, since: int) -> dict[str, Any]:
+def status(opened: OpenReview, since: int) -> dict[str, Any]:
     """How far the review is, how accurate the clusters are, and which clusters changed after action `since`."""
-    with desk.reading() as state:
-        count, _ = desk.sheets.sizes()
+    with opened.reading() as state:
+        count, _ = opened.sheets.sizes()
         alive = np.flatnonzero(count).tolist()
         by_status: dict[str, int] = {}
         n_reviewed = 0
@@ -46,7 +46,7 @@ def status(desk: Desk, since: int) -> dict[str, Any]:
             by_status[said] = by_status.get(said, 0) + 1
             n_reviewed += int(count[cluster]) if said != "open" else 0
         rejected = n_rejected(state)
-        estimate = accuracy(state, desk.sheets.confidence)
+        estimate = accuracy(state, opened.sheets.confidence)
         recent = state.entries[since:] if since <= state.seq else state.entries
         return {
             "seq": state.seq,
@@ -65,26 +65,26 @@ def status(desk: Desk, since: int) -> dict[str, Any]:
 
 
 def clusters(
-    desk: Desk, order: ClusterOrder, status: Status | None, search: str, offset: int, limit: int
+    opened: OpenReview, order: ClusterOrder, status: Status | None, search: str, offset: int, limit: int
 ) -> dict[str, Any]:
     """A part of the list of clusters."""
-    with desk.reading() as state:
-        chosen, n_all = desk.sheets.cards(order, status, search)
-        page = [_card(desk, desk.sheets.card(cluster)) for cluster in chosen[offset : offset + limit]]
+    with opened.reading() as state:
+        chosen, n_all = opened.sheets.cards(order, status, search)
+        page = [_card(opened, opened.sheets.card(cluster)) for cluster in chosen[offset : offset + limit]]
         return {"seq": state.seq, "n": len(chosen), "n_all": n_all, "clusters": page}
 
 
-def near(desk: Desk, number: int, rows: list[int], search: str, limit: int) -> dict[str, Any]:
+def near(opened: OpenReview, number: int, rows: list[int], search: str, limit: int) -> dict[str, Any]:
     """Clusters that these images could go to, the most similar first."""
-    with desk.reading() as state:
+    with opened.reading() as state:
         rows = [row for row in rows if row < len(state.group)]
-        chosen = desk.sheets.near(number, rows, search)[:limit]
-        return {"seq": state.seq, "clusters": [_card(desk, desk.sheets.card(each)) for each in chosen]}
+        chosen = opened.sheets.near(number, rows, search)[:limit]
+        return {"seq": state.seq, "clusters": [_card(opened, opened.sheets.card(each)) for each in chosen]}
 
 
-def cluster(desk: Desk, number: int) -> dict[str, Any]:
+def cluster(opened: OpenReview, number: int) -> dict[str, Any]:
     """One cluster, or the rejected images, with what everyone said about it."""
-    with desk.reading() as state:
+    with opened.reading() as state:
         if number == REJECTED:
             return {"seq": state.seq, "cluster": REJECTED, "name": "Rejected images", "kind": "rejected",
                     "n": n_rejected(state), "confidence": None, "status": "rejected", "opinions": {}}  # fmt: skip
@@ -95,17 +95,17 @@ def cluster(desk: Desk, number: int) -> dict[str, Any]:
             other for other, label in state.labels.items()
             if label.name == state.labels[number].name and other != number and (state.group == other).any()
         ]  # fmt: skip
-        card = _card(desk, desk.sheets.card(number))
+        card = _card(opened, opened.sheets.card(number))
         return {"seq": state.seq, **card, "opinions": said, "same_name": same_name}
 
 
-def images(desk: Desk, number: int, order: ImageOrder, offset: int, limit: int) -> dict[str, Any]:
+def images(opened: OpenReview, number: int, order: ImageOrder, offset: int, limit: int) -> dict[str, Any]:
     """A part of the images of a cluster: number and confidence of each, and whether it looks like no category."""
-    with desk.reading() as state:
-        rows = desk.sheets.images(number, order)
+    with opened.reading() as state:
+        rows = opened.sheets.images(number, order)
         page = rows[offset : offset + limit]
-        confidence = desk.predictions.confidence[page].astype(float).round(4).tolist()
-        unlike = desk.predictions.is_neither[page].tolist()
+        confidence = opened.predictions.confidence[page].astype(float).round(4).tolist()
+        unlike = opened.predictions.is_neither[page].tolist()
         return {
             "seq": state.seq,
             "n": len(rows),
@@ -113,21 +113,23 @@ def images(desk: Desk, number: int, order: ImageOrder, offset: int, limit: int) 
         }
 
 
-def check(desk: Desk, reviewer: str) -> dict[str, Any]:
+def check(opened: OpenReview, reviewer: str) -> dict[str, Any]:
     """The next randomly drawn image for a reviewer, and images that stand for its cluster."""
-    with desk.reading() as state:
-        row = desk.next_check(reviewer)
+    with opened.reading() as state:
+        row = opened.next_check(reviewer)
         found: dict[str, Any] = {"seq": state.seq, "round": state.round, "row": row}
         if row is not None:
             number = int(state.group[row])
-            central = [each for each in desk.sheets.images(number, "central")[: N_EXAMPLES + 1].tolist() if each != row]
+            central = [
+                each for each in opened.sheets.images(number, "central")[: N_EXAMPLES + 1].tolist() if each != row
+            ]
             found |= {"cluster": number, "name": state.labels[number].name, "examples": central[:N_EXAMPLES]}
         return found
 
 
-def history(desk: Desk, limit: int) -> dict[str, Any]:
+def history(opened: OpenReview, limit: int) -> dict[str, Any]:
     """The latest actions, newest first."""
-    with desk.reading() as state:
+    with opened.reading() as state:
         lines = [
             {"seq": e.line.seq, "at": e.line.at, "by": e.line.by, "text": _told(state, e.line.action),
              "is_undone": bool(state.undone.get(e.line.seq)), "is_undo": isinstance(e.line.action, actions.Undo)}
@@ -136,17 +138,17 @@ def history(desk: Desk, limit: int) -> dict[str, Any]:
         return {"seq": state.seq, "lines": lines}
 
 
-def agreed(desk: Desk) -> dict[str, Any]:
+def agreed(opened: OpenReview) -> dict[str, Any]:
     """How far reviewers agree, and on what they do not."""
-    with desk.reading() as state:
+    with opened.reading() as state:
         found = [asdict(dispute) | {"name": _name(state, dispute.cluster)} for dispute in disputes(state)[:500]]
         return {"seq": state.seq, "pairs": [asdict(pair) for pair in agreement(state)], "disputes": found}
 
 
-def _card(desk: Desk, card: Card) -> dict[str, Any]:
+def _card(opened: OpenReview, card: Card) -> dict[str, Any]:
     confidence = round(card.confidence, 4)
     return {"cluster": card.cluster, "name": card.name, "kind": card.kind, "n": card.n_images,
-            "confidence": confidence, "status": card.status, "cover": desk.sheets.cover(card.cluster)}  # fmt: skip
+            "confidence": confidence, "status": card.status, "cover": opened.sheets.cover(card.cluster)}  # fmt: skip
 
 
 def _touched(entry: Any) -> set[int]:

@@ -13,14 +13,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from jaxtyping import Bool
 
-from justright.benchmark.problem import OWN
 from justright.data import ImageSet
 from justright.data.image_set import COLUMNS, NAME
 from justright.errors import DataError, DegenerateError
 from justright.files import replacing
 from justright.review.actions import REJECTED
 from justright.review.class_folders import write_class_folders
-from justright.review.desk import Desk
+from justright.review.open_review import OpenReview
+from justright.runs.problem import OWN
 from justright.types import Array
 
 Form = Literal["csv", "parquet", "folders", "labeled"]
@@ -29,19 +29,19 @@ FORMS: tuple[Form, ...] = get_args(Form)
 OF_RUN = ("id", "dataset", "path")
 
 
-def label_table(desk: Desk) -> pa.Table:
+def label_table(opened: OpenReview) -> pa.Table:
     """One row an image: id, dataset, path, cluster, class_name, kind, status, confidence, predicted, reviewers.
 
     A rejected image has cluster -1, no class_name and status rejected; a cluster that reviewers disagree on is
     disputed, one that nobody judged open.
     """
-    with desk.reading() as state:
+    with opened.reading() as state:
         clusters, place = np.unique(state.group, return_inverse=True)
         labels = [state.labels.get(int(cluster)) for cluster in clusters]
         status = ["rejected" if c == REJECTED else state.status(int(c)) for c in clusters]
         who = [", ".join(sorted(state.opinions.get(int(c), ()))) for c in clusters]
         group = state.group.copy()
-    predictions = desk.predictions
+    predictions = opened.predictions
     columns = {
         "cluster": pa.array(group),
         "class_name": _spread([label.name if label else None for label in labels], place),
@@ -54,20 +54,20 @@ def label_table(desk: Desk) -> pa.Table:
     return pa.table({name: predictions.index[name] for name in OF_RUN} | columns)
 
 
-def labeled_set(desk: Desk, dataset: str, *, is_all: bool = False, with_known: bool = False) -> ImageSet:
+def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_known: bool = False) -> ImageSet:
     """The reviewed images as a labeled set: clusters that were kept, equal names one class, rejected images left out.
 
     Classes of the target's own labeled images get their plain names back, `gull` for `target/gull`.
     `is_all` takes clusters that nobody judged as well. `with_known` adds the labeled images of the run's known
     classes, so that this set can stand in for the one it began with.
     """
-    table = label_table(desk)
+    table = label_table(opened)
     rows = np.flatnonzero(_is_taken(table, is_all))
-    chosen = desk.run.target.take(rows)
+    chosen = opened.run.target.take(rows)
     names: list[str] = table["class_name"].take(pa.array(rows)).to_pylist()
     if with_known:
-        pool = desk.run.pool
-        known = {each.name for each in desk.predictions.categories if each.kind == "known"} | set(names)
+        pool = opened.run.pool
+        known = {each.name for each in opened.predictions.categories if each.kind == "known"} | set(names)
         of_pool = pool.of_classes(label for label, name in pool.classes.items() if name in known)
         names += of_pool.table["class_name"].to_pylist()
         chosen = ImageSet.concat([_bare(chosen), _bare(of_pool)])
@@ -91,7 +91,7 @@ def labeled_set(desk: Desk, dataset: str, *, is_all: bool = False, with_known: b
 
 
 def export(
-    desk: Desk,
+    opened: OpenReview,
     path: Path,
     form: Form,
     *,
@@ -102,7 +102,7 @@ def export(
 ) -> int:
     """Write the labels to `path`, whole or not at all, and say how many images they cover."""
     if form in ("csv", "parquet"):
-        table = label_table(desk)
+        table = label_table(opened)
         with replacing(path) as temporary:
             if form == "csv":
                 plain = [column.cast(pa.string()) if column.type == NAME else column for column in table.columns]
@@ -111,7 +111,7 @@ def export(
                 pq.write_table(table, temporary)
         return int(table.num_rows)
     images = labeled_set(
-        desk, dataset or f"{desk.run.path.resolve().name}-reviewed", is_all=is_all, with_known=with_known
+        opened, dataset or f"{opened.run.path.resolve().name}-reviewed", is_all=is_all, with_known=with_known
     )
     if form == "folders":
         write_class_folders(images, path, is_copy=is_copy)

@@ -6,15 +6,15 @@ from collections import defaultdict
 
 import numpy as np
 
-from justright.benchmark.reviewed import Review, ReviewedCluster
-from justright.benchmark.run_folder import RunFolder
 from justright.discovery.predictions import Predictions
 from justright.errors import DataError
 from justright.review.accuracy import accuracy
 from justright.review.actions import REJECTED
 from justright.review.answers import status
-from justright.review.desk import Desk
+from justright.review.open_review import OpenReview
+from justright.review.reviewed import Review, ReviewedCluster
 from justright.review.state import ReviewState
+from justright.runs.run_folder import RunFolder
 
 
 def findings(run: RunFolder) -> Review | None:
@@ -26,20 +26,20 @@ def findings(run: RunFolder) -> Review | None:
     if path is None or not path.stat().st_size:
         return None
     try:
-        desk = Desk(run)
+        opened = OpenReview(run)
     except (ValueError, RecursionError) as error:  # a line that was made by hand, with a checksum that is right
         raise DataError(f"{path} cannot be read: {error}") from error
-    with desk.reading() as state:
+    with opened.reading() as state:
         if not state.seq:
             raise DataError(f"{path} holds no whole action")
-        told = status(desk, 0)
-        clusters = _clusters(state, desk.predictions)
-        n_predicted = len(desk.predictions.categories)
+        told = status(opened, 0)
+        clusters = _clusters(state, opened.predictions)
+        n_predicted = len(opened.predictions.categories)
         return Review(
             reviewers=tuple(told["reviewers"]),
             n_clusters=told["n_clusters"],
             by_status=told["by_status"],
-            accuracy=accuracy(state, desk.sheets.confidence),
+            accuracy=accuracy(state, opened.sheets.confidence),
             clusters={number: each for number, each in clusters.items() if number < n_predicted},
             made=tuple(each for number, each in clusters.items() if number >= n_predicted and each.n_images),
         )

@@ -43,7 +43,7 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Door:
+class Access:
     """Where the page is served: the address listened on, and the token."""
 
     host: str
@@ -82,9 +82,9 @@ class Door:
 class Guard:
     """Lets a request through to `app`, without the token in its path, or refuses it."""
 
-    def __init__(self, app: App, door: Door):
+    def __init__(self, app: App, access: Access):
         self.app = app
-        self.door = door
+        self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -101,7 +101,7 @@ class Guard:
         if body is None:
             await _answer(send, 413, "The request is too long.")
             return
-        inside = scope["path"][len(self.door.token) + 1 :]
+        inside = scope["path"][len(self.access.token) + 1 :]
         inner = {**scope, "path": inside, "raw_path": inside.encode()}
         await self.app(inner, _replayed(body, receive), _with_headers(send))
 
@@ -109,10 +109,10 @@ class Guard:
         if sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope["path"]) > MAX_HEAD:
             return 431, "The request is too long."
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        if not self.door.knows(headers.get("host", "")):
+        if not self.access.knows(headers.get("host", "")):
             return 421, "This name does not lead here."
         first, slash, _ = scope["path"][1:].partition("/")
-        if not slash or not secrets.compare_digest(first.encode(), self.door.token.encode()):
+        if not slash or not secrets.compare_digest(first.encode(), self.access.token.encode()):
             return 403, "The address lacks the token. Open the address that `justright review` printed."
         is_read = scope["method"] in ("GET", "HEAD")
         is_opening = is_read and headers.get("sec-fetch-mode") == "navigate"

@@ -17,9 +17,9 @@ from justright.errors import BadImageError, JustrightError
 from justright.review import answers
 from justright.review.actions import MAX_REVIEWER, REJECTED, Request, Strict, clean_text
 from justright.review.changes import ConflictError
-from justright.review.desk import Desk
 from justright.review.export import Form, export
-from justright.review.security import App, Door, Guard
+from justright.review.open_review import OpenReview
+from justright.review.security import Access, App, Guard
 from justright.review.sheets import ClusterOrder, ImageOrder
 from justright.review.state import Status
 from justright.review.thumbnails import SIZES
@@ -55,18 +55,18 @@ class ExportRequest(Strict):
     is_copy: bool = False
 
 
-def guarded_app(desk: Desk, door: Door, reviewer: str = "") -> App:
+def guarded_app(opened: OpenReview, access: Access, reviewer: str = "") -> App:
     """The page with its guard, ready to be served."""
-    return Guard(make_app(desk, reviewer), door)
+    return Guard(make_app(opened, reviewer), access)
 
 
-def make_app(desk: Desk, reviewer: str = "") -> FastAPI:
+def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
     """The routes, without the guard. Only tests call them so."""
     app = FastAPI(openapi_url=None)
     _answer_errors(app)
     _page_routes(app)
-    _reading_routes(app, desk, reviewer)
-    _writing_routes(app, desk)
+    _reading_routes(app, opened, reviewer)
+    _writing_routes(app, opened)
     return app
 
 
@@ -80,14 +80,14 @@ def _page_routes(app: FastAPI) -> None:
         return _static(name)
 
 
-def _reading_routes(app: FastAPI, desk: Desk, reviewer_of_run: str) -> None:
+def _reading_routes(app: FastAPI, opened: OpenReview, reviewer_of_run: str) -> None:
     @app.get("/about")
     def about() -> JSONResponse:
-        return JSONResponse(answers.about(desk, reviewer_of_run))
+        return JSONResponse(answers.about(opened, reviewer_of_run))
 
     @app.get("/status")
     def status(since: Annotated[int, Query(ge=0, lt=2**53)] = 0) -> JSONResponse:
-        return JSONResponse(answers.status(desk, since))
+        return JSONResponse(answers.status(opened, since))
 
     @app.get("/clusters")
     def clusters(
@@ -97,15 +97,15 @@ def _reading_routes(app: FastAPI, desk: Desk, reviewer_of_run: str) -> None:
         offset: Offset = 0,
         limit: Limit = 100,
     ) -> JSONResponse:
-        return JSONResponse(answers.clusters(desk, order, None if status == "all" else status, search, offset, limit))
+        return JSONResponse(answers.clusters(opened, order, None if status == "all" else status, search, offset, limit))
 
     @app.get("/clusters/{cluster}")
     def cluster(cluster: Number) -> JSONResponse:
-        return JSONResponse(answers.cluster(desk, cluster))
+        return JSONResponse(answers.cluster(opened, cluster))
 
     @app.get("/clusters/{cluster}/images")
     def images(cluster: Number, order: ImageOrder = "central", offset: Offset = 0, limit: Limit = 200) -> JSONResponse:
-        return JSONResponse(answers.images(desk, cluster, order, offset, limit))
+        return JSONResponse(answers.images(opened, cluster, order, offset, limit))
 
     @app.get("/clusters/{cluster}/near")
     def near(
@@ -115,40 +115,40 @@ def _reading_routes(app: FastAPI, desk: Desk, reviewer_of_run: str) -> None:
         limit: Limit = 50,
     ) -> JSONResponse:
         given = [int(row) for row in rows.split(",") if row]
-        return JSONResponse(answers.near(desk, cluster, given, search, limit))
+        return JSONResponse(answers.near(opened, cluster, given, search, limit))
 
     @app.get("/images/{row}/{size}")
     def image(row: int, size: int) -> Response:
-        if not 0 <= row < len(desk.predictions) or size not in SIZES:
+        if not 0 <= row < len(opened.predictions) or size not in SIZES:
             return _missing()
         # the address holds the token, which is of this run: what the browser keeps is never of another
         kept = {"cache-control": "private, max-age=604800, immutable"}
-        return Response(desk.thumbnails.get(row, size), media_type="image/jpeg", headers=kept)
+        return Response(opened.thumbnails.get(row, size), media_type="image/jpeg", headers=kept)
 
     @app.get("/check")
     def check(reviewer: Reviewer) -> JSONResponse:
-        return JSONResponse(answers.check(desk, reviewer))
+        return JSONResponse(answers.check(opened, reviewer))
 
     @app.get("/history")
     def history(limit: Limit = 100) -> JSONResponse:
-        return JSONResponse(answers.history(desk, limit))
+        return JSONResponse(answers.history(opened, limit))
 
     @app.get("/agreement")
     def agreed() -> JSONResponse:
-        return JSONResponse(answers.agreed(desk))
+        return JSONResponse(answers.agreed(opened))
 
 
-def _writing_routes(app: FastAPI, desk: Desk) -> None:
+def _writing_routes(app: FastAPI, opened: OpenReview) -> None:
     @app.post("/act")
     def act(request: Request) -> JSONResponse:
-        return JSONResponse(asdict(desk.act(request)))
+        return JSONResponse(asdict(opened.act(request)))
 
     @app.post("/export")
     def write(request: ExportRequest) -> JSONResponse:
-        folder = desk.folder / "export"
+        folder = opened.folder / "export"
         path = folder / ENDINGS[request.form] if request.form in ENDINGS else _new_folder(folder)
         n_images = export(
-            desk,
+            opened,
             path,
             request.form,
             is_all=request.is_all,
@@ -159,7 +159,7 @@ def _writing_routes(app: FastAPI, desk: Desk) -> None:
 
     @app.get("/export/{name}")
     def download(name: str) -> Response:
-        path = desk.folder / "export" / name
+        path = opened.folder / "export" / name
         if name not in ENDINGS.values() or not path.is_file():
             return _missing()
         return FileResponse(path, filename=name, media_type="application/octet-stream")

@@ -9,8 +9,8 @@ from justright.errors import DegenerateError, JustrightError, NothingSelectedErr
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
 from justright.seeding import generator
 from justright.selection.base import check_choice
-from justright.selection.binning import assign_bins, bin_reasons, vote, vote_reasons
 from justright.selection.clustered import ClusteredSelector
+from justright.selection.distance_bins import assign_bins, bin_reasons, vote, vote_reasons
 from justright.selection.target_clusters import ClusterCount
 from justright.types import Array
 

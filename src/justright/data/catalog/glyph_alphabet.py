@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Block(NamedTuple):
+class Script(NamedTuple):
     """The characters of one script, the family the script belongs to, and the font groups that hold them all."""
 
     script: str
@@ -20,36 +20,36 @@ class Block(NamedTuple):
     characters: str
 
 
-BLOCKS: tuple[Block, ...] = (
-    Block("latin", "alphabets", "sans serif mono stix", "ABCDEFGHJKLMNPQRSTUVWXYZabdefhikmnpqtyßæøþð&@"),
-    Block("greek", "alphabets", "sans serif mono stix", "ΓΔΞΣΦΨΩαβεζηιλμνξπςστφωϑϖϞϠϡϰϱ"),
-    Block("cyrillic", "alphabets", "sans serif mono", "ДЖИЙЛЦЧШЩЪЫЬЭЮЯЂЉЊђћҐҕҗҘқңҤҪҲӁӇӑӔӖӘӚӞӠӮӴӶӸ"),
-    Block("armenian", "alphabets", "sans serif mono", "ԳԴԵԶԷԸԹԺԻԽԾԿՀՃՄՆՇՉՊՌՎՐՒՔՖաթխկմնչպջվփֆև"),
-    Block("georgian", "alphabets", "sans serif", "ბდეთკლმნრფქჭჯჰჱჲჴჶჹႡႢႥႦႧႨႩႪႫႬႮႰႵႸႼႽႾႿჁჃჄჅ"),
-    Block("tifinagh", "alphabets", "sans-upright", "ⴳⴽⴿⵃⵄⵆⵇⵈⵋⵌⵎⵐⵒⵓⵖⵘⵚⵛⵜⵞⵢⵣⵤ"),
-    Block("old-italic", "alphabets", "sans", "𐌄𐌌𐌍𐌎𐌐𐌔𐌖𐌙𐌝"),
-    Block("ogham", "alphabets", "sans-upright", "ᚂᚃᚄᚆᚇᚈᚉᚌᚍᚎᚑᚒᚓᚕᚖᚗᚙᚚ"),
-    Block("phonetic", "alphabets", "sans serif mono", "ɕɗɚɠɣɧɬɮɱɲɶɹɻɾʁʂʆʉʍʐʑʖʞʣʤʦʨʩʫʬʭ"),
-    Block("hebrew", "right-to-left", "sans", "אבגדהזטךכלםמעףפץצקרשתﭏ"),
-    Block("arabic", "right-to-left", "sans-upright mono-upright", "ءؤئبةتثجخدذرزسشضطعغفقكلمنوىيٹٻڑڤکگھ"),
-    Block("nko", "right-to-left", "sans-upright", "߂߃߄߅߆߇߉ߍߎߏߐߑߒߔߖߗߘߙߚߛߜߝߞߟߢߤ"),
-    Block("canadian-syllabics", "syllabics", "sans", "ᐂᐅᐆᐊᐋᐌᐘᐠᐫᐼᑁᑇᑖᑗᑘᑠᑪᑰᑴᑸᒓᒚᒡᓀᓔᓚᓝᓞᓟᓢᓥᓮᓷᓸᓹᔒᔔᔚᔹᕌᕾᖁᖏᖖᖢᖤ"),
-    Block("lao", "syllabics", "sans", "ຂຄງຈຊຍຕຖທນປຜຝພມຣລວສຮຯະາຳຽແໂໃ໑໒໓໖໗໘ໜ"),
-    Block("digits", "numerals", "sans serif mono stix", "0123456789"),
-    Block("arabic-digits", "numerals", "sans-upright mono-upright", "٢٣٤٦٩۵۶"),
-    Block("double-struck", "letterlike", "sans", "𝔸𝔹𝔻𝔼𝔽𝕀𝕁𝕂𝕃𝕄𝕆𝕌𝕍𝕎𝕏𝕐𝕒𝕓𝕔𝕕𝕗𝕘𝕚𝕜𝕝𝕟𝕤𝕥𝕦𝕪𝕫ℍℕℙℝ"),
-    Block("currency", "letterlike", "sans mono", "$¢£¥₠₡₢₧₨₪₫€₯₰₲₴₸₹"),
-    Block("punctuation", "letterlike", "sans serif", "?%*()[{}§¶©®‡‰‱⁂⁇⁈⁉⁋"),
-    Block("arrows", "technical", "sans serif", "←→↓↖↗↘↙↜↝↥↯↰↱↲↳↴↵↶↷↸↹↺↻↼↽↾⇃⇄⇅⇋⇑⇖⇗⇘⇙⇱⇲⇵⇶⟰⟱⟴⥀⬏"),
-    Block("operators", "technical", "sans stix-upright", "×÷=±¬<>∄∈∋∐∓√∝∠∴∵∹∿≅≏≙≤≿⊁⊃⊄⊆⊋⊓⊗⊢⊧⊪⊰⊱⊵⊶⊻⋜⋝⋮⋰⋱⩪"),
-    Block("apl", "technical", "mono", "⌶⌸⌹⌼⌿⍁⍂⍊⍋⍌⍍⍎⍐⍓⍔⍘⍚⍛⍜⍝⍡⍢⍣⍤⍥⍦⍧⍨⍩⍪⍮⍱⍲⍶⍷⍹"),
-    Block("box-drawing", "geometry", "sans serif mono", "┤┴╒╔╕╗╘╚╛╝╟╢╥╦╧╨╩╫╱╲"),
-    Block("shapes", "geometry", "sans serif mono", "□▭▯▲▶▼◀◇◈◐◑◒◓◜◝◟◠◡◢◣◤◥◴◸◹◺◿⬖⬗⬘⬙░▚▞"),
-    Block("braille", "patterns", "sans serif", "⠃⠊⠍⠎⠑⠕⠛⠜⠟⠣⠥⠩⠪⠬⠱⡃⡅⡉⡊⡑⡜⡡⡨⡯⡹⢅⢉⢊⢌⢑⢟⢣⢺⣁⣈⣵"),
-    Block("tetragrams", "patterns", "sans", "𝌆𝌋𝌓𝌗𝌚𝌞𝌨𝌬𝌴𝌽𝌾𝍂𝍈𝍎𝍓𝍕𝍖"),
-    Block("dingbats", "pictures", "sans mono-upright", "✁✂✃✆✇✈✉✌✍✎✏✐✓✗✙✜✞✠✡✦✧✩✰✳✾✿❀❂❉❝❞❡❣❤❥❦❧"),
-    Block("symbols", "pictures", "sans", "☂☃☄☈☉☊☘☙☚☜☝☞☟☡☢☦☪☭☯☼☽☾☿♃♄♈♉♊♋♌♍♎♑♓♔♗♘♡♤♨♩♫♬♭♮⚂⚐⚔⚠⚡⚤⚳⚶"),
-    Block("faces", "pictures", "sans", "😀😇😈😋😎😑😓😗😘😦😨😭😱😳😴😶😸😻😽"),
+BLOCKS: tuple[Script, ...] = (
+    Script("latin", "alphabets", "sans serif mono stix", "ABCDEFGHJKLMNPQRSTUVWXYZabdefhikmnpqtyßæøþð&@"),
+    Script("greek", "alphabets", "sans serif mono stix", "ΓΔΞΣΦΨΩαβεζηιλμνξπςστφωϑϖϞϠϡϰϱ"),
+    Script("cyrillic", "alphabets", "sans serif mono", "ДЖИЙЛЦЧШЩЪЫЬЭЮЯЂЉЊђћҐҕҗҘқңҤҪҲӁӇӑӔӖӘӚӞӠӮӴӶӸ"),
+    Script("armenian", "alphabets", "sans serif mono", "ԳԴԵԶԷԸԹԺԻԽԾԿՀՃՄՆՇՉՊՌՎՐՒՔՖաթխկմնչպջվփֆև"),
+    Script("georgian", "alphabets", "sans serif", "ბდეთკლმნრფქჭჯჰჱჲჴჶჹႡႢႥႦႧႨႩႪႫႬႮႰႵႸႼႽႾႿჁჃჄჅ"),
+    Script("tifinagh", "alphabets", "sans-upright", "ⴳⴽⴿⵃⵄⵆⵇⵈⵋⵌⵎⵐⵒⵓⵖⵘⵚⵛⵜⵞⵢⵣⵤ"),
+    Script("old-italic", "alphabets", "sans", "𐌄𐌌𐌍𐌎𐌐𐌔𐌖𐌙𐌝"),
+    Script("ogham", "alphabets", "sans-upright", "ᚂᚃᚄᚆᚇᚈᚉᚌᚍᚎᚑᚒᚓᚕᚖᚗᚙᚚ"),
+    Script("phonetic", "alphabets", "sans serif mono", "ɕɗɚɠɣɧɬɮɱɲɶɹɻɾʁʂʆʉʍʐʑʖʞʣʤʦʨʩʫʬʭ"),
+    Script("hebrew", "right-to-left", "sans", "אבגדהזטךכלםמעףפץצקרשתﭏ"),
+    Script("arabic", "right-to-left", "sans-upright mono-upright", "ءؤئبةتثجخدذرزسشضطعغفقكلمنوىيٹٻڑڤکگھ"),
+    Script("nko", "right-to-left", "sans-upright", "߂߃߄߅߆߇߉ߍߎߏߐߑߒߔߖߗߘߙߚߛߜߝߞߟߢߤ"),
+    Script("canadian-syllabics", "syllabics", "sans", "ᐂᐅᐆᐊᐋᐌᐘᐠᐫᐼᑁᑇᑖᑗᑘᑠᑪᑰᑴᑸᒓᒚᒡᓀᓔᓚᓝᓞᓟᓢᓥᓮᓷᓸᓹᔒᔔᔚᔹᕌᕾᖁᖏᖖᖢᖤ"),
+    Script("lao", "syllabics", "sans", "ຂຄງຈຊຍຕຖທນປຜຝພມຣລວສຮຯະາຳຽແໂໃ໑໒໓໖໗໘ໜ"),
+    Script("digits", "numerals", "sans serif mono stix", "0123456789"),
+    Script("arabic-digits", "numerals", "sans-upright mono-upright", "٢٣٤٦٩۵۶"),
+    Script("double-struck", "letterlike", "sans", "𝔸𝔹𝔻𝔼𝔽𝕀𝕁𝕂𝕃𝕄𝕆𝕌𝕍𝕎𝕏𝕐𝕒𝕓𝕔𝕕𝕗𝕘𝕚𝕜𝕝𝕟𝕤𝕥𝕦𝕪𝕫ℍℕℙℝ"),
+    Script("currency", "letterlike", "sans mono", "$¢£¥₠₡₢₧₨₪₫€₯₰₲₴₸₹"),
+    Script("punctuation", "letterlike", "sans serif", "?%*()[{}§¶©®‡‰‱⁂⁇⁈⁉⁋"),
+    Script("arrows", "technical", "sans serif", "←→↓↖↗↘↙↜↝↥↯↰↱↲↳↴↵↶↷↸↹↺↻↼↽↾⇃⇄⇅⇋⇑⇖⇗⇘⇙⇱⇲⇵⇶⟰⟱⟴⥀⬏"),
+    Script("operators", "technical", "sans stix-upright", "×÷=±¬<>∄∈∋∐∓√∝∠∴∵∹∿≅≏≙≤≿⊁⊃⊄⊆⊋⊓⊗⊢⊧⊪⊰⊱⊵⊶⊻⋜⋝⋮⋰⋱⩪"),
+    Script("apl", "technical", "mono", "⌶⌸⌹⌼⌿⍁⍂⍊⍋⍌⍍⍎⍐⍓⍔⍘⍚⍛⍜⍝⍡⍢⍣⍤⍥⍦⍧⍨⍩⍪⍮⍱⍲⍶⍷⍹"),
+    Script("box-drawing", "geometry", "sans serif mono", "┤┴╒╔╕╗╘╚╛╝╟╢╥╦╧╨╩╫╱╲"),
+    Script("shapes", "geometry", "sans serif mono", "□▭▯▲▶▼◀◇◈◐◑◒◓◜◝◟◠◡◢◣◤◥◴◸◹◺◿⬖⬗⬘⬙░▚▞"),
+    Script("braille", "patterns", "sans serif", "⠃⠊⠍⠎⠑⠕⠛⠜⠟⠣⠥⠩⠪⠬⠱⡃⡅⡉⡊⡑⡜⡡⡨⡯⡹⢅⢉⢊⢌⢑⢟⢣⢺⣁⣈⣵"),
+    Script("tetragrams", "patterns", "sans", "𝌆𝌋𝌓𝌗𝌚𝌞𝌨𝌬𝌴𝌽𝌾𝍂𝍈𝍎𝍓𝍕𝍖"),
+    Script("dingbats", "pictures", "sans mono-upright", "✁✂✃✆✇✈✉✌✍✎✏✐✓✗✙✜✞✠✡✦✧✩✰✳✾✿❀❂❉❝❞❡❣❤❥❦❧"),
+    Script("symbols", "pictures", "sans", "☂☃☄☈☉☊☘☙☚☜☝☞☟☡☢☦☪☭☯☼☽☾☿♃♄♈♉♊♋♌♍♎♑♓♔♗♘♡♤♨♩♫♬♭♮⚂⚐⚔⚠⚡⚤⚳⚶"),
+    Script("faces", "pictures", "sans", "😀😇😈😋😎😑😓😗😘😦😨😭😱😳😴😶😸😻😽"),
 )
 
 FACES: dict[str, tuple[str, ...]] = {
@@ -64,6 +64,6 @@ FACES: dict[str, tuple[str, ...]] = {
 """Font files by group. Some scripts exist upright only."""
 
 
-def faces_of(block: Block) -> tuple[str, ...]:
+def faces_of(block: Script) -> tuple[str, ...]:
     """The font files that hold every character of the block."""
     return tuple(face for group in block.fonts.split() for face in FACES[group])

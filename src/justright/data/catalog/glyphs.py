@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int, UInt8
 
-from justright.data.catalog.glyph_alphabet import BLOCKS, Block, faces_of
+from justright.data.catalog.glyph_alphabet import BLOCKS, Script, faces_of
 from justright.data.catalog.glyph_drawing import draw_look, render
 from justright.errors import DataError
 from justright.seeding import generator
@@ -43,7 +43,7 @@ def class_name(character: str) -> str:
     return f"u{ord(character):04x}-{unicodedata.name(character).lower().replace(' ', '-')}"
 
 
-_ROWS: tuple[tuple[str, Block], ...] = tuple((character, block) for block in BLOCKS for character in block.characters)
+_ROWS: tuple[tuple[str, Script], ...] = tuple((character, block) for block in BLOCKS for character in block.characters)
 _FACES: tuple[tuple[str, ...], ...] = tuple(faces_of(block) for _, block in _ROWS)
 
 GLYPH_CLASSES: tuple[GlyphClass, ...] = tuple(

@@ -1,0 +1,150 @@
+"""What is wrong with a pool and a target before they are used: bad files, copies, conflicts, odd classes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Int
+
+from justright.audit.duplicates import NEAR, groups_of, near_components
+from justright.audit.findings import AuditedSource, AuditReport, ClassPlace, Finding, Place, Side
+from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
+from justright.data.class_names import comparable_name
+from justright.data.folder import is_image_name, walk
+from justright.data.image_set import ImageSet
+from justright.progress import Track, silent
+from justright.types import UNLABELED, Array
+
+
+@dataclass(frozen=True)
+class _Source:
+    side: Side
+    images: ImageSet
+    found: Inspection
+
+    def place(self, row: int) -> Place:
+        values = self.images.table.slice(row, 1).select(["dataset", "source", "path", "class_name", "label"])
+        dataset, source, path, class_name, label = (column[0].as_py() for column in values.columns)
+        return Place(self.side, dataset, source, path, _name(class_name, label))
+
+
+def audit(
+    pool: Sequence[ImageSet],
+    target: ImageSet | None = None,
+    near: int = NEAR,
+    ignored: Sequence[Place] = (),
+    track: Track = silent,
+    n_workers: int = N_WORKERS,
+) -> AuditReport:
+    """Read every image of the pool and the target once and report what a person should know.
+
+    `near` is how many of 64 bits the perceptual hashes of near copies may differ in. Flat images are left out of
+    that search, since all of them would look alike. `ignored` are files that were no images by name.
+    """
+    sides: list[tuple[Side, ImageSet]] = [("pool", images) for images in pool]
+    if target is not None:
+        sides.append(("target", target))
+    sources = [_Source(side, images, inspect_images(images, True, track, n_workers)) for side, images in sides]
+    findings = [*_copies(sources, near), *_odd_classes(sources), *_misnamed(sources)]
+    findings += [Finding("ignored_file", "its name does not end like an image's", (place,)) for place in ignored]
+    audited = [
+        AuditedSource(s.side, ", ".join(s.images.datasets), len(s.images), tuple(s.found.bad.values())) for s in sources
+    ]
+    return AuditReport(tuple(audited), tuple(findings), near)
+
+
+def ignored_files(folder: Path, side: Side) -> list[Place]:
+    """The files of a folder that are no images by name, hidden ones left out."""
+    dataset, source = folder.resolve().name, f"folder:{folder.absolute()}"
+    return [Place(side, dataset, source, path) for path in sorted(walk(folder)) if not is_image_name(path)]
+
+
+def _copies(sources: list[_Source], near: int) -> Iterator[Finding]:
+    """Groups of copies, exact and near, across all sources at once."""
+    if not sources:
+        return
+    contents = np.unique(np.concatenate([s.found.content_ids for s in sources]), return_inverse=True)[1].astype(int)
+    good = np.flatnonzero(np.concatenate([s.found.is_good for s in sources]))
+    for group in groups_of(contents[good]):
+        yield from _about_group(sources, good[group], "exact", "same content")
+    seen = np.flatnonzero(np.concatenate([s.found.has_look for s in sources]))
+    hashes = np.concatenate([s.found.hashes for s in sources])[seen]
+    colors = np.concatenate([s.found.colors for s in sources])[seen]
+    for group in groups_of(near_components(hashes, colors, near)):
+        if len(np.unique(contents[seen[group]])) > 1:
+            yield from _about_group(sources, seen[group], "near", "look alike")
+
+
+def _about_group(
+    sources: list[_Source], positions: Int[Array, " members"], how: str, likeness: str
+) -> Iterator[Finding]:
+    starts = np.cumsum([0] + [len(source.images) for source in sources])
+    owners = np.searchsorted(starts, positions, side="right") - 1
+    rows = positions - starts[owners]
+    places = tuple(sources[owner].place(int(row)) for owner, row in zip(owners, rows, strict=True))
+    labels = [int(sources[owner].images.labels[row]) for owner, row in zip(owners, rows, strict=True)]
+    is_shared = len({place.side for place in places}) > 1
+    is_conflict = _disagree(owners.tolist(), labels, places)
+    if is_conflict:
+        names = sorted({place.class_name for place in places if place.class_name is not None})
+        yield Finding(f"conflict_{how}", f"{likeness}, but filed under {', '.join(names)}", places)
+    if is_shared:
+        yield Finding(f"shared_{how}", f"{likeness}, in pool and target", places)
+    if not (is_conflict or is_shared):
+        yield Finding(f"copies_{how}", likeness, places)
+
+
+def _disagree(owners: list[int], labels: list[int], places: tuple[Place, ...]) -> bool:
+    """Whether copies are filed under different classes: by label inside a data set, by name between data sets."""
+    by_dataset: dict[tuple[int, str], set[int]] = defaultdict(set)
+    names = set()
+    for owner, label, place in zip(owners, labels, places, strict=True):
+        if label != UNLABELED:
+            by_dataset[owner, place.dataset].add(label)
+            names.add(comparable_name(place.class_name or ""))
+    if any(len(found) > 1 for found in by_dataset.values()):
+        return True
+    return len(by_dataset) > 1 and len(names - {None}) > 1
+
+
+def _odd_classes(sources: list[_Source]) -> Iterator[Finding]:
+    """Classes of one image or none, and names that several data sets use."""
+    same_name: dict[str, dict[tuple[int, str], ClassPlace]] = defaultdict(dict)
+    for number, source in enumerate(sources):
+        for place, n_good, n_images in _classes(source):
+            if n_good < 2:
+                lost = f", {n_images - n_good} bad" if n_images > n_good else ""
+                yield Finding("small_class", f"{n_good} image{'' if n_good else 's'}{lost}", classes=(place,))
+            if name := comparable_name(place.class_name):
+                same_name[name].setdefault((number, place.dataset), place)
+    for name, places in same_name.items():
+        if len(places) > 1:
+            sides = sorted({place.side for place in places.values()})
+            where = "in pool and target" if len(sides) > 1 else f"in {len(places)} data sets of the {sides[0]}"
+            yield Finding("shared_class", f"{name}: {where}", classes=tuple(places.values()))
+
+
+def _classes(source: _Source) -> Iterator[tuple[ClassPlace, int, int]]:
+    """Each class with how many of its images are good, and how many there are."""
+    table = source.images.table
+    named = pa.table({name: table[name].cast(pa.string()) for name in ("dataset", "class_name")})
+    named = named.append_column("label", table["label"]).append_column("good", pa.array(source.found.is_good))
+    counts = named.group_by(["dataset", "class_name", "label"]).aggregate([("good", "sum"), ("good", "count")])
+    for row in counts.sort_by([("dataset", "ascending"), ("label", "ascending")]).to_pylist():
+        if (name := _name(row["class_name"], row["label"])) is not None:
+            yield ClassPlace(source.side, row["dataset"], name), row["good_sum"], row["good_count"]
+
+
+def _misnamed(sources: Iterable[_Source]) -> Iterator[Finding]:
+    for source in sources:
+        for row, real in source.found.misnamed.items():
+            yield Finding("wrong_suffix", f"holds {real}", (source.place(row),))
+
+
+def _name(class_name: str | None, label: int) -> str | None:
+    return None if label == UNLABELED else str(label) if class_name is None else class_name

@@ -1,0 +1,158 @@
+"""What an audit found: each finding with its kind, its reason and the images or classes it is about."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Literal
+
+from justright.audit.quarantine import BadKind, Quarantined, refuse_above
+
+Side = Literal["pool", "target"]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a kind of finding is called on screen, and whether it must be mended."""
+
+    title: str
+    is_problem: bool
+
+
+BAD_FILE = "bad_file"
+KINDS = {
+    BAD_FILE: Kind("bad file", True),
+    "conflict_exact": Kind("one image, two classes", True),
+    "conflict_near": Kind("near copies, two classes", True),
+    "shared_exact": Kind("copy in pool and target", True),
+    "shared_near": Kind("near copy in pool and target", True),
+    "copies_exact": Kind("copies on one side", False),
+    "copies_near": Kind("near copies on one side", False),
+    "small_class": Kind("class of one image or none", False),
+    "shared_class": Kind("class in several data sets", False),
+    "wrong_suffix": Kind("wrong file ending", False),
+    "ignored_file": Kind("ignored file", False),
+}
+"""Problems make the command fail; remarks are good to know and may be meant so."""
+
+
+def location(source: str, path: str) -> str:
+    """Where a person finds an image: the file, or the archive and the name inside it."""
+    kind, _, root = source.partition(":")
+    return os.path.join(root, path) if kind in ("folder", "zip") else f"{source}:{path}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One image: whose it is, where it lies and the class it is filed under."""
+
+    side: Side
+    dataset: str
+    source: str
+    path: str
+    class_name: str | None = None
+
+
+@dataclass(frozen=True)
+class ClassPlace:
+    """One class of one data set."""
+
+    side: Side
+    dataset: str
+    class_name: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something a person should know before using the data."""
+
+    kind: str
+    reason: str
+    images: tuple[Place, ...] = ()
+    classes: tuple[ClassPlace, ...] = ()
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether the data should not be used as it is."""
+        return KINDS[self.kind].is_problem
+
+    def to_json(self) -> dict[str, object]:
+        """The finding as plain values."""
+        return {
+            "kind": self.kind,
+            "is_problem": self.is_problem,
+            "reason": self.reason,
+            "images": [asdict(image) for image in self.images],
+            "classes": [asdict(each) for each in self.classes],
+        }
+
+
+@dataclass(frozen=True)
+class AuditedSource:
+    """One set of images that was read, and what of it is bad."""
+
+    side: Side
+    name: str
+    n_images: int
+    bad: tuple[Quarantined, ...]
+
+    def to_json(self) -> dict[str, object]:
+        """The source as plain values."""
+        bad = [image.to_json() for image in self.bad]
+        return {"side": self.side, "name": self.name, "n_images": self.n_images, "n_bad": len(bad), "quarantined": bad}
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """Everything an audit found; `to_json` says it for a machine."""
+
+    sources: tuple[AuditedSource, ...]
+    others: tuple[Finding, ...]
+    near: int
+
+    @property
+    def n_images(self) -> int:
+        """How many images were read, good and bad."""
+        return sum(source.n_images for source in self.sources)
+
+    @property
+    def quarantined(self) -> list[Quarantined]:
+        """Every bad image."""
+        return [image for source in self.sources for image in source.bad]
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """Every finding, bad files first, in the order of KINDS."""
+        bad = [
+            Finding(BAD_FILE, image.reason, (Place(source.side, image.dataset, image.source, image.path),))
+            for source in self.sources
+            for image in source.bad
+        ]
+        order = list(KINDS)
+        return bad + sorted(self.others, key=lambda finding: order.index(finding.kind))
+
+    @property
+    def n_problems(self) -> int:
+        """How many findings must be mended before the data is used."""
+        return sum(finding.is_problem for finding in self.findings)
+
+    def refuse_above(self, max_bad: float) -> None:
+        """Raise TooManyBadError for the first source with a larger share of bad images."""
+        for source in self.sources:
+            refuse_above(max_bad, source.bad, source.n_images, source.name)
+
+    def to_json(self) -> dict[str, object]:
+        """The report as plain values; bad images stand under their source, the rest under findings."""
+        counts = Counter(finding.kind for finding in self.findings)
+        bad = Counter(image.kind for image in self.quarantined)
+        return {
+            "n_images": self.n_images,
+            "n_problems": self.n_problems,
+            "near": self.near,
+            "counts": {kind: counts[kind] for kind in KINDS},
+            "bad_files": {kind.value: bad[kind] for kind in BadKind},
+            "sources": [source.to_json() for source in self.sources],
+            "findings": [finding.to_json() for finding in self.findings if finding.kind != BAD_FILE],
+        }

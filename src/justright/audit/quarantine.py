@@ -1,0 +1,88 @@
+"""Images that cannot be used: set aside with path and reason, never swapped for others, never silently dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from justright.audit.signatures import format_of, is_cut_off
+from justright.errors import BadImageError, DataError
+
+MAX_BAD = 0.05
+"""A source with a larger share of bad images than this is refused: something is wrong with it as a whole."""
+
+N_EXAMPLES = 3
+
+
+class BadKind(StrEnum):
+    """Why an image is set aside, in a word."""
+
+    EMPTY = "empty"
+    NOT_AN_IMAGE = "not an image"
+    TRUNCATED = "truncated"
+    TOO_LARGE = "too large"
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+
+
+OPENINGS = {
+    "the file is empty": BadKind.EMPTY,
+    "not an image": BadKind.NOT_AN_IMAGE,
+    "truncated": BadKind.TRUNCATED,
+    "too large": BadKind.TOO_LARGE,
+    "cannot be read (No such file": BadKind.MISSING,
+    "not in ": BadKind.MISSING,
+}
+"""How the sentence of a BadImageError begins after the path, by kind."""
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """One bad image: where it is, and why it cannot be used."""
+
+    dataset: str
+    source: str
+    path: str
+    kind: BadKind
+    reason: str
+
+    def to_json(self) -> dict[str, object]:
+        """The record as plain values."""
+        return asdict(self) | {"kind": self.kind.value}
+
+
+class TooManyBadError(DataError):
+    """So many images of a source are bad that going on without them would be another data set."""
+
+
+def reason_of(error: Exception, path: str, data: bytes = b"") -> tuple[BadKind, str]:
+    """The kind of a failure and a sentence about it; `data` is what could be read of the file."""
+    if not isinstance(error, BadImageError):
+        return BadKind.UNREADABLE, f"{type(error).__name__}: {error}"
+    text = error.came.removeprefix(f"{path}: ")
+    kind = next((kind for opening, kind in OPENINGS.items() if text.startswith(opening)), BadKind.UNREADABLE)
+    if kind is BadKind.NOT_AN_IMAGE and (name := format_of(data)):
+        # Pillow cannot identify a file that ends inside its header, though its first bytes tell what it was to be
+        return BadKind.TRUNCATED, f"begins like {name}, but ends or is damaged before the picture"
+    if kind is BadKind.UNREADABLE and is_cut_off(data):
+        return BadKind.TRUNCATED, "truncated (shorter than its header says)"
+    return kind, f"{text}, expected {error.expected}" if error.expected else text
+
+
+def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name: str) -> None:
+    """Raise TooManyBadError when the share of bad images of the source `name` is above the limit."""
+    if len(bad) <= max_bad * n_images:
+        return
+    examples = "\n".join(f"  {printable(f'{image.path}: {image.reason}')}" for image in bad[:N_EXAMPLES])
+    more = f"\n  and {len(bad) - N_EXAMPLES:,} more" if len(bad) > N_EXAMPLES else ""
+    raise TooManyBadError(
+        f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%}):\n{examples}{more}",
+        expected=f"at most {max_bad:.4g} of a source ({max_bad:.1%})",
+        advice="mend or remove these files; if the rest is meant to be used without them, raise the limit (--max-bad)",
+    )
+
+
+def printable(text: str) -> str:
+    """Names of files may hold line breaks and codes that move the cursor: shown, not sent."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

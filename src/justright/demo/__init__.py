@@ -1,0 +1,1 @@
+"""The embedded problem and the runs that show what the library does."""

@@ -1,0 +1,1 @@
+"""Which labeled data would help: rehearsed on classes whose labels are hidden."""

@@ -1,0 +1,149 @@
+"""No pool, all of it, or a selection from it? Judged without target labels, on hidden classes of the target's own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.clustering import SemiSupKMeans
+from justright.diagnosis.hidden_classes import HiddenClasses, HiddenProblem, hidden_classes, thinned
+from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
+from justright.errors import DegenerateError, NothingSelectedError
+from justright.evaluation import evaluate
+from justright.geometry import unit_rows
+from justright.progress import Track, silent
+from justright.selection import BetaSelector, BinsSelector, CuiSelector, OwnSelector, Selector, UniformSelector
+from justright.selection.beta_weights import final_weights
+from justright.selection.discriminant import discriminant_features
+from justright.types import UNLABELED, Array
+
+LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]
+"""Features, and a label each."""
+
+N_DRAWS = 16
+N_INIT = 2
+"""Restarts of k-means: the same for every setting, so what is compared is the selection."""
+
+POOL_SHARE = 0.5
+"""What the pool counts for beside own labels in the features of a draw, however large it is."""
+
+
+def standard_settings(n_clusters: int, seed: int = 0) -> dict[str, Selector]:
+    """What `diagnose` compares unless told otherwise, by the names of the selectors."""
+    return {
+        "own": OwnSelector(),
+        "none": UniformSelector(),
+        "cui": CuiSelector(n_clusters=n_clusters, seed=seed),
+        "bins": BinsSelector(n_clusters=n_clusters, seed=seed),
+        "beta": BetaSelector(),
+    }
+
+
+def diagnose(
+    own: LabeledFeatures,
+    pool: LabeledFeatures,
+    target: Float[Array, "target dim"],
+    n_categories: int,
+    settings: Mapping[str, Selector] | None = None,
+    n_draws: int = N_DRAWS,
+    seed: int = 0,
+    track: Track = silent,
+) -> Diagnosis:
+    """Rehearse discovery with each setting on problems whose answer is known.
+
+    Each setting weighs the pool by the target, once. In each draw half of the target's own labeled classes are hidden
+    (`HiddenClasses.draw`). Linear discriminants of the labels that stay and of the weighted pool stand in for training;
+    semi-supervised k-means with `n_categories` clusters over own and target images finds the hidden classes again.
+    All settings meet the same draws, so their differences to own labels alone are paired.
+
+    own, pool: features and labels. n_categories: of the target, K.
+    """
+    if n_draws < 2:
+        raise DegenerateError(f"{n_draws} draws", expected="at least 2, to know how much draws differ")
+    settings = {OWN: OwnSelector()} | dict(standard_settings(n_categories, seed) if settings is None else settings)
+    source = hidden_classes(*own, target, seed)
+    rows = thinned(pool[1], seed, "pool")
+    weights = _weights(settings, pool, target)
+    thin = {name: weight[rows] for name, weight in weights.items()}
+    features, labels = unit_rows(pool[0][rows]), pool[1][rows]
+    outcomes: dict[str, list[DrawScores | None]] = {name: [] for name in settings}
+    for number in track(range(n_draws), n_draws, "draws of hidden classes"):
+        problem = source.draw(number)
+        for name in settings:
+            outcome = None
+            if name in thin:
+                kept = float((weights[name] > 0).mean())
+                outcome = _score(source, problem, features, labels, thin[name], n_categories, seed + number, kept)
+            outcomes[name].append(outcome)
+    # Draws share classes: Nadeau and Bengio (2003) widen the interval by hidden over remaining.
+    overlap = source.n_hidden / (source.n_classes - source.n_hidden)
+    return Diagnosis.of(outcomes, overlap, source.n_classes, source.n_hidden)
+
+
+def _weights(
+    settings: Mapping[str, Selector], pool: LabeledFeatures, target: Float[Array, "target dim"]
+) -> dict[str, Float[Array, " pool"]]:
+    """The weight of each image by setting; a setting that selects nothing is own labels alone, and not listed."""
+    found = {}
+    with _without_remarks():
+        for name, selector in settings.items():
+            try:
+                found[name] = selector.fit(*pool, target).sample_weight(pool[1])
+            except NothingSelectedError:
+                continue
+    return found
+
+
+@contextmanager
+def _without_remarks() -> Iterator[None]:
+    """What a selector that may not be chosen remarks about its weights would only confuse."""
+    logger = logging.getLogger(final_weights.__module__)
+
+    def drop(record: logging.LogRecord) -> bool:
+        return False
+
+    logger.addFilter(drop)
+    try:
+        yield
+    finally:
+        logger.removeFilter(drop)
+
+
+def _score(
+    source: HiddenClasses,
+    problem: HiddenProblem,
+    pool: Float[Array, "pool dim"],
+    pool_labels: Int[Array, " pool"],
+    weight: Float[Array, " pool"],
+    n_categories: int,
+    seed: int,
+    kept: float,
+) -> DrawScores | None:
+    """How well hidden images are found with this selection; None where nothing can be learned from it."""
+    is_seen, is_used = ~problem.is_judged, weight > 0
+    n_seen = int(is_seen.sum())
+    shares = [np.full(n_seen, 1 / n_seen)]
+    if is_used.any():
+        shares.append(POOL_SHARE * weight[is_used] / weight[is_used].sum())
+    everything = np.concatenate([source.own, source.target])
+    try:
+        seen = discriminant_features(
+            np.concatenate([source.own[is_seen], pool[is_used]]),
+            # own and pool labels may be equal numbers for other classes
+            np.concatenate([2 * problem.labels[is_seen], 2 * pool_labels[is_used] + 1]),
+            everything,
+            np.concatenate(shares),
+        )
+    except DegenerateError:
+        return None
+    given = np.concatenate([problem.labels, np.full(len(source.target), UNLABELED)])
+    n_clusters = max(n_categories, source.n_classes)
+    clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=seed).fit(seen, given).labels_
+    judged = problem.is_judged
+    found = np.asarray(clusters[: len(source.own)])[judged]
+    scores = evaluate(source.own_labels[judged], found, problem.is_old[judged], n_resamples=0)
+    return DrawScores(new=scores.new, all=scores.all, kept=kept)

@@ -1,0 +1,189 @@
+"""What a diagnosis found: each setting against own labels alone, and the one to take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import stdtrit
+
+from justright.types import Array
+
+OWN, EVERYTHING = "own", "none"
+AHEAD = 7 / 8
+"""Everything is taken unless another setting is ahead of it in this share of the draws: less is mostly luck."""
+
+LEVEL = 0.95
+"""All intervals hold together with this probability, however many settings are compared (Bonferroni)."""
+
+COLUMNS = ("setting", "All %", "New %", "All against own", "New against own", "better in draws", "images kept %")
+CAVEAT = (
+    "Linear discriminants stand in for what a network learns, and hidden classes of your own for unknown ones. The "
+    "lead of one selection over another is often smaller than what another seed of training changes."
+)
+
+
+@dataclass(frozen=True)
+class DrawScores:
+    """One setting on one draw: accuracy on hidden classes and on all hidden images, share of pool images it kept."""
+
+    new: float
+    all: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean difference to own labels alone over draws, with its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:+.1f} [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
+
+
+@dataclass(frozen=True)
+class RehearsedSetting:
+    """A setting over all draws; `n_better` counts those in which it beats own labels alone on All."""
+
+    name: str
+    all: float
+    new: float
+    kept: float
+    all_difference: Difference
+    new_difference: Difference
+    n_draws: int
+    n_better: int
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One row a setting, from the best, the one to take, and the verdict in words.
+
+    `unanswered` are settings that selected nothing or from which nothing could be learned.
+    """
+
+    rows: tuple[RehearsedSetting, ...]
+    unanswered: tuple[str, ...]
+    winner: str
+    verdict: str
+    n_draws: int
+    n_classes: int
+    n_hidden: int
+    caveat: str = CAVEAT
+    level: float = LEVEL
+
+    @staticmethod
+    def of(
+        outcomes: Mapping[str, Sequence[DrawScores | None]], overlap: float, n_classes: int, n_hidden: int
+    ) -> Diagnosis:
+        """Sum up outcomes, one a draw for each setting. `overlap` widens the intervals, for draws share classes.
+
+        The whole pool is the choice, unless others are ahead of it in nearly all draws; then the best of those is.
+        Where the whole pool is not among the settings, own labels alone take its place.
+        """
+        level = 1 - (1 - LEVEL) / max(1, len(outcomes) - 1)
+        answered = {name: found for name, found in outcomes.items() if all(each is not None for each in found)}
+        rows = [_row(name, found, outcomes[OWN], overlap, level) for name, found in answered.items()]
+        ranked = sorted(rows, key=lambda row: (-row.all, row.name != OWN))
+        standard = EVERYTHING if EVERYTHING in answered else OWN
+        ahead = {name: _n_ahead(found, answered[standard]) for name, found in answered.items()}
+        clear = [row for row in ranked if ahead[row.name] >= AHEAD * row.n_draws]
+        winner = clear[0] if clear else next(row for row in ranked if row.name == standard)
+        return Diagnosis(
+            rows=tuple(ranked),
+            unanswered=tuple(name for name in outcomes if name not in answered),
+            winner=winner.name,
+            verdict=_verdict(winner, ranked, standard, ahead),
+            n_draws=len(outcomes[OWN]),
+            n_classes=n_classes,
+            n_hidden=n_hidden,
+        )
+
+    def how(self) -> str:
+        """How it was found, in a sentence."""
+        nothing = f" Without an answer: {'; '.join(self.unanswered)}." if self.unanswered else ""
+        return (
+            f"{self.n_draws} draws, in each of which {self.n_hidden} of your {self.n_classes} labeled classes were "
+            f"hidden and looked for; intervals hold together at {100 * self.level:.0f} %.{nothing}"
+        )
+
+    def cells(self) -> list[tuple[object, ...]]:
+        """The rows under COLUMNS."""
+        return [
+            (
+                row.name,
+                f"{100 * row.all:.1f}",
+                f"{100 * row.new:.1f}",
+                "" if row.name == OWN else str(row.all_difference),
+                "" if row.name == OWN else str(row.new_difference),
+                "" if row.name == OWN else f"{row.n_better} of {row.n_draws}",
+                round(100 * row.kept),
+            )
+            for row in self.rows
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as JSON has them."""
+        return asdict(self)
+
+
+def _row(
+    name: str, found: Sequence[DrawScores | None], own: Sequence[DrawScores | None], overlap: float, level: float
+) -> RehearsedSetting:
+    pairs = [(mine, base) for mine, base in zip(found, own, strict=True) if mine is not None and base is not None]
+    new = np.array([mine.new - base.new for mine, base in pairs])
+    everywhere = np.array([mine.all - base.all for mine, base in pairs])
+    return RehearsedSetting(
+        name=name,
+        all=float(np.mean([mine.all for mine, _ in pairs])),
+        new=float(np.mean([mine.new for mine, _ in pairs])),
+        kept=float(np.mean([mine.kept for mine, _ in pairs])),
+        all_difference=difference(everywhere, overlap, level),
+        new_difference=difference(new, overlap, level),
+        n_draws=len(found),
+        n_better=int((everywhere > 0).sum()),
+    )
+
+
+def difference(values: Float[Array, " draws"], overlap: float, level: float) -> Difference:
+    """Mean and corrected resampled t interval of paired differences (Nadeau and Bengio, 2003).
+
+    mean +- t s sqrt(1 / n + overlap), overlap = hidden over remaining classes
+    """
+    n = len(values)
+    t = float(stdtrit(n - 1, 1 - (1 - level) / 2))
+    half = t * float(values.std(ddof=1)) * math.sqrt(1 / n + overlap)
+    mean = float(values.mean())
+    return Difference(mean, mean - half, mean + half)
+
+
+def _n_ahead(found: Sequence[DrawScores | None], others: Sequence[DrawScores | None]) -> int:
+    """In how many draws one setting is ahead of another on All."""
+    pairs = zip(found, others, strict=True)
+    return sum(mine.all > other.all for mine, other in pairs if mine is not None and other is not None)
+
+
+TITLES = {OWN: "own (no pool)", EVERYTHING: "none (the whole pool)"}
+
+
+def _verdict(
+    winner: RehearsedSetting, ranked: Sequence[RehearsedSetting], standard: str, ahead: Mapping[str, int]
+) -> str:
+    title, usual = TITLES.get(winner.name, winner.name), TITLES[standard]
+    if len(ranked) == 1:
+        return f"Take {title}: no other setting had an answer."
+    said = f"finds {100 * winner.all:.1f} % of hidden images"
+    if winner.name != OWN:
+        said += f", {winner.all_difference} points against own labels alone"
+    if winner.name != standard:
+        return f"Take {title}: {said}; ahead of {usual} in {ahead[winner.name]} of {winner.n_draws} draws."
+    rival = next(row for row in ranked if row.name != winner.name)
+    how_often = f"{ahead[rival.name]} of {rival.n_draws} draws"
+    return f"Take {title}: {said}; no other is clearly ahead, {rival.name} in {how_often}."

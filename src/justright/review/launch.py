@@ -1,0 +1,95 @@
+"""Serve the review page until it is stopped."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from justright.errors import JustrightError
+from justright.review.open_review import OpenReview
+from justright.review.security import Access
+from justright.review.server import guarded_app
+
+TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
+
+
+def serve(opened: OpenReview, host: str, port: int, reviewer: str, ready: Callable[[Access], None]) -> None:
+    """Listen, tell `ready` where, and answer until a signal comes. Port 0 takes a free one."""
+    try:
+        token = kept_token(opened.folder / "token")
+    except OSError as error:
+        raise JustrightError(
+            f"cannot write to {opened.folder}: {error.strerror or error}",
+            advice="a review is kept in the run: copy it to where you may write",
+        ) from error
+    with listen(host, port) as listening:
+        access = Access(host, listening.getsockname()[1], token)
+        config = uvicorn.Config(
+            guarded_app(opened, access, reviewer),
+            log_level="warning",
+            access_log=False,  # it would write the token down
+            server_header=False,
+            limit_concurrency=256,
+            timeout_keep_alive=30,
+            h11_max_incomplete_event_size=16 * 1024,
+            timeout_graceful_shutdown=2,
+            lifespan="off",
+        )
+        _Server(config, lambda: ready(access)).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Says that it is ready when it is: from then on a signal ends it, and a request is answered."""
+
+    def __init__(self, config: uvicorn.Config, tell: Callable[[], None]):
+        super().__init__(config)
+        self.tell = tell
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.tell()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there, or an error that says what to do."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends small packets at once only on sockets that say they are TCP; else each answer waits 40 ms
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # a restart right after a kill finds the port still closing
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            raise JustrightError(
+                f"port {port} is in use: perhaps this review is open already",
+                advice="open the address it printed, or choose a port with --port; --port 0 takes a free one",
+            ) from error
+        raise JustrightError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    return listening
+
+
+def kept_token(file: Path) -> str:
+    """The token of a review, made once and readable by its owner only: open tabs go on after a restart."""
+    if file.exists() and TOKEN.fullmatch(token := file.read_text(encoding="ascii", errors="replace").strip()):
+        file.chmod(0o600)
+        return token
+    file.parent.mkdir(parents=True, exist_ok=True)
+    token = secrets.token_urlsafe(24)
+    handle, temporary = tempfile.mkstemp(prefix=".token.", dir=file.parent)  # only its owner may read it
+    with os.fdopen(handle, "w", encoding="ascii") as new:
+        new.write(token)
+        new.flush()
+        os.fsync(new.fileno())
+    Path(temporary).replace(file)
+    return token

@@ -1,0 +1,162 @@
+"""The files that a run leaves, each under its name: what report and review read.
+
+    run.json             what was asked, resolved settings, versions, fingerprints, seconds by stage
+    target.parquet       the unlabeled images; pool.parquet the labeled ones (`ImageSet.save`)
+    target.features      frozen features of the target, pool.features those of the pool (`justright extract`)
+    weights.parquet      what each labeled image weighs, and weights.classes.parquet what each class does
+    count.json           the estimates of K with their curves, where K was estimated
+    diagnosis.json       which selector to take and why, where that was asked
+    metrics.jsonl        a line an epoch: epoch, learning_rate, loss and its terms, seconds
+    checkpoint/          parameters and training state, safetensors and JSON
+    tuned.npy            features of the target after training, float32, a row an image
+    predictions.parquet  a category and a confidence for every target image
+    truth.parquet        labels of the target, where they were given: opened for evaluation only
+    scores.json          All / Old / New, where truth was given
+    report.html          all of it to look at
+    review/              what people said about it
+
+Files are whole or not there: a reader finds None for what a run has not reached yet.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from justright.data import ImageSet, open_images
+from justright.discovery.predictions import Predictions
+from justright.errors import DataError, MissingDataError
+from justright.evaluation import Scores
+from justright.features.table import FeatureTable
+from justright.files import write_json
+from justright.runs.weight_files import SavedSelection, load_selection
+from justright.types import Array
+
+FORMAT = "justright run 1"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run on disk. Every property reads one file; `path / name` is where it lies."""
+
+    path: Path
+
+    @staticmethod
+    def open(path: Path) -> RunFolder:
+        """A folder that holds a run; anything else is refused."""
+        folder = RunFolder(path)
+        _ = folder.about
+        return folder
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What run.json says: asked, method, selector, seed, config, n_categories, k_source, backbone, versions, ..."""
+        about = self._json("run.json")
+        if about is None or about.get("format") != FORMAT:
+            raise MissingDataError(
+                f"{self.path} does not hold a run",
+                expected=f'a folder with run.json of "{FORMAT}"',
+                advice="justright discover --out makes one",
+            )
+        return about
+
+    def save_about(self, about: dict[str, Any]) -> None:
+        """Write run.json."""
+        write_json(self.path / "run.json", {"format": FORMAT} | about)
+
+    @cached_property
+    def target(self) -> ImageSet:
+        """The unlabeled images."""
+        return open_images(self.path / "target.parquet")
+
+    @cached_property
+    def pool(self) -> ImageSet:
+        """The labeled images."""
+        return open_images(self.path / "pool.parquet")
+
+    @cached_property
+    def predictions(self) -> Predictions:
+        """A category for every target image, in the order of `target`."""
+        found = Predictions.open(self.path / "predictions.parquet")
+        if len(found) != len(self.target):
+            raise DataError(
+                f"{self.path} predicts {len(found):,} images", expected=f"{len(self.target):,}, as in target.parquet"
+            )
+        return found
+
+    @cached_property
+    def tuned(self) -> Float[Array, "target dim"]:
+        """Features of the target after training, memory-mapped."""
+        path = self.path / "tuned.npy"
+        try:
+            features: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} cannot be read: {error}", advice="run discover again; it computes it") from error
+        return features
+
+    @cached_property
+    def frozen(self) -> tuple[FeatureTable, FeatureTable] | None:
+        """Features of pool and target before training."""
+        paths = [self.path / f"{part}.features" for part in ("pool", "target")]
+        if not all(path.is_dir() for path in paths):
+            return None
+        return FeatureTable.open(paths[0]), FeatureTable.open(paths[1])
+
+    @cached_property
+    def selection(self) -> SavedSelection | None:
+        """The weights of images and classes."""
+        path = self.path / "weights.parquet"
+        return load_selection(path) if path.exists() else None
+
+    @cached_property
+    def count(self) -> dict[str, Any] | None:
+        """The estimates of K and their curves."""
+        return self._json("count.json")
+
+    @cached_property
+    def diagnosis(self) -> dict[str, Any] | None:
+        """Which selector to take, and why."""
+        return self._json("diagnosis.json")
+
+    @cached_property
+    def metrics(self) -> list[dict[str, Any]]:
+        """One record an epoch; a last line that was cut off by a kill is left out."""
+        path = self.path / "metrics.jsonl"
+        if not path.exists():
+            return []
+        whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines() if line]
+
+    @cached_property
+    def scores(self) -> Scores | None:
+        """All / Old / New."""
+        path = self.path / "scores.json"
+        return Scores.load(path) if path.exists() else None
+
+    @property
+    def truth_file(self) -> Path | None:
+        """Where the labels of the target lie, for `evaluation.files.read_judged`."""
+        path = self.path / "truth.parquet"
+        return path if path.exists() else None
+
+    @property
+    def review_log(self) -> Path | None:
+        """Where the actions of a review lie, for `review.findings`."""
+        path = self.path / "review" / "log.jsonl"
+        return path if path.exists() else None
+
+    def _json(self, name: str) -> dict[str, Any] | None:
+        path = self.path / name
+        if not path.exists():
+            return None
+        try:
+            value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} cannot be read: {error}", expected="JSON") from error
+        return value

@@ -1,0 +1,101 @@
+"""The stage of a run that selects: what every labeled image weighs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from justright.diagnosis.diagnose import diagnose
+from justright.errors import DegenerateError, NothingSelectedError
+from justright.features.table import FeatureTable
+from justright.files import write_json
+from justright.progress import Track
+from justright.runs.feature_pool import FeaturePool, TargetBlocks, merge_tables
+from justright.runs.parts import selector_of
+from justright.runs.problem import Problem
+from justright.runs.run_folder import RunFolder
+from justright.runs.selection_result import SelectionResult, stability_of
+from justright.runs.spec import RunSpec
+from justright.runs.weight_files import save_selection
+from justright.selection import SELECTORS, OwnSelector, Selector
+from justright.types import Array
+
+AUTO = "auto"
+"""The selector that lets the diagnosis choose."""
+
+OTHERWISE = "none"
+"""What it takes where there is nothing to rehearse on."""
+
+
+class RunSelection:
+    """Weighs the pool of a run, and the target's own classes if that is asked for.
+
+    Attributes: notes, what a person should know about it.
+    """
+
+    def __init__(self, problem: Problem, spec: RunSpec, folder: Path, processes: Any, track: Track):
+        self.problem, self.spec, self.folder, self.processes, self.track = problem, spec, folder, processes, track
+        self.notes: list[str] = []
+
+    def weight(self, pool: FeatureTable, target: FeatureTable, n_target: int) -> Float[Array, " labeled"]:
+        """The weight of every labeled image; those of the target's own classes come first, and keep 1 if they stay.
+
+        `pool` holds the features of all labeled images, as a `Problem` orders them.
+        """
+        n_own = 0 if self.spec.select_labeled else len(self.problem.own_rows)
+        if n_own == len(pool):
+            return np.ones(n_own)  # there is nothing to select from
+        merged = merge_tables([pool.from_row(n_own)])
+        name = self.spec.selector if self.spec.selector != AUTO else self._choose(pool, merged, target, n_target)
+        name, selector = self._fitted(name, merged, target, n_target, may_be_empty=n_own > 0)
+        if self.processes.is_first:
+            stable = stability_of(selector, merged, target, self.spec.n_resamples, self.spec.seed, self.track)
+            kept = merge_tables([pool.take(range(n_own))]) if n_own else None
+            result = SelectionResult(name, selector, merged, stable)
+            save_selection(self.folder / "weights.parquet", result, target, kept)
+        return np.concatenate([np.ones(n_own), selector.sample_weight(merged.labels)])
+
+    def _fitted(
+        self, name: str, merged: FeaturePool, target: FeatureTable, n_target: int, may_be_empty: bool
+    ) -> tuple[str, Selector]:
+        """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
+        selector = selector_of(name, self.spec.selector_params, n_target, self.spec.seed)
+        try:
+            return name, selector.fit_stream(merged, TargetBlocks(target))
+        except NothingSelectedError as error:
+            if not may_be_empty:
+                raise
+            self.notes.append(f"{name} leaves out the whole pool ({error.came}): the target's own labels alone")
+            return "own", OwnSelector().fit_stream(merged, TargetBlocks(target))
+
+    def _choose(self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int) -> str:
+        """The selector that the diagnosis favors; found once and kept in diagnosis.json."""
+        prints = {"pool": dict(pool.header.data), "target": dict(target.header.data)}
+        made_with = json.loads(json.dumps(prints | {"seed": self.spec.seed, "n_target": n_target}))
+
+        def found() -> dict[str, Any]:
+            known = RunFolder(self.folder).diagnosis
+            if known is None or known.get("made_with") != made_with or known.get("winner") not in SELECTORS:
+                known = self._diagnosis(pool, merged, target, n_target) | {"made_with": made_with}
+                write_json(self.folder / "diagnosis.json", known)
+            return known
+
+        known = self.processes.in_turn(found)
+        self.notes.append(f"auto: {known['verdict'].rstrip('.')}")
+        return str(known["winner"])
+
+    def _diagnosis(
+        self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int
+    ) -> dict[str, Any]:
+        n_own = len(self.problem.own_rows)
+        own = np.asarray(pool.features[:n_own]), pool.labels[:n_own]
+        others = np.asarray(merged.features), merged.labels
+        try:
+            return diagnose(own, others, target.features, n_target, seed=self.spec.seed, track=self.track).to_json()
+        except DegenerateError as error:
+            why = f"Take {OTHERWISE}, for nothing can be rehearsed: {error.came}"
+            return {"winner": OTHERWISE, "verdict": why}

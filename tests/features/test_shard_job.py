@@ -1,0 +1,162 @@
+"""The work on a store: the same bytes however it is done, nothing computed twice, nothing silently lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.features.tiny_extraction import BAD, N_BATCHES, N, contents, draw, run, tiny
+
+from justright.data.folder import open_folder
+from justright.errors import DegenerateError
+from justright.features.cache import FeatureCache
+from justright.features.shard_job import SHARD_BATCHES
+from justright.features.table import FeatureTable
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_number_of_workers_changes_no_byte(drawn, tmp_path):
+    stores = [tmp_path / str(n) for n in (0, 1, 2, 4)]
+    for n, store in zip((0, 1, 2, 4), stores, strict=True):
+        run(drawn, store, n_workers=n)
+    assert all(contents(store) == contents(stores[0]) for store in stores)
+
+
+KILLED = """
+import sys
+sys.path.insert(0, {root!r})
+from tests.features.tiny_extraction import extract, open_folder, tiny
+from pathlib import Path
+backbone = tiny()
+backbone.pause = 0.03
+extract(open_folder(Path({images!r})), backbone, Path({out!r}), batch_size=2, n_workers={workers})
+"""
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_kill_and_resume_give_the_bytes_of_an_undisturbed_run(tmp_path, n_workers):
+    images = draw(tmp_path / "images")
+    run(images, tmp_path / "whole")
+    out = tmp_path / "killed"
+    code = KILLED.format(root=str(ROOT), images=str(tmp_path / "images"), out=str(out), workers=n_workers)
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        wait_for_a_shard(process, out)
+        time.sleep(random.uniform(0, 0.2))  # anywhere inside a shard
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    n_finished = (out / "shards.jsonl").read_bytes().count(b"\n")
+    assert 1 <= n_finished < 3, "it was to be killed halfway"
+    backbone = tiny()
+    run(images, out, backbone, n_workers=n_workers)
+    assert contents(out) == contents(tmp_path / "whole")
+    assert backbone.n_batches == N_BATCHES - n_finished * SHARD_BATCHES
+
+
+def wait_for_a_shard(process, out, seconds=60):
+    end = time.monotonic() + seconds
+    while not ((out / "shards.jsonl").exists() and (out / "shards.jsonl").stat().st_size):
+        assert process.poll() is None, "the process ended by itself"
+        assert time.monotonic() < end, "no shard was finished"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_after_an_interruption_finished_shards_are_not_redone(drawn, tmp_path, n_workers):
+    def interrupt(steps, total, what):
+        for n, step in enumerate(steps):
+            if what.startswith("extracting") and n == 40:
+                raise KeyboardInterrupt
+            yield step
+
+    with pytest.raises(KeyboardInterrupt):
+        run(drawn, tmp_path / "t", n_workers=n_workers, track=interrupt)
+    backbone, steps = tiny(), []
+
+    def count(each, total, what):
+        steps.append((what, total))
+        return iter(list(each))
+
+    run(drawn, tmp_path / "t", backbone, n_workers=n_workers, track=count)
+    assert backbone.n_batches == 3
+    assert steps[-1] == (f"extracting {drawn.datasets[0]}", 6)
+    run(drawn, tmp_path / "whole")
+    assert contents(tmp_path / "t") == contents(tmp_path / "whole")
+
+
+def test_the_cache_computes_nothing_twice(drawn, tmp_path):
+    run(drawn, tmp_path / "fresh")
+    run(drawn, tmp_path / "first", cache=FeatureCache(tmp_path / "cache"))
+    backbone = tiny()
+    run(drawn, tmp_path / "second", backbone, cache=FeatureCache(tmp_path / "cache"), n_workers=2)
+    assert backbone.n_batches == 0
+    assert contents(tmp_path / "first") == contents(tmp_path / "second") == contents(tmp_path / "fresh")
+
+
+def test_the_cache_knows_content_not_places(drawn, tmp_path):
+    run(drawn, tmp_path / "first", cache=FeatureCache(tmp_path / "cache"))
+    (tmp_path / "moved").mkdir()
+    order = random.Random(0).sample(range(N), 20)
+    for new, old in enumerate(order):
+        (tmp_path / "moved" / f"{new:02}.png").write_bytes(drawn.encoded(old))
+    rng = np.random.default_rng(9)
+    Image.fromarray(rng.integers(0, 256, (9, 9, 3), dtype=np.uint8)).save(tmp_path / "moved" / "new.png")
+    backbone = tiny()
+    images = open_folder(tmp_path / "moved")
+    table = run(images, tmp_path / "second", backbone, cache=FeatureCache(tmp_path / "cache"))
+    assert backbone.n_batches == 1
+    np.testing.assert_array_equal(table.features[:20], FeatureTable.open(tmp_path / "first").features[order])
+    fresh = run(images, tmp_path / "fresh")
+    np.testing.assert_array_equal(table.features, fresh.features)
+
+
+def test_another_backbone_or_transform_does_not_meet_the_cache(drawn, tmp_path):
+    run(drawn, tmp_path / "0", cache=FeatureCache(tmp_path / "cache"))
+    for n, backbone in enumerate((tiny(seed=1), tiny(resize=20)), start=1):
+        run(drawn, tmp_path / str(n), backbone, cache=FeatureCache(tmp_path / "cache"))
+        assert backbone.n_batches == N_BATCHES
+
+
+def test_images_with_equal_content_are_computed_once(drawn, tmp_path):
+    rows = [*range(8), *range(8), *range(40), *range(8)]  # copies within a shard and across shards
+    backbone = tiny()
+    table = run(drawn.take(rows), tmp_path / "t", backbone)
+    assert backbone.n_batches == 20  # 40 images
+    np.testing.assert_array_equal(table.features, run(drawn, tmp_path / "u").features[rows])
+
+
+def test_bad_images_do_not_change_the_others(with_bad, drawn, tmp_path):
+    table = run(with_bad, tmp_path / "t", max_bad=0.1, n_workers=2)
+    kept = [row for row, path in enumerate(drawn.paths) if path not in BAD]
+    np.testing.assert_array_equal(table.features, run(drawn, tmp_path / "u").features[kept])
+
+
+def test_resuming_remembers_the_bad_images(with_bad, tmp_path):
+    def stop(steps, total, what):
+        yield from (step for n, step in enumerate(steps) if what != "extracting images" or n < 10 or stop_now())
+
+    def stop_now():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(with_bad, tmp_path / "t", max_bad=0.1, track=stop)
+    run(with_bad, tmp_path / "t", max_bad=0.1)
+    run(with_bad, tmp_path / "whole", max_bad=0.1)
+    assert contents(tmp_path / "t") == contents(tmp_path / "whole")
+
+
+def test_features_that_are_not_finite_are_refused(drawn, tmp_path):
+    backbone = tiny()
+    backbone.model.norm.weight.data.fill_(float("nan"))
+    with pytest.raises(DegenerateError, match="not finite"):
+        run(drawn, tmp_path / "t", backbone)

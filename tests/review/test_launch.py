@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from justright.errors import JustrightError
+from justright.review.launch import kept_token, listen
+
+
+def test_a_token_is_made_once_and_a_damaged_one_is_made_anew(tmp_path):
+    file = tmp_path / "review" / "token"
+    token = kept_token(file)
+    assert kept_token(file) == token
+    assert len(token) == 32
+    for damaged in ("", "short", "a b" * 11, "/" * 32):
+        file.write_text(damaged)
+        assert kept_token(file) not in ("", damaged, token)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_port_in_use_is_told_with_advice():
+    with listen("127.0.0.1", 0) as first:
+        with pytest.raises(JustrightError, match="is in use") as error:
+            listen("127.0.0.1", first.getsockname()[1])
+        assert "--port" in error.value.advice
+
+
+def test_an_address_of_another_machine_cannot_be_listened_on():
+    with pytest.raises(JustrightError, match="cannot listen"):
+        listen("192.0.2.1", 0)

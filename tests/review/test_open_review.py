@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.errors import DegenerateError
+from justright.review.actions import REJECTED
+from justright.review.open_review import OpenReview
+from justright.runs.run_folder import RunFolder
+
+
+def test_every_kind_of_action_can_be_done_and_is_found_again_by_a_new_desk(opened, run, say):
+    rows = opened.state.rows_of(2).tolist()
+    say(opened, "keep", cluster=0)
+    say(opened, "name", cluster=1, name="alef")
+    say(opened, "known", cluster=3, name=opened.known_classes[0])
+    say(opened, "merge", cluster=4, into=5)
+    say(opened, "split", cluster=6, n_parts=2)
+    say(opened, "move", cluster=2, rows=rows[:2], to=7)
+    say(opened, "move", cluster=2, rows=rows[2:3], to=None)
+    say(opened, "reject", cluster=2, rows=rows[3:4])
+    say(opened, "discard", cluster=8)
+    row = opened.next_check("anna")
+    say(opened, "check", round=1, row=row, cluster=int(opened.state.group[row]), is_right=True)
+    say(opened, "round", round=2)
+    say(opened, "undo")
+    again = OpenReview(run)
+    assert again.state.seq == 12
+    np.testing.assert_array_equal(again.state.group, opened.state.group)
+    assert again.state.labels == opened.state.labels
+    assert again.state.opinions == opened.state.opinions
+    assert again.state.checks == opened.state.checks
+    assert (again.state.group[rows[:2]] == 7).all()
+    assert again.state.group[rows[3]] == REJECTED
+    assert again.state.round == 1
+
+
+def test_two_desks_on_one_run_see_each_other(run, opened, say):
+    other = OpenReview(run)
+    say(opened, "name", cluster=0, name="zero")
+    with other.reading() as state:
+        assert state.labels[0].name == "zero"
+    say(other, "keep", by="ben", base=1, cluster=0)
+    assert say(opened, "keep", cluster=1).seq == 3
+
+
+def test_without_features_a_review_works_and_a_split_says_why_not(run, say):
+    (run.path / "tuned.npy").unlink()
+    opened = OpenReview(RunFolder.open(run.path))
+    assert len(opened.sheets.images(0, "central"))
+    with pytest.raises(DegenerateError, match="no features"):
+        say(opened, "split", cluster=0, n_parts=2)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.errors import JustrightError
+from justright.features.table import FeatureTable
+from justright.runs.parts import config_of, selector_of, to_count
+from justright.runs.spec import RunSpec
+from justright.selection import BinsSelector
+
+
+def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
+    config = config_of(RunSpec(method="mugcd", scale="small", settings={"learning_rate": 0.5}))
+    assert (config.hidden_dim, config.learning_rate) == (512, 0.5)
+    assert config_of(RunSpec(scale="paper")).n_epochs == 200
+    with pytest.raises(JustrightError, match="no setting 'nonsense'"):
+        config_of(RunSpec(settings={"nonsense": 1}))
+
+
+def test_a_selector_is_told_k_and_seed_where_it_has_use_for_them():
+    selector = selector_of("bins", {"n_bins": 3}, 7, 5)
+    assert isinstance(selector, BinsSelector)
+    assert (selector.n_clusters, selector.seed, selector.n_bins) == (7, 5, 3)
+    assert selector_of("beta", {}, 7, 5).get_params()["alpha"] == 5.0
+
+
+def test_a_counter_is_given_the_targets_own_classes_where_it_has_some():
+    pool = FeatureTable.of(np.arange(8.0, dtype=np.float32).reshape(4, 2), label=np.array([0, 1, 1, 2]))
+    target = FeatureTable.of(np.full((2, 2), 9.0, np.float32))
+    given = to_count(pool, target, (1,))
+    assert given.features.tolist() == [[2.0, 3.0], [4.0, 5.0], [9.0, 9.0], [9.0, 9.0]]
+    assert given.labels.tolist() == [1, 1, -1, -1]
+    assert given.pool is None
+
+
+def test_without_own_classes_the_target_is_counted_alone():
+    rng = np.random.default_rng(0)
+    centers = rng.normal(size=(30, 16))
+    label = np.repeat(np.arange(30), 20)
+    x = (centers[label] + 0.2 * rng.normal(size=(600, 16))).astype(np.float32)
+    pool = FeatureTable.of(x[label < 20], label=label[label < 20])
+    given = to_count(pool, FeatureTable.of(x[label >= 20]), ())
+    assert len(given.features) == 200
+    assert set(given.labels.tolist()) == {-1}
+    assert abs(given.by("combined", seed=0).n_categories_ - 10) <= 2

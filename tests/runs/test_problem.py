@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.data import ImageSet, open_images
+from justright.errors import DataError, DegenerateError
+from justright.runs.problem import OWN, make_problem
+
+
+def test_the_target_goes_on_without_labels_and_its_own_labeled_part_is_known_by_name(make_tree):
+    pool = open_images(make_tree({"oak": 2, "elm": 2}, "trees"))
+    labeled = open_images(make_tree({"cat": 3}, "labeled", 10))
+    target = open_images(make_tree({"cat": 2, "dog": 4}, "photos", 20))
+    problem = make_problem([pool], labeled, target, has_labels=True)
+    assert set(problem.target.labels.tolist()) == {-1}
+    assert [problem.pool.origins[label].class_name for label in problem.own_classes] == ["cat"]
+    assert {origin.dataset for origin in problem.pool.origins} == {OWN, "trees"}
+    assert problem.n_target_classes == 2
+    _, is_old = problem.truth.open_for_evaluation()
+    assert is_old.sum() == 2, "cats are old, dogs are new"
+
+
+def test_without_being_asked_labels_of_the_target_are_dropped_for_good(make_tree):
+    target = open_images(make_tree({"cat": 2, "dog": 4}))
+    problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target)
+    assert problem.truth is None
+    assert problem.n_target_classes is None
+    assert problem.own_classes == ()
+    assert problem.split().unlabeled.classes == {}
+
+
+def test_a_target_without_labels_cannot_judge(make_tree):
+    target = open_images(make_tree({"cat": 2, "dog": 4})).without_labels()
+    with pytest.raises(DataError, match="have no label"):
+        make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target, has_labels=True)
+
+
+def test_labeled_images_that_are_images_of_the_target_are_left_out_and_counted(make_tree):
+    target = open_images(make_tree({"cat": 3, "dog": 4}))
+    more = open_images(make_tree({"cat": 2}, "more", 7))
+    labeled = ImageSet.concat([target.take([0, 1]), more])
+    problem, n_copies = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], labeled, target).without_copies()
+    assert n_copies == 2
+    assert len(problem.own_rows) == 2
+    assert len(problem.other_rows) == 2
+    assert len(problem.target) == 7
+    again, n_left = problem.without_copies()
+    assert n_left == 0
+    assert again.pool.images.ids == problem.pool.images.ids
+
+
+def test_where_every_labeled_image_is_a_copy_nothing_is_left_to_learn_from(make_tree):
+    target = open_images(make_tree({"cat": 3, "dog": 4}))
+    with pytest.raises(DegenerateError, match="all 2 labeled images"):
+        make_problem([], target.take([0, 1]), target).without_copies()
+
+
+def test_an_image_that_cannot_be_read_is_no_copy(make_tree):
+    folder = make_tree({"cat": 3, "dog": 4})
+    target = open_images(folder)
+    next((folder / "cat").iterdir()).unlink()
+    _, n_copies = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target).without_copies()
+    assert n_copies == 0
+
+
+def test_pool_classes_guide_and_own_classes_do_not(make_tree):
+    problem = make_problem(
+        [open_images(make_tree({"oak": 2, "elm": 2}, "trees", 9))],
+        open_images(make_tree({"cat": 2}, "cats", 3)),
+        open_images(make_tree({"cat": 3, "dog": 4})),
+    )
+    guided = problem.split("guide")
+    assert {guided.labeled.classes[label] for label in guided.guide_classes} == {"trees/oak", "trees/elm"}
+    assert problem.split("rival").guide_classes == ()
+
+
+def test_a_truth_must_fit_the_target(make_tree):
+    target = open_images(make_tree({"cat": 2, "dog": 4}))
+    problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target, has_labels=True)
+    with pytest.raises(DataError, match="cannot be read"):
+        problem.of_rows(np.arange(2), np.arange(5))

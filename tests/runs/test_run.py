@@ -1,0 +1,211 @@
+"""The whole way on drawn characters: small, but every stage is real."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from justright.data import gcd_split, glyph_set, merge_pool, random_half
+from justright.demo.glyph_problem import OWN
+from justright.errors import DataError
+from justright.features.backbone import load_backbone
+from justright.runs.problem import Problem
+from justright.runs.run import Run
+from justright.runs.run_folder import RunFolder
+from justright.runs.spec import RunSpec
+from justright.selection import BinsSelector
+
+SETTINGS = {"n_epochs": 2, "batch_size": 32, "views": 2}
+
+
+@pytest.fixture(scope="module")
+def backbone():
+    return load_backbone("glyph_vit")
+
+
+@pytest.fixture(scope="module")
+def problem():
+    target = glyph_set(8, ["hebrew"], dataset=OWN)
+    split, truth = gcd_split(target, random_half(target.classes))
+    pool = merge_pool([split.labeled, glyph_set(4, ["old-italic"], dataset="old-italic")])
+    return Problem(pool, split.unlabeled, truth, len(target.classes))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory, monkeypatch):
+    # one home for all: banks and features are shared, as they are for a user
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "run-home"))
+
+
+def spec_of(**changes) -> RunSpec:
+    base = RunSpec(selector="none", scale="small", settings=SETTINGS, backbone="glyph_vit", n_target=22)
+    return replace(base, **changes)
+
+
+@pytest.fixture(scope="module")
+def finished(problem, backbone, tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "run-home"))
+        return Run(problem, spec_of(selector="bins"), path, backbone).all()
+
+
+def test_a_run_leaves_every_file_and_says_what_it_was(finished, problem):
+    about = finished.about
+    assert about["is_finished"]
+    assert (about["method"], about["selector"], about["k_source"], about["n_target"]) == ("simgcd", "bins", "given", 22)
+    assert about["config"]["n_epochs"] == 2
+    assert about["versions"]["torch"]
+    assert len(finished.predictions) == len(problem.target) == len(finished.tuned)
+    assert len(finished.metrics) == 2
+    assert finished.scores.n_classes == 22
+    assert set(about["seconds"]) == {"extract", "count", "select", "train", "predict", "evaluate"}
+
+
+def known_names(run) -> list[str]:
+    return [category.name for category in run.predictions.categories if category.kind == "known"]
+
+
+def test_categories_are_those_of_the_target_and_none_is_a_class_of_the_pool(finished, problem):
+    assert finished.about["n_categories"] == 22
+    assert finished.about["pool_role"] == "guide"
+    assert known_names(finished) == [problem.pool.images.classes[label] for label in problem.own_classes]
+
+
+def test_own_classes_keep_the_weight_1_and_are_not_selected_from(finished, problem):
+    saved, n_own = finished.selection, len(problem.own_classes)
+    is_own = np.isin(saved.images["label"].to_numpy(), problem.own_classes)
+    assert is_own.sum() == len(problem.own_rows)
+    assert (saved.sample_weight[is_own] == 1).all()
+    assert saved.images["class_name"].to_pylist() == [
+        problem.pool.images.classes[label] for label in problem.pool.images.labels.tolist()
+    ]
+    assert saved.classes["weight"].to_pylist()[:n_own] == [1.0] * n_own
+    assert saved.classes["distance"].null_count == n_own
+    assert saved.classes["label"].to_pylist() == list(range(len(problem.pool.origins)))
+    assert len(saved.weighed.classes) == len(problem.pool.origins) - n_own
+    assert 0 < saved.weighed.sample_weight.sum() < len(problem.other_rows)
+
+
+def test_as_rivals_kept_classes_of_the_pool_are_categories_too(problem, backbone, tmp_path):
+    spec = spec_of(selector="bins", pool_role="rival", select_labeled=True, method="kmeans", settings={})
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    kept = set(problem.pool.images.labels[run.selection.sample_weight > 0].tolist())
+    own = set(problem.own_classes)
+    assert kept != own | kept, "own classes are selected from as well"
+    assert run.about["n_categories"] == len(kept | own) + 22 - len(own)
+    assert known_names(run) == [problem.pool.images.classes[label] for label in sorted(kept)]
+
+
+def test_plain_k_means_gets_the_targets_number_of_categories_whatever_the_pool(problem, backbone, tmp_path):
+    for role in ("guide", "rival"):
+        spec = spec_of(pool_role=role, method="kmeans", settings={"use_labels": False})
+        run = Run(problem, spec, tmp_path / role, backbone).all()
+        assert run.about["n_categories"] == 22
+        assert known_names(run) == []
+
+
+def test_with_a_pool_alone_k_is_that_of_the_target(problem, backbone, tmp_path):
+    """The classes of the pool are no longer counted, and added again."""
+    pool = merge_pool([glyph_set(6, ["old-italic", "digits"], dataset="others")])
+    alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)
+    run = Run(alone, spec_of(n_target=None, method="kmeans", settings={}), tmp_path / "run", backbone).all()
+    assert run.about["n_categories"] == run.about["n_target"]
+    low, high = run.count["estimates"]["combined"]["interval"]
+    assert low <= 22 <= high
+
+
+def test_without_labels_of_its_own_the_target_has_k_new_categories(problem, backbone, tmp_path):
+    pool = merge_pool([glyph_set(4, ["old-italic"], dataset="old-italic")])
+    alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)
+    for method, settings in (("kmeans", {}), ("simgcd", SETTINGS)):
+        spec = spec_of(selector="none", method=method, settings=settings)
+        run = Run(alone, spec, tmp_path / method, backbone).all()
+        assert run.about["n_categories"] == 22
+        assert known_names(run) == []
+
+
+def test_a_selector_that_leaves_out_the_whole_pool_leaves_own_labels_alone_and_says_so(problem, backbone, tmp_path):
+    spec = spec_of(selector="beta", selector_params={"threshold": 1e6}, method="kmeans", settings={})
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    assert (run.selection.weighed.sample_weight == 0).all()
+    assert "leaves out the whole pool" in run.about["notes"][0]
+
+
+def test_without_a_pool_there_is_nothing_to_select(problem, backbone, tmp_path):
+    own = merge_pool([problem.pool.images.take(problem.own_rows)])
+    alone = replace(problem, pool=own)
+    run = Run(alone, spec_of(selector="bins", method="kmeans", settings={}), tmp_path / "run", backbone).all()
+    assert run.selection is None
+    assert run.about["n_known"] == 11
+
+
+def test_the_selection_says_how_stable_it_is(finished):
+    share = finished.selection.weighed.classes["kept_share"].to_numpy()
+    assert ((share >= 0) & (share <= 1)).all()
+    assert share.max() > 0
+
+
+def test_the_threshold_that_bins_found_stays_with_the_weights(finished):
+    about = finished.selection.about
+    pool, target = finished.frozen
+    others = pool.from_row(about["kept_images"])
+    fitted = BinsSelector(**about["params"]).fit(others.features, others.labels, target.features)
+    assert about["threshold"] == pytest.approx(fitted.threshold_, rel=1e-5)
+    classes = finished.selection.weighed.classes
+    is_far = classes["distance"].to_numpy() > about["threshold"]
+    assert (classes["bin"].to_numpy()[is_far] == 0).all()
+    assert (classes["bin"].to_numpy()[~is_far] > 0).all()
+
+
+def test_called_again_it_finds_everything_and_ends_the_same(finished, problem, backbone):
+    before = {name: (finished.path / name).read_bytes() for name in ("predictions.parquet", "model.safetensors")}
+    again = Run(problem, spec_of(selector="bins"), finished.path, backbone).all()
+    assert {name: (again.path / name).read_bytes() for name in before} == before
+    assert len(again.metrics) == 2
+
+
+def test_another_question_in_the_same_folder_is_refused_with_the_difference(finished, problem, backbone):
+    with pytest.raises(DataError, match=r"seed: 0 before, 1 now"):
+        Run(problem, spec_of(selector="bins", seed=1), finished.path, backbone).all()
+
+
+def test_labels_of_the_target_change_nothing_but_the_scores(finished, problem, backbone, tmp_path):
+    """The truth is shuffled; every other file that the run leaves has the same bytes."""
+    labels, _ = problem.truth.open_for_evaluation()
+    shuffled = problem.truth._images.take(np.random.default_rng(0).permutation(len(labels)))
+    other = replace(problem, truth=type(problem.truth)(shuffled, ()))
+    run = Run(other, spec_of(selector="bins"), tmp_path / "run", backbone)
+    run._evaluate = lambda method: None  # judging needs the right images; nothing after it trains
+    again = run.all()
+    for name in ("predictions.parquet", "weights.parquet", "model.safetensors", "tuned.npy"):
+        assert (again.path / name).read_bytes() == (finished.path / name).read_bytes(), name
+
+
+def test_k_is_estimated_once(problem, backbone, tmp_path):
+    spec = spec_of(n_target=None, method="kmeans", settings={})
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    assert run.about["k_source"] == "combined"
+    assert run.about["n_target"] == run.count["estimates"]["combined"]["n_categories"]
+    written = (run.path / "count.json").stat().st_mtime_ns
+    Run(problem, spec, run.path, backbone).all()
+    assert (run.path / "count.json").stat().st_mtime_ns == written
+
+
+def test_soft_weights_and_resampling_run(problem, backbone, tmp_path):
+    for weighting in ("soft", "resample"):
+        spec = spec_of(selector="beta", selector_params={"domain": "affine"}, weighting=weighting)
+        run = Run(problem, spec, tmp_path / weighting, backbone).all()
+        weight = run.selection.weighed.sample_weight
+        assert not np.isin(weight, (0, 1)).all()
+        assert run.scores is not None
+
+
+def test_a_run_that_was_stopped_says_so(problem, backbone, tmp_path):
+    run = Run(problem, spec_of(), tmp_path / "run", backbone)
+    run._begin()
+    assert not RunFolder.open(tmp_path / "run").about["is_finished"]
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["spec"]["method"] == "simgcd"
