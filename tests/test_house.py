@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "justright"
 
 FLOORS = [
-    {"types", "errors", "seeding", "progress", "files"},
+    {"types", "errors"},
+    {"seeding", "progress", "files", "registry", "settings", "hashing", "parallel"},
     {"geometry", "data"},
     {"audit"},
     {"features", "clustering", "selection", "evaluation", "models", "losses"},

@@ -6,8 +6,9 @@ import pytest
 from tests.benchmark.test_suite import TINY
 
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_runner import RESULTS, read_results, run_suite, suite_results
-from justright.errors import DataError, JustrightError
+from justright.benchmark.suite_runner import RESULTS, failed_runs, read_results, run_suite, suite_results
+from justright.errors import DataError, DegenerateError, JustrightError
+from justright.runs.run import Run
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def test_after_a_kill_only_what_is_missing_is_run_and_gives_the_same_scores(suit
     lines = run_suite(suite, tmp_path / "whole")
     (tmp_path / "cut").mkdir()
     kept = (tmp_path / "whole" / RESULTS).read_text().splitlines()
-    (tmp_path / "cut" / RESULTS).write_text("\n".join([*kept[:2], kept[2][:50]]) + "\n")
+    (tmp_path / "cut" / RESULTS).write_text("\n".join([*kept[:2], kept[2][:50]]))
     told = []
 
     def track(steps, total, what):
@@ -71,6 +72,24 @@ def test_an_error_in_a_process_is_told_and_ends_the_suite(tmp_path):
     (tmp_path / "bad.toml").write_text(TINY.replace("scripts=digits", "scripts=klingon"))
     with pytest.raises(JustrightError, match="klingon"):
         run_suite(read_suite(tmp_path / "bad.toml"), tmp_path / "out", n_jobs=2, only=("digits",))
+
+
+def test_a_run_without_an_answer_leaves_a_line_and_the_others_go_on(suite, tmp_path, monkeypatch):
+    carry_out = Run.all
+
+    def refuse_rivals(run):
+        if run.spec.pool_role == "rival":
+            raise DegenerateError("nothing to choose from")
+        return carry_out(run)
+
+    monkeypatch.setattr(Run, "all", refuse_rivals)
+    assert [line["setting"] for line in run_suite(suite, tmp_path)] == ["own"] * 4
+    assert [(line["setting"], line["failed"]) for line in failed_runs(suite, tmp_path)] == [
+        ("rivals", "nothing to choose from")
+    ]
+    before = (tmp_path / RESULTS).read_bytes()
+    run_suite(suite, tmp_path)
+    assert (tmp_path / RESULTS).read_bytes() == before, "it is not tried again"
 
 
 def test_an_unknown_problem_is_refused(suite, tmp_path):

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from tests.report.html_checks import check, text_of
 from tests.review import acting
 
 from justright.evaluation import CheckedAccuracy
+from justright.report import review_part
 from justright.report.review_part import MOST_MADE, made_part, review_cells, review_of
 from justright.report.run_page import RunPage
-from justright.review.findings import findings
+from justright.review.findings import Review, ReviewedCluster
 from justright.review.open_review import OpenReview
-from justright.review.reviewed import Review, ReviewedCluster
 from justright.runs.run_folder import RunFolder
 
 BAD = "<script>alert(1)</script>"
@@ -28,7 +27,7 @@ def said(cluster: ReviewedCluster, n_predicted: int = 10) -> list[str | None]:
 
 
 def page(run) -> str:
-    return RunPage(run, picture_share=0.0, read_review=findings).html()
+    return RunPage(run, picture_share=0.0).html()
 
 
 def part(html: str) -> str:
@@ -88,14 +87,16 @@ def test_clusters_that_the_review_made_are_listed_the_largest_first():
     assert made_part(Review(("anna",), 9, {}, None, {}, ())) == ""
 
 
-def test_the_summary_counts_clusters_and_reviewers_and_gives_the_interval(finished):
+def test_the_summary_counts_clusters_and_reviewers_and_gives_the_interval(finished, monkeypatch):
     checked = CheckedAccuracy(0.8125, 0.71, 0.889, 0.95, 30, 240, 30.0, 90)
     review = Review(("anna", "ben"), 24, {"open": 18, "kept": 4, "disputed": 2}, checked, {}, ())
-    found, html = review_of(finished, lambda run: review)
+    monkeypatch.setattr(review_part, "findings", lambda run: review)
+    found, html = review_of(finished)
     assert found is review
     assert "2 reviewers looked at 6 of 24 clusters: 4 kept, 2 disputed." in text_of(html)
     assert "About 81.2 % of the images were in the right cluster, [71.0, 88.9] at 95%: 30 of 240" in text_of(html)
-    html = review_of(finished, lambda run: Review(("anna",), 24, {"open": 24}, None, {}, ()))[1]
+    monkeypatch.setattr(review_part, "findings", lambda run: Review(("anna",), 24, {"open": 24}, None, {}, ()))
+    html = review_of(finished)[1]
     assert "1 reviewer looked at 0 of 24 clusters. No image was checked at random" in text_of(html)
 
 
@@ -135,13 +136,6 @@ def test_without_a_review_the_page_says_how_to_make_one(own_run, report):
         assert "<code>justright review &#x27;my &lt;run&gt;&#x27;</code>" in part(html)
         assert "name by reviewers" not in html
     assert "Nobody has reviewed these clusters yet" in text_of(part(report))
-
-
-def test_a_page_that_was_not_given_the_review_does_not_deny_it(own_run):
-    acting.act(OpenReview(own_run), "keep", cluster=0)
-    told = text_of(part(RunPage(own_run, picture_share=0.0).html()))
-    assert "There is a review of this run, which was not read" in told
-    assert "Nobody has reviewed" not in told
 
 
 @pytest.mark.parametrize("damage", ["lost line", "noise", "folder"])

@@ -17,7 +17,7 @@ import numpy as np
 
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_problem import problem_of
-from justright.errors import DataError, JustrightError
+from justright.errors import DataError, DegenerateError, JustrightError
 from justright.progress import Track, silent
 from justright.runs.run_folder import RunFolder
 
@@ -38,7 +38,8 @@ def run_suite(
     """Run what is missing in `out/results.jsonl` and give all lines of this suite, in its order.
 
     A problem is worked on by one process at a time, so that its runs share features and views. `only` names problems.
-    A line whose settings are no longer those of the suite counts as missing; the newest line of a run counts.
+    A line whose settings are no longer those of the suite counts as missing; the newest line of a run counts. A run
+    that has no answer, such as a selector that refuses this pool, leaves a line that says why, see `failed_runs`.
     """
     out.mkdir(parents=True, exist_ok=True)
     wanted = [problem for problem in suite.problems if not only or problem.name in only]
@@ -53,13 +54,27 @@ def run_suite(
     n_runs = sum(len(runs) for _, runs in todo)
     tasks = [(suite, problem, runs, out, data) for problem, runs in todo]
     for line in track(_lines(tasks, n_jobs), n_runs, f"runs of {suite.name}"):
-        with (out / RESULTS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        _append(out / RESULTS, line)
     return suite_results(suite, out)
 
 
 def suite_results(suite: Suite, out: Path) -> list[Line]:
-    """The newest line of every run of the suite that has one."""
+    """The newest line of every run of the suite that has scores."""
+    return [line for line in _newest(suite, out) if "failed" not in line]
+
+
+def failed_runs(suite: Suite, out: Path) -> list[Line]:
+    """The runs of the suite that had no answer: problem, setting, seed, and in `failed` why."""
+    return [line for line in _newest(suite, out) if "failed" in line]
+
+
+def _append(path: Path, line: Line) -> None:
+    is_torn = path.exists() and not path.read_bytes().endswith(b"\n")  # a kill may have left half a line
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\n" * is_torn + json.dumps(line) + "\n")
+
+
+def _newest(suite: Suite, out: Path) -> list[Line]:
     found = {line["print"]: line for line in read_results(out / RESULTS)}
     keys = [_print(suite, problem, *run) for problem in suite.problems for run in suite.runs_of(problem)]
     return [found[key] for key in keys if key in found]
@@ -124,24 +139,23 @@ def _run_problem(
         path = out / "runs" / _safe(described.name) / f"{_safe(setting.name)}-{seed}"
         if path.exists():  # what a kill or another setting of the same name has left
             shutil.rmtree(path)
-        run = Run(problem, spec, path, backbone, {"command": f"justright benchmark run {suite.name}"}).all()
-        yield _line(suite, described, setting, seed, run, time.perf_counter() - started)
+        run = Run(problem, spec, path, backbone, {"command": f"justright benchmark run {suite.name}"})
+        about = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
+        about["print"] = _print(suite, described, setting, seed)
+        try:
+            yield about | _result(run.all(), time.perf_counter() - started)
+        except DegenerateError as error:
+            yield about | {"failed": str(error)}
         for large in ("checkpoint", "stage1", "pool.features", "target.features", "model.safetensors"):
             shutil.rmtree(path / large) if (path / large).is_dir() else (path / large).unlink(missing_ok=True)
 
 
-def _line(
-    suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed: int, run: RunFolder, seconds: float
-) -> Line:
+def _result(run: RunFolder, seconds: float) -> Line:
     scores, about, selection = run.scores, run.about, run.selection
     assert scores is not None, "a problem of a suite has a truth"
     weighed = None if selection is None else selection.weighed
     kept = [] if weighed is None else weighed.classes["weight"].to_numpy()
     return {
-        "problem": problem.name,
-        "part": problem.part,
-        "setting": setting.name,
-        "seed": seed,
         "all": scores.all,
         "old": None if np.isnan(scores.old) else scores.old,
         "new": scores.new,
@@ -153,7 +167,6 @@ def _line(
         "notes": about["notes"],
         "n_steps": _n_steps(run),
         "seconds": round(seconds, 1),
-        "print": _print(suite, problem, setting, seed),
     }
 
 

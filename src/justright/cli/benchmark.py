@@ -110,8 +110,11 @@ def _draw(suite: Suite, lines: list[Line], path: Path) -> None:
 
 
 def _show(terminal: Terminal, suite: Suite, lines: list[Line], out: Path) -> None:
+    from justright.benchmark.suite_runner import failed_runs
     from justright.benchmark.suite_table import COLUMNS, suite_table
 
+    for line in failed_runs(suite, out):
+        terminal.say(f"No answer: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
     rows = suite_table(suite, lines)
     terminal.table(f"{len(lines)} runs, accuracy in percent", COLUMNS, [row.cells() for row in rows])
     terminal.result({"lines": lines, "rows": [row.to_json() for row in rows]}, f"Lines: {out / 'results.jsonl'}")

@@ -52,13 +52,12 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
     from justright.report.comparison import Comparison
     from justright.report.comparison_page import write_comparison
     from justright.report.run_report import write_report
-    from justright.review.findings import findings
 
     terminal.say("Drawing characters and finding new ones among them, on this machine alone.")
     result = run_demo(out, seed, terminal.track)
     comparison = Comparison.of(list(result.runs.values()))
     write_comparison(comparison, out / "comparison.html")
-    reports = [write_report(run, track=terminal.track, read_review=findings) for run in result.runs.values()]
+    reports = [write_report(run, track=terminal.track) for run in result.runs.values()]
     _show(terminal, result, comparison, [out / "comparison.html", *reports])
 
 

@@ -227,9 +227,8 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
 
 def _report(run: RunFolder, terminal: Terminal) -> Path:
     from justright.report.run_report import write_report  # matplotlib is slow to import
-    from justright.review.findings import findings
 
-    return write_report(run, run.path / "report.html", track=terminal.track, read_review=findings)
+    return write_report(run, run.path / "report.html", track=terminal.track)
 
 
 def _show(terminal: Terminal, run: RunFolder, report: Path | None) -> None:

@@ -17,7 +17,7 @@ from justright.report.page_shell import cards, folded, note
 from justright.report.reading import Missing, attempt
 from justright.report.review_part import COLUMNS as REVIEW_COLUMNS
 from justright.report.review_part import made_part, review_cells
-from justright.review.reviewed import Review
+from justright.review.findings import Review
 from justright.runs.run_folder import RunFolder
 from justright.types import Array
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Iterable
 
 from justright.report.names import Markup, named, text
 from justright.report.page_shell import folded, note, table
 from justright.report.reading import Missing, attempt
-from justright.review.reviewed import Review, ReviewedCluster
+from justright.review.findings import Review, ReviewedCluster, findings
 from justright.runs.run_folder import RunFolder
-
-ReadReview: TypeAlias = Callable[[RunFolder], Review | None]
-"""`review.findings`, handed in from above: rooms of one floor do not know each other."""
 
 COLUMNS = ("name by reviewers", "verdict", "images after review", "images that left")
 
@@ -25,11 +21,9 @@ MOST_MADE = 500
 DONE = {"keep": "kept", "reject": "rejected"}
 
 
-def review_of(run: RunFolder, read: ReadReview | None) -> tuple[Review | None, str]:
+def review_of(run: RunFolder) -> tuple[Review | None, str]:
     """The review, if there is one that can be read, and in words what it found, or why there is none."""
-    if run.review_log is not None and read is None:
-        return None, note("There is a review of this run, which was not read for this page.")
-    found = attempt(lambda: read(run) if read else None, "")
+    found = attempt(lambda: findings(run), "")
     if not isinstance(found, Missing):
         return found, _summary(found)
     if found.reason:

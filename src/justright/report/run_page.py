@@ -18,7 +18,7 @@ from justright.report.overview import overview
 from justright.report.page_images import PageImages
 from justright.report.page_shell import contents, folded, note, page, section, shown, table
 from justright.report.reading import Missing, attempt
-from justright.report.review_part import ReadReview, review_of
+from justright.report.review_part import review_of
 from justright.report.saved_selection import restored
 from justright.report.score_parts import errors_part, judged, percent, scores_part
 from justright.report.selection_figures import draw_selection
@@ -40,14 +40,13 @@ MOST_OPEN = 24
 class RunPage:
     """Writes the parts one after the other.
 
-    `kind` is that of the map, `picture_share` thins the pictures, `read_review` gives what people said about the run.
+    `kind` is that of the map, and `picture_share` thins the pictures.
     """
 
     run: RunFolder
     kind: MapKind = "pca"
     track: Track = silent
     picture_share: float = 1.0
-    read_review: ReadReview | None = None
 
     def html(self) -> str:
         """The whole page."""
@@ -184,7 +183,7 @@ class RunPage:
         images = attempt(lambda: self.run.target, "the list of target images cannot be read")
         thumbs = PageImages(images, int(self.picture_share * CLUSTER_BUDGET))
         predictions = self.run.predictions
-        review, said = review_of(self.run, self.read_review)
+        review, said = review_of(self.run)
         return said + cluster_sheets(self.run, predictions, thumbs, self.track, review)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from justright.files import write_text
 from justright.progress import Track, silent
 from justright.report.feature_map import MapKind
-from justright.report.review_part import ReadReview
 from justright.report.run_page import RunPage
 from justright.runs.run_folder import RunFolder
 
@@ -22,15 +21,11 @@ def write_report(
     out: Path | None = None,
     kind: MapKind = "pca",
     track: Track = silent,
-    read_review: ReadReview | None = None,
 ) -> Path:
-    """Write the page, into the run itself unless another place is named, and say where it is.
-
-    `read_review` is `justright.review.findings.findings`; without it the page does not tell of a review.
-    """
+    """Write the page, into the run itself unless another place is named, and say where it is."""
     out = run.path / NAME if out is None else out
     for share in (1.0, 0.3, 0.0):  # only thousands of very long names come to the second
-        html = RunPage(run, kind, track, share, read_review).html()
+        html = RunPage(run, kind, track, share).html()
         if len(html.encode()) < MOST_BYTES:
             break
     write_text(out, html)

@@ -3,18 +3,58 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from justright.discovery.predictions import Predictions
 from justright.errors import DataError
+from justright.evaluation import CheckedAccuracy
 from justright.review.accuracy import accuracy
 from justright.review.actions import REJECTED
 from justright.review.answers import status
 from justright.review.open_review import OpenReview
-from justright.review.reviewed import Review, ReviewedCluster
 from justright.review.state import ReviewState
 from justright.runs.run_folder import RunFolder
+
+
+@dataclass(frozen=True)
+class ReviewedCluster:
+    """What a review made of one cluster.
+
+    Attributes: name and kind, as they are now; given_name, the name if a person gave it; n_images, how many it has now;
+    status, open, kept, rejected or disputed; verdicts, keep or reject by reviewer; other_names, what a reviewer called
+    it where the name is another now; elsewhere, the clusters that its images went to, by name, and how many, the most
+    first; n_rejected, how many of its images belong nowhere.
+    """
+
+    name: str
+    kind: str
+    given_name: str | None
+    n_images: int
+    status: str
+    verdicts: Mapping[str, str]
+    other_names: Mapping[str, str]
+    elsewhere: tuple[tuple[str, int], ...] = ()
+    n_rejected: int = 0
+
+
+@dataclass(frozen=True)
+class Review:
+    """What people found in the clusters of a run.
+
+    Attributes: reviewers; n_clusters, how many there are now, and by_status, how many of them are kept, rejected,
+    disputed or open; accuracy, from random checks if there were any; clusters, by their number in the predictions;
+    made, those that came up in the review.
+    """
+
+    reviewers: tuple[str, ...]
+    n_clusters: int
+    by_status: Mapping[str, int]
+    accuracy: CheckedAccuracy | None
+    clusters: Mapping[int, ReviewedCluster]
+    made: tuple[ReviewedCluster, ...]
 
 
 def findings(run: RunFolder) -> Review | None:

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from justright.errors import JustrightError
+from justright.registry import Registry
+
+
+@pytest.fixture
+def family() -> Registry[object]:
+    made: Registry[object] = Registry("shape")
+    made.add("round", 1, "without corners")
+    made.add("lazy", "colorsys:rgb_to_hsv", "imported late")
+    return made
+
+
+def test_members_are_found_in_the_order_they_were_added(family):
+    assert list(family) == ["round", "lazy"]
+    assert family["round"] == 1
+    assert len(family) == 2
+
+
+def test_a_member_given_by_its_module_is_imported_when_it_is_asked_for(family):
+    sys.modules.pop("colorsys", None)
+    assert "lazy" in family
+    assert "imported late" in family.lines()
+    assert "colorsys" not in sys.modules
+    assert callable(family["lazy"])
+    assert "colorsys" in sys.modules
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(family):
+    with pytest.raises(JustrightError, match=r"shape 'square'\n.*one of round, lazy"):
+        _ = family["square"]
+
+
+def test_a_name_is_given_once_and_free_again_after_removal(family):
+    with pytest.raises(JustrightError, match="a second shape named 'round'"):
+        family.add("round", 2, "again")
+    family.remove("round")
+    family.add("round", 2, "again")
+    assert family["round"] == 2
+
+
+def test_lines_align_names_with_what_they_are(family):
+    assert family.lines() == "  round  without corners\n  lazy   imported late"
