@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from tests.report.html_checks import check, text_of
 from tests.review import acting
 
