@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from justright.errors import DegenerateError
-from justright.review.actions import REJECTED
+from justright.review.state import REJECTED
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
 
@@ -47,6 +47,6 @@ def test_two_desks_on_one_run_see_each_other(run, opened, say):
 def test_without_features_a_review_works_and_a_split_says_why_not(run, say):
     (run.path / "tuned.npy").unlink()
     opened = OpenReview(RunFolder.open(run.path))
-    assert len(opened.sheets.images(0, "central"))
+    assert len(opened.lists.images(0, "central"))
     with pytest.raises(DegenerateError, match="no features"):
         say(opened, "split", cluster=0, n_parts=2)

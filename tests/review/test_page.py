@@ -11,7 +11,7 @@ import pytest
 from tests.review.live import LiveReview
 
 from justright.data import merge_pool, open_images
-from justright.review.actions import REJECTED
+from justright.review.state import REJECTED
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
 

@@ -38,7 +38,7 @@ def test_lists_come_in_pages(client, opened):
     every = client.get("/clusters", params={"limit": 500}).json()["clusters"]
     pages = [client.get("/clusters", params={"limit": 10, "offset": o}).json()["clusters"] for o in (0, 10, 20, 30)]
     assert [card for page in pages for card in page] == every
-    assert len(every) == len(opened.sheets.cards()[0])
+    assert len(every) == len(opened.lists.clusters())
 
 
 def test_an_image_is_asked_for_by_number(client):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.review.actions import REJECTED
+from justright.review.state import REJECTED
 from justright.review.changes import ConflictError
 from justright.review.open_review import OpenReview
 

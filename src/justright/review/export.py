@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -11,17 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
-from jaxtyping import Bool
 
 from justright.data import ImageSet
 from justright.data.image_set import COLUMNS, NAME
+from justright.data.name_column import name_column
 from justright.errors import DataError, DegenerateError
 from justright.files import replacing
-from justright.review.actions import REJECTED
 from justright.review.class_folders import write_class_folders
 from justright.review.open_review import OpenReview
+from justright.review.state import REJECTED
 from justright.runs.problem import OWN
-from justright.types import Array
 
 Form = Literal["csv", "parquet", "folders", "labeled"]
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -44,12 +42,12 @@ def label_table(opened: OpenReview) -> pa.Table:
     predictions = opened.predictions
     columns = {
         "cluster": pa.array(group),
-        "class_name": _spread([label.name if label else None for label in labels], place),
-        "kind": _spread([label.kind if label else None for label in labels], place),
-        "status": _spread(status, place),
+        "class_name": name_column([label.name if label else None for label in labels], place),
+        "kind": name_column([label.kind if label else None for label in labels], place),
+        "status": name_column(status, place),
         "confidence": pa.array(predictions.confidence.astype(np.float32)),
-        "predicted": _spread([category.name for category in predictions.categories], predictions.cluster),
-        "reviewers": _spread(who, place),
+        "predicted": name_column([category.name for category in predictions.categories], predictions.cluster),
+        "reviewers": name_column(who, place),
     }
     return pa.table({name: predictions.index[name] for name in OF_RUN} | columns)
 
@@ -62,7 +60,9 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
     classes, so that this set can stand in for the one it began with.
     """
     table = label_table(opened)
-    rows = np.flatnonzero(_is_taken(table, is_all))
+    taken = pa.array(["kept", "open"] if is_all else ["kept"])
+    is_taken = pc.is_in(table["status"].cast(pa.string()), taken)
+    rows = np.flatnonzero(is_taken.to_numpy(zero_copy_only=False))
     chosen = opened.run.target.take(rows)
     names: list[str] = table["class_name"].take(pa.array(rows)).to_pylist()
     if with_known:
@@ -81,8 +81,8 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
     classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
     columns = {
         "label": pa.array(labels.astype(np.int32)),
-        "class_name": _spread(classes.tolist(), labels),
-        "dataset": _spread([dataset], np.zeros(len(names), dtype=np.int64)),
+        "class_name": name_column(classes.tolist(), labels),
+        "dataset": name_column([dataset], np.zeros(len(names), dtype=np.int64)),
     }
     new = _bare(chosen).table
     for name, values in columns.items():
@@ -110,9 +110,8 @@ def export(
             else:
                 pq.write_table(table, temporary)
         return int(table.num_rows)
-    images = labeled_set(
-        opened, dataset or f"{opened.run.path.resolve().name}-reviewed", is_all=is_all, with_known=with_known
-    )
+    dataset = dataset or f"{opened.run.path.resolve().name}-reviewed"
+    images = labeled_set(opened, dataset, is_all=is_all, with_known=with_known)
     if form == "folders":
         write_class_folders(images, path, is_copy=is_copy)
     elif path.suffix == ".parquet":
@@ -123,15 +122,5 @@ def export(
     return len(images)
 
 
-def _is_taken(table: pa.Table, is_all: bool) -> Bool[Array, " images"]:
-    taken = pa.array(["kept", "open"] if is_all else ["kept"])
-    return pc.is_in(table["status"].cast(pa.string()), taken).to_numpy(zero_copy_only=False)
-
-
 def _bare(images: ImageSet) -> ImageSet:
     return ImageSet(images.table.select(list(COLUMNS)), images.readers)
-
-
-def _spread(names: Sequence[str | None], positions: Array) -> pa.Array:
-    # through plain text: a null inside a dictionary cannot be written as Parquet
-    return pa.array(names, pa.string()).take(pa.array(positions.astype(np.int64))).dictionary_encode().cast(NAME)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,11 +11,9 @@ import numpy as np
 from justright.discovery.predictions import Predictions
 from justright.errors import DataError
 from justright.evaluation import CheckedAccuracy
-from justright.review.accuracy import accuracy
-from justright.review.actions import REJECTED
-from justright.review.answers import status
 from justright.review.open_review import OpenReview
-from justright.review.state import ReviewState
+from justright.review.random_checks import accuracy
+from justright.review.state import REJECTED, ReviewState
 from justright.runs.run_folder import RunFolder
 
 
@@ -72,14 +70,14 @@ def findings(run: RunFolder) -> Review | None:
     with opened.reading() as state:
         if not state.seq:
             raise DataError(f"{path} holds no whole action")
-        told = status(opened, 0)
+        alive = opened.lists.alive()
         clusters = _clusters(state, opened.predictions)
         n_predicted = len(opened.predictions.categories)
         return Review(
-            reviewers=tuple(told["reviewers"]),
-            n_clusters=told["n_clusters"],
-            by_status=told["by_status"],
-            accuracy=accuracy(state, opened.sheets.confidence),
+            reviewers=tuple(state.reviewers),
+            n_clusters=len(alive),
+            by_status=Counter(map(state.status, alive)),
+            accuracy=accuracy(state, opened.lists.confidence),
             clusters={number: each for number, each in clusters.items() if number < n_predicted},
             made=tuple(each for number, each in clusters.items() if number >= n_predicted and each.n_images),
         )

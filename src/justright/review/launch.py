@@ -15,8 +15,8 @@ import uvicorn
 
 from justright.errors import JustrightError
 from justright.review.open_review import OpenReview
-from justright.review.security import Access
-from justright.review.server import guarded_app
+from justright.review.security import Access, Guard
+from justright.review.server import make_app
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 
@@ -33,7 +33,7 @@ def serve(opened: OpenReview, host: str, port: int, reviewer: str, ready: Callab
     with listen(host, port) as listening:
         access = Access(host, listening.getsockname()[1], token)
         config = uvicorn.Config(
-            guarded_app(opened, access, reviewer),
+            Guard(make_app(opened, reviewer), access),
             log_level="warning",
             access_log=False,  # it would write the token down
             server_header=False,

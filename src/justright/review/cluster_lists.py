@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from justright.discovery.predictions import Predictions
-from justright.review.actions import REJECTED
+from justright.geometry import row_norms
 from justright.review.state import ReviewState, Status
 from justright.types import Array
 
@@ -23,7 +24,7 @@ REMEMBERED = 64
 
 
 @dataclass(frozen=True)
-class Card:
+class ClusterSummary:
     """A cluster in a line: its mean confidence tells how certain it is."""
 
     cluster: int
@@ -34,8 +35,11 @@ class Card:
     status: Status
 
 
-class Sheets:
-    """Orders of clusters and images for a state that moves on; `features` is None where the run has none."""
+class ClusterLists:
+    """Clusters and their images in the order to look at them, for a state that moves on.
+
+    `features` is None where the run has none: confidence then stands in for similarity.
+    """
 
     def __init__(self, state: ReviewState, predictions: Predictions, features: Float[Array, "images dim"] | None):
         self.state = state
@@ -56,34 +60,35 @@ class Sheets:
             self._sizes = (self.state.seq, count[1:], (total / np.maximum(count, 1))[1:])
         return self._sizes[1], self._sizes[2]
 
-    def card(self, cluster: int) -> Card:
+    def alive(self) -> list[int]:
+        """The clusters that have images, ascending."""
+        return np.flatnonzero(self.sizes()[0]).tolist()
+
+    def summary(self, cluster: int) -> ClusterSummary:
         """One cluster."""
         count, confidence = self.sizes()
         label = self.state.labels[cluster]
         status = self.state.status(cluster)
-        return Card(cluster, label.name, label.kind, int(count[cluster]), float(confidence[cluster]), status)
+        return ClusterSummary(cluster, label.name, label.kind, int(count[cluster]), float(confidence[cluster]), status)
 
-    def cards(
-        self, order: ClusterOrder = "largest", status: Status | None = None, search: str = ""
-    ) -> tuple[list[int], int]:
-        """Clusters that have images, in order, and how many there are before `status` and `search` choose."""
+    def clusters(self, order: ClusterOrder = "largest", status: Status | None = None, search: str = "") -> list[int]:
+        """Clusters that have images, in order; `status` and `search` choose from them."""
         count, confidence = self.sizes()
-        alive = np.flatnonzero(count)
-        key = {"largest": -count[alive], "uncertain": confidence[alive], "name": alive}[order]
-        chosen = alive[np.lexsort((alive, key))].tolist()
-        labels = self.state.labels
-        if order == "name":
-            chosen.sort(key=lambda cluster: (labels[cluster].name.casefold(), cluster))
+        names = {cluster: self.state.labels[cluster].name.casefold() for cluster in self.alive()}
+        key: dict[ClusterOrder, Callable[[int], Any]] = {
+            "largest": lambda cluster: (-count[cluster], cluster),
+            "uncertain": lambda cluster: (confidence[cluster], cluster),
+            "name": lambda cluster: (names[cluster], cluster),
+        }
         words = search.casefold().split()
-        if words:
-            chosen = [c for c in chosen if all(word in labels[c].name.casefold() for word in words)]
+        chosen = [cluster for cluster, name in names.items() if all(word in name for word in words)]
         if status:
-            chosen = [c for c in chosen if self.state.status(c) == status]
-        return chosen, len(alive)
+            chosen = [cluster for cluster in chosen if self.state.status(cluster) == status]
+        return sorted(chosen, key=key[order])
 
     def near(self, cluster: int, rows: list[int], search: str = "") -> list[int]:
         """Other clusters, those most similar to these images of a cluster first, or to all of them if none is given."""
-        others = [each for each in self.cards("largest", search=search)[0] if each != cluster]
+        others = [each for each in self.clusters(search=search) if each != cluster]
         if self.features is None or not others:
             return others
         given = np.array(rows, dtype=np.int64) if rows else self.state.rows_of(cluster)
@@ -127,11 +132,7 @@ class Sheets:
         return x @ x.mean(axis=0)
 
 
-def n_rejected(state: ReviewState) -> int:
-    """Images that belong to no category."""
-    return int((state.group == REJECTED).sum())
-
-
 def _unit(x: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
+    """Rows of length 1; one of zeros stays as it is: an image without a direction is still to be looked at."""
     x = np.asarray(x, dtype=np.float32)
-    return x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    return x / np.maximum(row_norms(x), 1e-12)[:, None]
