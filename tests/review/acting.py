@@ -6,7 +6,7 @@ import secrets
 
 from pydantic import TypeAdapter
 
-from justright.review.requests import Asked, Request
+from justright.review.actions import Asked, Request
 from justright.review.open_review import OpenReview
 
 ASKED = TypeAdapter(Asked)

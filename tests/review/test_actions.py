@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from justright.review.actions import MAX_NAME, MAX_ROWS
+from justright.review.actions import MAX_NAME, MAX_ROWS, Asked, Request
 from justright.review.cluster_actions import SetName
-from justright.review.requests import Asked, Request
 
 ASKED = TypeAdapter(Asked)
 

@@ -7,20 +7,21 @@ from justright.review.state import REJECTED
 
 
 def test_clusters_come_largest_least_certain_or_by_name_first(opened):
-    sizes = [opened.lists.summary(c).n_images for c in opened.lists.clusters("largest")]
+    sizes = [opened.lists.summary(c)["n"] for c in opened.lists.clusters("largest")]
     assert sizes == sorted(sizes, reverse=True)
-    confidence = [opened.lists.summary(c).confidence for c in opened.lists.clusters("uncertain")]
+    confidence = [opened.lists.summary(c)["confidence"] for c in opened.lists.clusters("uncertain")]
     assert confidence == sorted(confidence)
-    names = [opened.lists.summary(c).name for c in opened.lists.clusters("name")]
+    names = [opened.lists.summary(c)["name"] for c in opened.lists.clusters("name")]
     assert names == sorted(names)
 
 
-def test_a_card_counts_its_images_and_averages_their_confidence(opened):
+def test_a_summary_counts_images_and_averages_their_confidence(opened):
     for cluster in opened.lists.clusters():
         rows = [row for row in range(len(opened.state.group)) if opened.state.group[row] == cluster]
-        card = opened.lists.summary(cluster)
-        assert card.n_images == len(rows)
-        assert card.confidence == pytest.approx(sum(float(opened.lists.confidence[row]) for row in rows) / len(rows))
+        summary = opened.lists.summary(cluster)
+        assert summary["n"] == len(rows)
+        mean = sum(float(opened.lists.confidence[row]) for row in rows) / len(rows)
+        assert summary["confidence"] == pytest.approx(mean, abs=5e-5)
 
 
 def test_search_and_status_choose_from_the_list(opened, say):
@@ -38,7 +39,7 @@ def test_central_images_lead_outliers_trail_and_the_uncertain_are_found(opened):
     central = opened.lists.images(2, "central").tolist()
     assert central == sorted(rows.tolist(), key=lambda row: -similarity[row])
     assert opened.lists.images(2, "outlying").tolist() == central[::-1]
-    assert opened.lists.cover(2) == central[0]
+    assert opened.lists.summary(2)["cover"] == central[0]
     uncertain = opened.lists.confidence[opened.lists.images(2, "uncertain")]
     assert (np.diff(uncertain) >= 0).all()
 

@@ -8,10 +8,10 @@ import threading
 import pytest
 
 from justright.errors import DataError
+from justright.review.actions import Line
 from justright.review.cluster_actions import Keep
 from justright.review.log import Log
 from justright.review.open_review import OpenReview
-from justright.review.requests import Line
 
 
 def keep(seq, cluster=0):
@@ -114,7 +114,8 @@ def test_a_full_disk_leaves_the_review_as_it_was(opened, run, say, monkeypatch):
 def test_threads_and_processes_that_write_at_once_lose_nothing(run, say):
     code = (
         "import sys; from pathlib import Path; from justright.runs.run_folder import RunFolder;"
-        "from justright.review.cluster_actions import Keep; from justright.review.requests import Request; import secrets;"
+        "from justright.review.cluster_actions import Keep; import secrets;"
+        "from justright.review.actions import Request;"
         "from justright.review.open_review import OpenReview\n"
         "opened = OpenReview(RunFolder.open(Path(sys.argv[1])))\n"
         "for n in range(25):\n"

@@ -11,8 +11,8 @@ import pytest
 from tests.review.live import LiveReview
 
 from justright.data import merge_pool, open_images
-from justright.review.state import REJECTED
 from justright.review.open_review import OpenReview
+from justright.review.state import REJECTED
 from justright.runs.run_folder import RunFolder
 
 

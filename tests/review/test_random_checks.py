@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from justright.evaluation import estimate_accuracy
-from justright.review.random_checks import accuracy, checked_images, draw_order
 from justright.review.changes import ConflictError
+from justright.review.random_checks import accuracy, checked_images, draw_order
 
 
 def check(opened, say, is_right, by="anna"):

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.review.state import REJECTED
 from justright.review.changes import ConflictError
 from justright.review.open_review import OpenReview
+from justright.review.state import REJECTED
 
 
 def picture_of(state):
@@ -16,6 +16,7 @@ def picture_of(state):
         {c: dict(said) for c, said in state.opinions.items() if said},
         {r: dict(said) for r, said in state.checks.items() if said},
         dict(state.rounds),
+        {name: dict(table) for name, table in state.tables.items() if table},
     )
 
 
@@ -59,7 +60,7 @@ def test_undo_all_leads_back_to_the_start_redo_all_to_the_end_and_replay_is_exac
 
 def test_an_action_under_a_later_one_cannot_be_undone_before_it(opened, say):
     rows = opened.state.rows_of(0).tolist()
-    first = say(opened, "move", cluster=0, rows=rows[:2], to=1).seq
+    first = say(opened, "move", cluster=0, rows=rows[:2], to=1).line.seq
     say(opened, "move", by="ben", cluster=1, rows=rows[:1], to=2)
     with pytest.raises(ConflictError, match="changed again since"):
         say(opened, "undo", target=first)
@@ -117,7 +118,7 @@ def test_images_that_left_the_cluster_are_not_moved_again(opened, say):
 def test_what_makes_no_sense_is_refused_and_nothing_is_written(opened, say, do, fields):
     with pytest.raises(ConflictError):
         say(opened, do, **fields)
-    assert not opened.log.path.exists() or b'"seq"' not in opened.log.path.read_bytes()
+    assert not opened.log.path.exists()
 
 
 def test_the_same_request_sent_twice_is_done_once(opened, say):

@@ -1,4 +1,7 @@
-"""What an action of a reviewer is. A new one is a subclass of `Action`, in any module: see CONTRIBUTING.md."""
+"""What an action of a reviewer is, as the page sends it and as the log holds it.
+
+A new action is a subclass of `Action` in any module: nothing else has to know it. CONTRIBUTING.md has an example.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic_core import PydanticCustomError
 
 from justright.registry import Registry
 from justright.review.changes import Change, ConflictError
@@ -97,3 +101,56 @@ class Action(Strict):
 
 ACTIONS: Registry[type[Action]] = Registry("review action")
 """Every action by name; a subclass of `Action` enters itself."""
+
+
+def read_action(value: Any) -> Any:
+    """The action that these fields are, chosen by `do`."""
+    if not isinstance(value, dict):
+        return value  # an action already, or refused next
+    fields = dict(value)
+    name = fields.pop("do", None)
+    if not isinstance(name, str) or name not in ACTIONS:
+        raise PydanticCustomError("action", "do: Expected one of {known}", {"known": ", ".join(ACTIONS)})
+    try:
+        return ACTIONS[name].model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise PydanticCustomError("action", "{where}: {said}", {"where": where, "said": first["msg"]}) from error
+
+
+def _refuse_internal(action: Action) -> Action:
+    if not action.from_page:
+        raise ValueError("stands in the log only")
+    return action
+
+
+Logged = Annotated[
+    Action, BeforeValidator(read_action), PlainSerializer(lambda action: {"do": action.do, **action.model_dump()})
+]
+"""An action in the log."""
+
+Asked = Annotated[Logged, AfterValidator(_refuse_internal)]
+"""An action that the page may send."""
+
+
+class Request(Strict):
+    """One action of a reviewer, on top of the line `base` of the log, which the page had seen.
+
+    `id` is drawn by the page: sent twice, because the answer was lost, it is done once.
+    """
+
+    id: str = Field(pattern=r"^[0-9a-f]{16,64}$")
+    base: int = Field(ge=0, lt=2**53)
+    reviewer: Reviewer
+    action: Asked
+
+
+class Line(Strict):
+    """One line of the log."""
+
+    seq: int = Field(ge=1)
+    at: str = Field(max_length=40)
+    by: Reviewer
+    id: str
+    action: Logged

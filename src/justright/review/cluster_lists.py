@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,22 +15,9 @@ from justright.types import Array
 
 ClusterOrder = Literal["largest", "uncertain", "name"]
 ImageOrder = Literal["central", "outlying", "uncertain"]
-IMAGE_ORDERS: tuple[ImageOrder, ...] = get_args(ImageOrder)
 
 REMEMBERED = 64
 """Clusters whose order of images is kept ready."""
-
-
-@dataclass(frozen=True)
-class ClusterSummary:
-    """A cluster in a line: its mean confidence tells how certain it is."""
-
-    cluster: int
-    name: str
-    kind: str
-    n_images: int
-    confidence: float
-    status: Status
 
 
 class ClusterLists:
@@ -46,45 +31,37 @@ class ClusterLists:
         self.features = features
         # an image that looks like no category is the least certain of all
         self.confidence = np.where(predictions.is_neither, 0.0, predictions.confidence).astype(np.float32)
-        self._orders: OrderedDict[tuple[int, int, str], Int[Array, " rows"]] = OrderedDict()
-        self._covers: dict[tuple[int, int], int] = {}
-        self._centroids: dict[int, tuple[int, Float[Array, " dim"]]] = {}
-        self._sizes: tuple[int, Int[Array, " groups"], Float[Array, " groups"]] | None = None
+        # computed once for a cluster as it is: all take the last action that changed it, or any, as an argument
+        self._sizes = lru_cache(1)(self._count)
+        self._ordered = lru_cache(REMEMBERED)(self._order)
+        self._covers = lru_cache(None)(self._most_central)
+        self._centroids = lru_cache(None)(self._mean_direction)
 
     def sizes(self) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
         """Images and mean confidence of every cluster number, 0 for one without images."""
-        if self._sizes is None or self._sizes[0] != self.state.seq:
-            place, n = self.state.group + 1, self.state.n_groups + 1  # REJECTED, which is -1, goes first
-            count = np.bincount(place, minlength=n)
-            total = np.bincount(place, self.confidence, minlength=n)
-            self._sizes = (self.state.seq, count[1:], (total / np.maximum(count, 1))[1:])
-        return self._sizes[1], self._sizes[2]
+        return self._sizes(self.state.seq)
 
     def alive(self) -> list[int]:
         """The clusters that have images, ascending."""
         return np.flatnonzero(self.sizes()[0]).tolist()
 
-    def summary(self, cluster: int) -> ClusterSummary:
-        """One cluster."""
+    def summary(self, cluster: int) -> dict[str, Any]:
+        """A cluster in a line: its mean confidence tells how certain it is, `cover` is its most central image."""
         count, confidence = self.sizes()
-        label = self.state.labels[cluster]
-        status = self.state.status(cluster)
-        return ClusterSummary(cluster, label.name, label.kind, int(count[cluster]), float(confidence[cluster]), status)
+        label, cover = self.state.labels[cluster], self._covers(cluster, self.state.changed_at(cluster))
+        return {"cluster": cluster, "name": label.name, "kind": label.kind, "n": int(count[cluster]), "cover": cover,
+                "confidence": round(float(confidence[cluster]), 4), "status": self.state.status(cluster)}  # fmt: skip
 
     def clusters(self, order: ClusterOrder = "largest", status: Status | None = None, search: str = "") -> list[int]:
         """Clusters that have images, in order; `status` and `search` choose from them."""
         count, confidence = self.sizes()
         names = {cluster: self.state.labels[cluster].name.casefold() for cluster in self.alive()}
-        key: dict[ClusterOrder, Callable[[int], Any]] = {
-            "largest": lambda cluster: (-count[cluster], cluster),
-            "uncertain": lambda cluster: (confidence[cluster], cluster),
-            "name": lambda cluster: (names[cluster], cluster),
-        }
         words = search.casefold().split()
         chosen = [cluster for cluster, name in names.items() if all(word in name for word in words)]
         if status:
             chosen = [cluster for cluster in chosen if self.state.status(cluster) == status]
-        return sorted(chosen, key=key[order])
+        by: dict[ClusterOrder, Any] = {"largest": -count, "uncertain": confidence, "name": names}
+        return sorted(chosen, key=lambda cluster: (by[order][cluster], cluster))
 
     def near(self, cluster: int, rows: list[int], search: str = "") -> list[int]:
         """Other clusters, those most similar to these images of a cluster first, or to all of them if none is given."""
@@ -92,37 +69,32 @@ class ClusterLists:
         if self.features is None or not others:
             return others
         given = np.array(rows, dtype=np.int64) if rows else self.state.rows_of(cluster)
-        similarity = np.stack([self.centroid(each) for each in others]) @ _unit(self.features[given]).mean(axis=0)
+        centroids = np.stack([self._centroids(each, self.state.changed_at(each)) for each in others])
+        similarity = centroids @ _unit(self.features[given]).mean(axis=0)
         return [others[place] for place in np.argsort(-similarity, kind="stable")]
-
-    def centroid(self, cluster: int) -> Float[Array, " dim"]:
-        """The mean direction of a cluster, of length 1."""
-        key = self.state.changed_at(cluster)
-        if self._centroids.get(cluster, (-1, None))[0] != key:
-            assert self.features is not None
-            mean = _unit(self.features[self.state.rows_of(cluster)]).mean(axis=0, keepdims=True)
-            self._centroids[cluster] = (key, _unit(mean)[0])
-        return self._centroids[cluster][1]
 
     def images(self, cluster: int, order: ImageOrder) -> Int[Array, " rows"]:
         """The images of a cluster, those to look at first in front; ties in the order of the run."""
-        key = (cluster, self.state.changed_at(cluster), order)
-        if key not in self._orders:
-            rows = self.state.rows_of(cluster)
-            by = self.confidence[rows] if order == "uncertain" else self._similarity(rows)
-            self._orders[key] = rows[np.argsort(-by if order == "central" else by, kind="stable")]
-            if len(self._orders) > REMEMBERED:
-                self._orders.popitem(last=False)
-        self._orders.move_to_end(key)
-        return self._orders[key]
+        return self._ordered(cluster, self.state.changed_at(cluster), order)
 
-    def cover(self, cluster: int) -> int:
-        """The most central image of a cluster."""
-        key = (cluster, self.state.changed_at(cluster))
-        if key not in self._covers:
-            rows = self.state.rows_of(cluster)
-            self._covers[key] = int(rows[np.argmax(self._similarity(rows))])
-        return self._covers[key]
+    def _count(self, _: int) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
+        place, n = self.state.group + 1, self.state.n_groups + 1  # REJECTED, which is -1, goes first
+        count = np.bincount(place, minlength=n)
+        total = np.bincount(place, self.confidence, minlength=n)
+        return count[1:], (total / np.maximum(count, 1))[1:]
+
+    def _order(self, cluster: int, _: int, order: ImageOrder) -> Int[Array, " rows"]:
+        rows = self.state.rows_of(cluster)
+        by = self.confidence[rows] if order == "uncertain" else self._similarity(rows)
+        return rows[np.argsort(-by if order == "central" else by, kind="stable")]
+
+    def _most_central(self, cluster: int, _: int) -> int:
+        rows = self.state.rows_of(cluster)
+        return int(rows[np.argmax(self._similarity(rows))])
+
+    def _mean_direction(self, cluster: int, _: int) -> Float[Array, " dim"]:
+        assert self.features is not None
+        return _unit(_unit(self.features[self.state.rows_of(cluster)]).mean(axis=0, keepdims=True))[0]
 
     def _similarity(self, rows: Int[Array, " rows"]) -> Float[Array, " rows"]:
         """Cosine similarity of each image to the centroid of them all; confidence where there are no features."""

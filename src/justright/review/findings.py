@@ -21,10 +21,15 @@ from justright.runs.run_folder import RunFolder
 class ReviewedCluster:
     """What a review made of one cluster.
 
-    Attributes: name and kind, as they are now; given_name, the name if a person gave it; n_images, how many it has now;
-    status, open, kept, rejected or disputed; verdicts, keep or reject by reviewer; other_names, what a reviewer called
-    it where the name is another now; elsewhere, the clusters that its images went to, by name, and how many, the most
-    first; n_rejected, how many of its images belong nowhere.
+    Attributes:
+        name, kind: as they are now.
+        given_name: the name, if a person gave it.
+        n_images: how many it has now.
+        status: open, kept, rejected or disputed.
+        verdicts: keep or reject, by reviewer.
+        other_names: what a reviewer called it, where the name is another now.
+        elsewhere: names of the clusters that its images went to, and how many, the most first.
+        n_rejected: how many of its images belong nowhere.
     """
 
     name: str
@@ -42,9 +47,13 @@ class ReviewedCluster:
 class Review:
     """What people found in the clusters of a run.
 
-    Attributes: reviewers; n_clusters, how many there are now, and by_status, how many of them are kept, rejected,
-    disputed or open; accuracy, from random checks if there were any; clusters, by their number in the predictions;
-    made, those that came up in the review.
+    Attributes:
+        reviewers: everyone who did something.
+        n_clusters: how many clusters there are now.
+        by_status: how many of them are kept, rejected, disputed or open.
+        accuracy: from random checks, if there were any.
+        clusters: by their number in the predictions.
+        made: those that came up in the review.
     """
 
     reviewers: tuple[str, ...]
@@ -90,17 +99,15 @@ def _clusters(state: ReviewState, predictions: Predictions) -> dict[int, Reviewe
     first = ReviewState(predictions, state.known_classes).labels
     found = {}
     for number, label in sorted(state.labels.items()):
-        opinions = state.opinions.get(number, {})
+        opinions = sorted(state.opinions.get(number, {}).items())
         found[number] = ReviewedCluster(
             name=label.name,
             kind=label.kind,
             given_name=label.name if label.is_named and label != first.get(number) else None,
             n_images=int(n_images[number]),
             status=state.status(number),
-            verdicts={who: said.verdict for who, said in sorted(opinions.items())},
-            other_names={
-                who: said.name for who, said in sorted(opinions.items()) if said.name not in (None, label.name)
-            },
+            verdicts={who: said.verdict for who, said in opinions},
+            other_names={who: said.name for who, said in opinions if said.name not in (None, label.name)},
             elsewhere=tuple((state.labels[to].name, n) for to, n in elsewhere[number] if to != REJECTED),
             n_rejected=sum(n for to, n in elsewhere[number] if to == REJECTED),
         )

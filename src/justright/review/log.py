@@ -20,7 +20,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from justright.errors import DataError
-from justright.review.requests import Line
+from justright.review.actions import Line
 
 FORMAT = "justright review 1"
 CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}$')
@@ -99,7 +99,13 @@ class Log:
             return None
         value: dict[str, Any] = json.loads(text[: found.start()] + b"}")
         if "format" in value:
-            self._check_header(value)
+            if value != {"format": FORMAT, "predictions": self.fingerprint}:
+                raise DataError(
+                    f"{self.path} is a review of other predictions",
+                    expected=f"{FORMAT} of the predictions in {self.path.parents[1]}",
+                    advice="the run was made again: move its folder `review` away to begin anew",
+                )
+            self._has_header = True
             return None
         try:
             line = Line.model_validate(value)
@@ -113,15 +119,6 @@ class Log:
             )
         self.seq = line.seq
         return line
-
-    def _check_header(self, header: dict[str, Any]) -> None:
-        if header["format"] != FORMAT or header.get("predictions") != self.fingerprint:
-            raise DataError(
-                f"{self.path} is a review of other predictions",
-                expected=f"{FORMAT} of the predictions in {self.path.parents[1]}",
-                advice="the run was made again: move its folder `review` away to begin anew",
-            )
-        self._has_header = True
 
 
 def sealed(value: dict[str, Any]) -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
@@ -13,25 +12,15 @@ from jaxtyping import Float
 
 from justright.errors import DataError
 from justright.hashing import hash_file
-from justright.review.actions import Action
+from justright.review.actions import Action, Line, Request
 from justright.review.changes import ConflictError
 from justright.review.cluster_lists import ClusterLists
 from justright.review.log import Log
 from justright.review.random_checks import draw_order, next_check
-from justright.review.requests import Line, Request
-from justright.review.state import ReviewState
+from justright.review.state import Entry, ReviewState
 from justright.review.thumbnails import Thumbnails
 from justright.runs.run_folder import RunFolder
 from justright.types import Array
-
-
-@dataclass(frozen=True)
-class Applied:
-    """What the page hears when its request is on disk: the line it became, the clusters it was about, those it made."""
-
-    seq: int
-    changed: list[int]
-    made: list[int]
 
 
 class OpenReview:
@@ -91,14 +80,14 @@ class OpenReview:
         order = self._order(len(self.predictions), self.seed, self.state.round)
         return next_check(self.state, order, reviewer)
 
-    def act(self, request: Request) -> Applied:
+    def act(self, request: Request) -> Entry:
         """Do what is asked and write it down; when this returns it is on disk.
 
         ConflictError, with nothing done, where what the reviewer looked at has changed meanwhile.
         """
         with self.reading() as state:
             if request.id in state.ids:  # sent again, because the first answer did not arrive
-                return self._applied(request.id)
+                return state.entry(request.id)
             state.check_fresh(request.action, request.base)
         action = request.action.prepare(self)
         with self.reading() as state:
@@ -110,7 +99,7 @@ class OpenReview:
                     line = self._line(request, action)
                     self.log.append(line)
                     state.apply(line)
-                return self._applied(request.id)
+                return state.entry(request.id)
 
     def _line(self, request: Request, prepared: Action) -> Line:
         """The line that a request would become; ConflictError where it does not fit."""
@@ -129,8 +118,3 @@ class OpenReview:
                     f"{self.log.path}: action {line.seq} does not fit: {error}",
                     advice="the file was changed by hand, or is of another run",
                 ) from error
-
-    def _applied(self, request_id: str) -> Applied:
-        entry = self.state.entries[self.state.ids[request_id] - 1]
-        made = [each.key for each in entry.change.edits if each.table is self.state.labels and each.before is None]
-        return Applied(entry.line.seq, sorted(entry.clusters), made)

@@ -15,9 +15,9 @@ from justright.errors import MissingDataError
 from justright.review.actions import MAX_ROWS, ClusterOrRejected, Reviewer
 from justright.review.agreement import agreement, disputes
 from justright.review.cluster_actions import MAX_PARTS
-from justright.review.cluster_lists import IMAGE_ORDERS, ClusterOrder, ImageOrder
+from justright.review.cluster_lists import ClusterOrder, ImageOrder
 from justright.review.open_review import OpenReview
-from justright.review.random_checks import accuracy, checked_images
+from justright.review.random_checks import accuracy
 from justright.review.state import REJECTED, Status
 from justright.review.undo import Undo
 
@@ -37,6 +37,8 @@ class PageData:
 
     def __init__(self, opened: OpenReview, reviewer: str = ""):
         self.opened = opened
+        self.state = opened.state
+        self.lists = opened.lists
         self.reviewer = reviewer
 
     def routes(self) -> dict[str, Callable[..., JSONResponse]]:
@@ -52,16 +54,25 @@ class PageData:
             "/history": self.history,
             "/agreement": self.agreement,
         }
-        return {address: _as_json(answer) for address, answer in answers.items()}
+        return {address: self._up_to_date(answer) for address, answer in answers.items()}
+
+    def _up_to_date(self, answer: Callable[..., dict[str, Any]]) -> Callable[..., JSONResponse]:
+        """The answer with all that is in the log by now, and the number of the last action it knows of."""
+
+        @wraps(answer)  # which keeps the names and types of the parameters
+        def answering(**fields: Any) -> JSONResponse:
+            with self.opened.reading() as state:
+                found = {"seq": state.seq} | answer(**fields)
+            return JSONResponse(found)
+
+        return answering
 
     def about(self) -> dict[str, Any]:
         """What does not change while the page is open."""
         return {
             "run": self.opened.run.path.resolve().name,
-            "n_images": len(self.opened.predictions),
             "known_classes": self.opened.known_classes,
             "reviewer": self.reviewer,
-            "image_orders": IMAGE_ORDERS,
             "can_split": self.opened.features is not None,
             "max_parts": MAX_PARTS,
             "max_rows": MAX_ROWS,
@@ -69,27 +80,21 @@ class PageData:
 
     def status(self, since: Annotated[int, Field(ge=0, lt=2**53)] = 0) -> dict[str, Any]:
         """How far the review is, how accurate the clusters are, and which clusters changed after action `since`."""
-        with self.opened.reading() as state:
-            count, _ = self.opened.lists.sizes()
-            status = {cluster: state.status(cluster) for cluster in self.opened.lists.alive()}
-            reviewed = [cluster for cluster, said in status.items() if said != "open"]
-            n_rejected = len(state.rows_of(REJECTED))
-            estimate = accuracy(state, self.opened.lists.confidence)
-            recent = state.entries[since:] if since <= state.seq else state.entries
-            return {
-                "seq": state.seq,
-                "n_clusters": len(status),
-                "n_reviewed": len(reviewed),
-                "by_status": Counter(status.values()),
-                "n_images": len(state.group),
-                "n_images_reviewed": int(count[reviewed].sum()) + n_rejected,
-                "n_rejected": n_rejected,
-                "accuracy": estimate.to_dict() if estimate else None,
-                "round": state.round,
-                "n_checked": len(checked_images(state, state.round)),
-                "reviewers": state.reviewers,
-                "changed": sorted({cluster for entry in recent for cluster in entry.clusters} - {REJECTED}),
-            }
+        status = {cluster: self.state.status(cluster) for cluster in self.lists.alive()}
+        reviewed = [cluster for cluster, said in status.items() if said != "open"]
+        n_rejected = len(self.state.rows_of(REJECTED))
+        estimate = accuracy(self.state, self.lists.confidence)
+        recent = self.state.entries[since if since <= self.state.seq else 0 :]
+        return {
+            "n_clusters": len(status),
+            "n_reviewed": len(reviewed),
+            "by_status": Counter(status.values()),
+            "n_images": len(self.state.group),
+            "n_images_reviewed": int(self.lists.sizes()[0][reviewed].sum()) + n_rejected,
+            "n_rejected": n_rejected,
+            "accuracy": estimate.to_dict() if estimate else None,
+            "changed": sorted({cluster for entry in recent for cluster in entry.clusters} - {REJECTED}),
+        }
 
     def clusters(
         self,
@@ -100,10 +105,8 @@ class PageData:
         limit: Limit = 100,
     ) -> dict[str, Any]:
         """A part of the list of clusters."""
-        with self.opened.reading() as state:
-            chosen = self.opened.lists.clusters(order, None if status == "all" else status, search)
-            page = [self._card(cluster) for cluster in chosen[offset : offset + limit]]
-            return {"seq": state.seq, "n": len(chosen), "n_all": len(self.opened.lists.alive()), "clusters": page}
+        chosen = self.lists.clusters(order, None if status == "all" else status, search)
+        return {"n": len(chosen), "clusters": list(map(self.lists.summary, chosen[offset : offset + limit]))}
 
     def near(
         self,
@@ -113,79 +116,56 @@ class PageData:
         limit: Limit = 50,
     ) -> dict[str, Any]:
         """Clusters that these images, numbers with commas between them, could go to, the most similar first."""
-        with self.opened.reading() as state:
-            given = [int(row) for row in rows.split(",") if row and int(row) < len(state.group)]
-            chosen = self.opened.lists.near(cluster, given, search)[:limit]
-            return {"seq": state.seq, "clusters": [self._card(each) for each in chosen]}
+        given = [int(row) for row in rows.split(",") if row and int(row) < len(self.state.group)]
+        return {"clusters": list(map(self.lists.summary, self.lists.near(cluster, given, search)[:limit]))}
 
     def cluster(self, cluster: ClusterOrRejected) -> dict[str, Any]:
         """One cluster, or the rejected images, with what everyone said about it."""
-        with self.opened.reading() as state:
-            if cluster == REJECTED:
-                return {"seq": state.seq, "cluster": REJECTED, "name": "Rejected images", "kind": "rejected",
-                        "n": len(state.rows_of(REJECTED)), "confidence": None, "status": "rejected",
-                        "opinions": {}}  # fmt: skip
-            if not state.has(cluster):
-                raise MissingDataError(
-                    f"cluster {cluster} is not there", advice="it was merged or taken back: see the list"
-                )
-            name = state.labels[cluster].name
-            return {
-                "seq": state.seq,
-                **self._card(cluster),
-                "opinions": {who: asdict(said) for who, said in sorted(state.opinions.get(cluster, {}).items())},
-                "same_name": [c for c in self.opened.lists.alive() if state.labels[c].name == name and c != cluster],
-            }
+        if cluster == REJECTED:
+            n = len(self.state.rows_of(REJECTED))
+            return {"cluster": REJECTED, "name": "Rejected images", "kind": "rejected", "n": n, "confidence": None,
+                    "status": "rejected", "opinions": {}}  # fmt: skip
+        if not self.state.has(cluster):
+            raise MissingDataError(
+                f"cluster {cluster} is not there", advice="it was merged or taken back: see the list"
+            )
+        labels = self.state.labels
+        same_name = [c for c in self.lists.alive() if c != cluster and labels[c].name == labels[cluster].name]
+        said = {who: asdict(opinion) for who, opinion in sorted(self.state.opinions.get(cluster, {}).items())}
+        return self.lists.summary(cluster) | {"opinions": said, "same_name": same_name}
 
     def images(
         self, cluster: ClusterOrRejected, order: ImageOrder = "central", offset: Offset = 0, limit: Limit = 200
     ) -> dict[str, Any]:
         """A part of the images of a cluster: number and confidence of each, and whether it looks like no category."""
-        with self.opened.reading() as state:
-            rows = self.opened.lists.images(cluster, order)
-            page = rows[offset : offset + limit]
-            confidence = self.opened.predictions.confidence[page].astype(float).round(4).tolist()
-            unlike = self.opened.predictions.is_neither[page].tolist()
-            told = [list(each) for each in zip(page.tolist(), confidence, unlike, strict=True)]
-            return {"seq": state.seq, "n": len(rows), "images": told}
+        rows = self.lists.images(cluster, order)
+        page = rows[offset : offset + limit]
+        confidence = self.opened.predictions.confidence[page].astype(float).round(4).tolist()
+        unlike = self.opened.predictions.is_neither[page].tolist()
+        return {"n": len(rows), "images": list(zip(page.tolist(), confidence, unlike, strict=True))}
 
     def check(self, reviewer: Reviewer) -> dict[str, Any]:
         """The next randomly drawn image for a reviewer, and images that stand for its cluster."""
-        with self.opened.reading() as state:
-            row = self.opened.next_check(reviewer)
-            found: dict[str, Any] = {"seq": state.seq, "round": state.round, "row": row}
-            if row is not None:
-                cluster = int(state.group[row])
-                central = self.opened.lists.images(cluster, "central")[: N_EXAMPLES + 1].tolist()
-                examples = [each for each in central if each != row][:N_EXAMPLES]
-                found |= {"cluster": cluster, "name": state.labels[cluster].name, "examples": examples}
-            return found
+        row = self.opened.next_check(reviewer)
+        found: dict[str, Any] = {"round": self.state.round, "row": row}
+        if row is not None:
+            cluster = int(self.state.group[row])
+            central = self.lists.images(cluster, "central")[: N_EXAMPLES + 1].tolist()
+            examples = [each for each in central if each != row][:N_EXAMPLES]
+            found |= {"cluster": cluster, "name": self.state.labels[cluster].name, "examples": examples}
+        return found
 
     def history(self, limit: Limit = 100) -> dict[str, Any]:
         """The latest actions, newest first."""
-        with self.opened.reading() as state:
-            lines = [
-                {"seq": line.seq, "at": line.at, "by": line.by, "text": line.action.describe(state),
-                 "is_undone": bool(state.undone.get(line.seq)), "is_undo": isinstance(line.action, Undo)}
-                for line in (entry.line for entry in state.entries[: -limit - 1 : -1])
-            ]  # fmt: skip
-            return {"seq": state.seq, "lines": lines}
+        latest = [entry.line for entry in self.state.entries[: -limit - 1 : -1]]
+        lines = [
+            {"seq": line.seq, "at": line.at, "by": line.by, "text": line.action.describe(self.state),
+             "is_undone": bool(self.state.undone.get(line.seq)), "is_undo": isinstance(line.action, Undo)}
+            for line in latest
+        ]  # fmt: skip
+        return {"lines": lines}
 
     def agreement(self) -> dict[str, Any]:
         """How far reviewers agree, and on what they do not."""
-        with self.opened.reading() as state:
-            found = [asdict(each) | {"name": state.name_of(each.cluster)} for each in disputes(state)[:500]]
-            return {"seq": state.seq, "pairs": [asdict(pair) for pair in agreement(state)], "disputes": found}
-
-    def _card(self, cluster: int) -> dict[str, Any]:
-        card = self.opened.lists.summary(cluster)
-        return {"cluster": cluster, "name": card.name, "kind": card.kind, "n": card.n_images, "status": card.status,
-                "confidence": round(card.confidence, 4), "cover": self.opened.lists.cover(cluster)}  # fmt: skip
-
-
-def _as_json(answer: Callable[..., dict[str, Any]]) -> Callable[..., JSONResponse]:
-    @wraps(answer)  # which keeps the names and types of the parameters
-    def answering(**fields: Any) -> JSONResponse:
-        return JSONResponse(answer(**fields))
-
-    return answering
+        found = [asdict(each) | {"name": self.state.name_of(each.cluster)} for each in disputes(self.state)[:500]]
+        return {"pairs": list(map(asdict, agreement(self.state))), "disputes": found}

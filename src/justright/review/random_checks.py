@@ -88,12 +88,10 @@ def checked_images(state: ReviewState, round_: int) -> dict[int, bool]:
 
 def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> CheckedAccuracy | None:
     """The estimate of the latest round that has checks, over the images that nobody rejected. None without checks."""
-    for round_ in range(state.round, 0, -1):
-        verdicts = checked_images(state, round_)
-        if verdicts:
-            break
-    else:
+    rounds = [round_ for round_, said in state.checks.items() if said and round_ <= state.round]
+    if not rounds:
         return None
+    verdicts = checked_images(state, max(rounds))
     checked = np.array(list(verdicts), dtype=np.int64)
     # an image that was rejected after its check stays: leaving it out would flatter
     is_in = state.group != REJECTED

@@ -12,6 +12,7 @@ import secrets
 import socket
 from dataclasses import dataclass
 
+from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -35,6 +36,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
 }
 
 
@@ -84,9 +86,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
         if scope["type"] != "http":
             raise RuntimeError("the review page speaks HTTP only")
         sending = _with_headers(send)
@@ -147,11 +146,9 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = {name.lower() for name, _ in message.get("headers", [])}
-            more = [(n.encode(), v.encode()) for n, v in HEADERS.items()]
-            if b"cache-control" not in own:
-                more.append((b"cache-control", b"no-store"))
-            message = {**message, "headers": [*message.get("headers", []), *more]}
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return sending

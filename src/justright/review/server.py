@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 
 from justright.errors import BadImageError, JustrightError
-from justright.review.actions import Strict
+from justright.review.actions import Request, Strict
 from justright.review.changes import ConflictError
 from justright.review.export import Form, export
 from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
-from justright.review.requests import Request
 from justright.review.thumbnails import SIZES
 
 KINDS = {
@@ -56,12 +55,14 @@ def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
 
     @app.post("/act")
     def act(request: Request) -> JSONResponse:
-        return JSONResponse(asdict(opened.act(request)))
+        done = opened.act(request)
+        return JSONResponse({"seq": done.line.seq, "changed": sorted(done.clusters), "made": done.made})
 
     @app.post("/export")
     def write(request: ExportRequest) -> JSONResponse:
         folder = opened.folder / "export"
-        path = folder / ENDINGS[request.form] if request.form in ENDINGS else _new_folder(folder)
+        new = next(name for n in count(1) if not (folder / (name := f"classes-{n}")).exists())
+        path = folder / ENDINGS.get(request.form, new)
         n_images = export(opened, path, **request.model_dump())
         return JSONResponse({"path": str(path), "n_images": n_images, "name": ENDINGS.get(request.form)})
 
@@ -92,13 +93,6 @@ def _file_routes(app: FastAPI, opened: OpenReview) -> None:
         if name not in ENDINGS.values() or not path.is_file():
             return _missing()
         return FileResponse(path, filename=name, media_type="application/octet-stream")
-
-
-def _new_folder(parent: Path) -> Path:
-    number = 1
-    while (path := parent / f"classes-{number}").exists():
-        number += 1
-    return path
 
 
 def _missing() -> Response:

@@ -14,8 +14,7 @@ from justright.review.changes import Change, ConflictError, Edit
 from justright.types import Array
 
 if TYPE_CHECKING:
-    from justright.review.actions import Action
-    from justright.review.requests import Line
+    from justright.review.actions import Action, Line
 
 REJECTED = -1
 """The group of images that belong to no category."""
@@ -49,6 +48,11 @@ class Entry:
     change: Change
     clusters: frozenset[int]
 
+    @property
+    def made(self) -> list[int]:
+        """The clusters that it made."""
+        return [each.key for each in self.change.edits if isinstance(each.after, Label) and each.before is None]
+
 
 class ReviewState:
     """The current groups, names, opinions and checks.
@@ -59,10 +63,9 @@ class ReviewState:
         group: one entry an image, its cluster or REJECTED.
         labels: by cluster, also of those that lost all their images.
         opinions: by cluster, then by reviewer.
-        checks: by round, then by image and reviewer, whether the image was called right.
-        tables: by name, whatever actions added from outside keep.
-        entries: the actions so far.
-        undone: the numbers of those that were taken back.
+        checks: by round of random checks, then by image and reviewer: whether it was called right.
+        tables: by name, what actions from outside the package keep.
+        entries: the actions so far; those that were taken back are in `undone`.
         ids: the number of an action by the id of its request.
     """
 
@@ -98,6 +101,10 @@ class ReviewState:
     def reviewers(self) -> list[str]:
         """Everyone who did something."""
         return sorted({entry.line.by for entry in self.entries})
+
+    def entry(self, request_id: str) -> Entry:
+        """What a request became."""
+        return self.entries[self.ids[request_id] - 1]
 
     def rows_of(self, cluster: int) -> Int[Array, " rows"]:
         """The images of a cluster, ascending."""
@@ -143,16 +150,12 @@ class ReviewState:
 
     def check_fresh(self, action: Action, base: int) -> None:
         """Refuse an action whose clusters changed after `base`, the last action its reviewer had seen."""
-        seen_wrong = set()
-        if (cluster := getattr(action, "cluster", None)) is not None and cluster != REJECTED:
-            # images listed one by one are looked up one by one: others may come and go
-            changed = self._name_changed[cluster] if hasattr(action, "rows") else self.changed_at(cluster)
-            seen_wrong |= {cluster} if changed > base else set()
-        for other in (getattr(action, "into", None), getattr(action, "to", None)):
-            if other is not None and self._name_changed[other] > base:
-                seen_wrong.add(other)
-        if seen_wrong:
-            names = ", ".join(self.labels[each].name for each in sorted(seen_wrong) if each in self.labels)
+        fields, named_at = dict(action), self._name_changed.__getitem__
+        # images listed one by one are looked up one by one: others may come and go
+        changed_at = {"cluster": named_at if "rows" in fields else self.changed_at, "into": named_at, "to": named_at}
+        given = {name: fields[name] for name in changed_at if fields.get(name) is not None}
+        if stale := {cluster for name, cluster in given.items() if changed_at[name](cluster) > base}:
+            names = ", ".join(map(self.name_of, sorted(stale)))
             raise ConflictError(f"{names} was changed meanwhile", advice="look again, then decide")
 
     def apply(self, line: Line) -> None:
