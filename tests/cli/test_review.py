@@ -30,13 +30,19 @@ def invoke(*arguments):
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [("a.csv", None), ("a.parquet", None), ("a", None), ("l.parquet", "labeled")]
+    ("name", "form", "written"),
+    [
+        ("a.csv", None, "csv"),
+        ("a.parquet", None, "parquet"),
+        ("a", None, "folders"),
+        ("l.parquet", "labeled", "labeled"),
+    ],
 )
-def test_labels_are_exported_without_a_server(run, tmp_path, name, form):
+def test_labels_are_exported_without_a_server(run, tmp_path, name, form, written):
     result = invoke(run, "--export", tmp_path / name, *(["--as", form] if form else []), "--json")
     assert result.exit_code == 0, result.output
     said = json.loads(result.output)
-    assert said["as"] == form or form is None
+    assert said["as"] == written
     assert (tmp_path / name).exists()
     assert said["images"] > 0
 

@@ -58,26 +58,6 @@ def test_undo_all_leads_back_to_the_start_redo_all_to_the_end_and_replay_is_exac
     assert picture_of(OpenReview(run).state) == end
 
 
-def test_an_action_under_a_later_one_cannot_be_undone_before_it(opened, say):
-    rows = opened.state.rows_of(0).tolist()
-    first = say(opened, "move", cluster=0, rows=rows[:2], to=1).line.seq
-    say(opened, "move", by="ben", cluster=1, rows=rows[:1], to=2)
-    with pytest.raises(ConflictError, match="changed again since"):
-        say(opened, "undo", target=first)
-    say(opened, "undo", by="ben")
-    say(opened, "undo", target=first)
-    assert (opened.state.group[rows] == 0).all()
-
-
-def test_undo_leaves_alone_what_others_did_elsewhere(opened, say):
-    mine = opened.state.rows_of(0)[:1].tolist()
-    theirs = opened.state.rows_of(3)[:1].tolist()
-    say(opened, "reject", cluster=0, rows=mine)
-    say(opened, "reject", by="ben", cluster=3, rows=theirs)
-    say(opened, "undo")
-    assert opened.state.group[mine + theirs].tolist() == [0, REJECTED]
-
-
 def test_an_action_on_what_changed_meanwhile_is_refused_and_one_on_other_clusters_is_not(opened, say):
     say(opened, "name", cluster=1, name="new name")
     for do, fields in [
