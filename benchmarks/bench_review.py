@@ -190,7 +190,7 @@ def measure_routes(url: str, pid: int, n_images: int) -> None:
     print(f"memory at the end: {memory(pid)}")
 
 
-def measure_page(url: str) -> None:
+def measure_page(url: str, n_clusters: int) -> None:
     from playwright.sync_api import sync_playwright
 
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -218,10 +218,12 @@ def measure_page(url: str) -> None:
             f"{'browser: from key to the next cluster':38} median {statistics.median(shown):8.1f} ms   of {len(shown)}"
         )
 
+        page.wait_for_function("() => !('busy' in document.body.dataset)")  # else the last key scrolls back
+
         def far(number: int) -> None:
-            page.evaluate("n => { document.getElementById('clusters').scrollTop = n; }", 68 * (1900 - 90 * number))
-            place = 1900 - 90 * number + 2
-            page.wait_for_selector(f"#clusters-{place}")
+            place = n_clusters * (95 - 4 * number) // 100
+            page.evaluate("n => { document.getElementById('clusters').scrollTop = n; }", 68 * place)
+            page.wait_for_selector(f"#clusters-{place + 2}")
 
         timed("browser: far down the list", far, 10)
         cells = page.evaluate("() => document.querySelectorAll('.row, .tile').length")
@@ -245,7 +247,7 @@ def main() -> None:
         )
         try:
             measure_routes(url, process.pid, asked.images)
-            measure_page(url)
+            measure_page(url, asked.clusters)
             print(f"memory after the browser: {memory(process.pid)}")
         finally:
             process.terminate()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
@@ -71,7 +72,7 @@ class Action(Strict):
 
     def __init_subclass__(cls, do: str, told: str = "", from_page: bool = True, **config: Any) -> None:
         super().__init_subclass__(**config)
-        cls.do, cls.told, cls.from_page = do, told, from_page
+        cls.do, cls.told, cls.from_page = do, told or do, from_page
         ACTIONS.add(do, cls, (cls.__doc__ or "").partition("\n")[0])
 
     def prepare(self, opened: OpenReview) -> Action:
@@ -114,9 +115,14 @@ def read_action(value: Any) -> Any:
     try:
         return ACTIONS[name].model_validate(fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise PydanticCustomError("action", "{where}: {said}", {"where": where, "said": first["msg"]}) from error
+        raise PydanticCustomError("action", "{said}", {"said": first_problem(error.errors())}) from error
+
+
+def first_problem(errors: Sequence[Any]) -> str:
+    """Which field is wrong and why. What came is not repeated: it may be no text at all."""
+    first = errors[0] if errors else {"loc": (), "msg": "cannot be understood"}
+    where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or str(part).isidentifier())
+    return f"{where}: {first['msg']}"
 
 
 def _refuse_internal(action: Action) -> Action:

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 
 from justright.errors import BadImageError, JustrightError
-from justright.review.actions import Request, Strict
+from justright.review.actions import Request, Strict, first_problem
 from justright.review.changes import ConflictError
 from justright.review.export import Form, export
 from justright.review.open_review import OpenReview
@@ -107,11 +107,9 @@ def _answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(ConflictError, answering(409))
     app.add_exception_handler(JustrightError, answering(422))
     app.add_exception_handler(OSError, lambda _, error: JSONResponse({"error": f"Not saved: {error}"}, 507))
-    # what came is not repeated: it may be no text at all
-    app.add_exception_handler(RequestValidationError, lambda _, error: JSONResponse({"error": _said(error)}, 422))
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
 
 
-def _said(error: Exception) -> str:
-    first = error.errors()[0] if isinstance(error, RequestValidationError) and error.errors() else {}
-    where = ".".join(str(part) for part in first.get("loc", ()) if isinstance(part, int) or str(part).isidentifier())
-    return f"{where}: {first.get('msg', 'cannot be understood')}"
+def _answer_invalid(_: Any, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return JSONResponse({"error": first_problem(error.errors())}, 422)
