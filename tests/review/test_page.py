@@ -42,6 +42,7 @@ def page(chromium, live):
     show(opened, live)
     yield opened
     assert opened.errors == []
+    assert not re.search(r"\bundefined\b|\bNaN\b|\bnull\b", opened.inner_text("body"))
     context.close()
 
 
@@ -226,6 +227,7 @@ def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
         page.keyboard.press(key)
         saved(page, n)
         page.wait_for_function("row => document.querySelector('dialog').dataset.row !== row", arg=row)
+    assert "Round 1. Accuracy 67 %" in page.text_content("dialog")
     page.keyboard.press("Escape")
     assert "3 random checks" in page.text_content("#accuracy")
     page.keyboard.press("w")
@@ -238,6 +240,7 @@ def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
     page.keyboard.press("Escape")
     page.keyboard.press("t")
     page.wait_for_selector("dialog table")
+    assert not re.search("undefined|NaN", page.inner_text("dialog"))
     text = page.text_content("dialog")
     assert "anna and ben" in text
     assert "anna: right, ben: wrong" in text

@@ -93,6 +93,7 @@ class PageData:
             "n_images_reviewed": int(self.lists.sizes()[0][reviewed].sum()) + n_rejected,
             "n_rejected": n_rejected,
             "accuracy": estimate.to_dict() if estimate else None,
+            "round": self.state.round,
             "changed": sorted({cluster for entry in recent for cluster in entry.clusters} - {REJECTED}),
         }
 
