@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from justright.registry import Registry
 from justright.review.changes import Change, ConflictError
-from justright.review.state import ReviewState
+from justright.review.state import REJECTED, ReviewState
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview
@@ -42,7 +42,7 @@ def clean_text(text: str) -> str:
 Row = Annotated[int, Field(ge=0, lt=2**31)]
 Rows = Annotated[list[Row], Field(min_length=1, max_length=MAX_ROWS)]
 Cluster = Annotated[int, Field(ge=0, lt=2**31)]
-ClusterOrRejected = Annotated[int, Field(ge=-1, lt=2**31)]
+ClusterOrRejected = Annotated[int, Field(ge=REJECTED, lt=2**31)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(clean_text)]
 Reviewer = Annotated[str, Field(min_length=1, max_length=MAX_REVIEWER), AfterValidator(clean_text)]
 

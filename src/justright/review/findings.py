@@ -83,7 +83,7 @@ def findings(run: RunFolder) -> Review | None:
         clusters = _clusters(state, opened.predictions)
         n_predicted = len(opened.predictions.categories)
         return Review(
-            reviewers=tuple(state.reviewers),
+            reviewers=tuple(sorted({entry.line.by for entry in state.entries})),
             n_clusters=len(alive),
             by_status=Counter(map(state.status, alive)),
             accuracy=accuracy(state, opened.lists.confidence),

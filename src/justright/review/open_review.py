@@ -36,8 +36,7 @@ class OpenReview:
         self.log = Log(self.folder / "log.jsonl", hash_file(run.path / "predictions.parquet"))
         self._lock = threading.RLock()
         self._order = lru_cache(2)(draw_order)
-        with self.reading():
-            pass
+        self._apply(self.log.new_lines())
 
     @property
     def seed(self) -> int:
@@ -86,20 +85,20 @@ class OpenReview:
         ConflictError, with nothing done, where what the reviewer looked at has changed meanwhile.
         """
         with self.reading() as state:
-            if request.id in state.ids:  # sent again, because the first answer did not arrive
-                return state.entry(request.id)
+            if request.id in state.by_request:  # sent again, because the first answer did not arrive
+                return state.by_request[request.id]
             state.check_fresh(request.action, request.base)
         action = request.action.prepare(self)
         with self.reading() as state:
-            if request.id not in state.ids:
+            if request.id not in state.by_request:
                 self._line(request, action)  # what is refused leaves no trace, not even an empty log
             with self.log.writing() as news:
                 self._apply(news)
-                if request.id not in state.ids:
+                if request.id not in state.by_request:
                     line = self._line(request, action)
                     self.log.append(line)
                     state.apply(line)
-                return state.entry(request.id)
+                return state.by_request[request.id]
 
     def _line(self, request: Request, prepared: Action) -> Line:
         """The line that a request would become; ConflictError where it does not fit."""

@@ -100,16 +100,11 @@ def _missing() -> Response:
 
 
 def _answer_errors(app: FastAPI) -> None:
-    def answering(status: int) -> Callable[[Any, Exception], Response]:
-        return lambda _, error: JSONResponse({"error": str(error)}, status)
+    def answer(kind: type[Exception], status: int, said: Callable[[Any], str] = str) -> None:
+        app.add_exception_handler(kind, lambda _, error: JSONResponse({"error": said(error)}, status))
 
-    app.add_exception_handler(BadImageError, answering(404))
-    app.add_exception_handler(ConflictError, answering(409))
-    app.add_exception_handler(JustrightError, answering(422))
-    app.add_exception_handler(OSError, lambda _, error: JSONResponse({"error": f"Not saved: {error}"}, 507))
-    app.add_exception_handler(RequestValidationError, _answer_invalid)
-
-
-def _answer_invalid(_: Any, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return JSONResponse({"error": first_problem(error.errors())}, 422)
+    answer(BadImageError, 404)
+    answer(ConflictError, 409)
+    answer(JustrightError, 422)
+    answer(OSError, 507, lambda error: f"Not saved: {error}")
+    answer(RequestValidationError, 422, lambda error: first_problem(error.errors()))

@@ -66,7 +66,7 @@ class ReviewState:
         checks: by round of random checks, then by image and reviewer: whether it was called right.
         tables: by name, what actions from outside the package keep.
         entries: the actions so far; those that were taken back are in `undone`.
-        ids: the number of an action by the id of its request.
+        by_request: the entry that a request became, by the id of the request.
     """
 
     def __init__(self, predictions: Predictions, known_classes: frozenset[str]):
@@ -82,7 +82,7 @@ class ReviewState:
         self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
         self.entries: list[Entry] = []
         self.undone: dict[int, bool] = {}
-        self.ids: dict[str, int] = {}
+        self.by_request: dict[str, Entry] = {}
         self.n_groups = len(self.labels)
         self._images_changed: defaultdict[int, int] = defaultdict(int)
         self._name_changed: defaultdict[int, int] = defaultdict(int)
@@ -96,15 +96,6 @@ class ReviewState:
     def round(self) -> int:
         """The current round of random checks."""
         return self.rounds["now"]
-
-    @property
-    def reviewers(self) -> list[str]:
-        """Everyone who did something."""
-        return sorted({entry.line.by for entry in self.entries})
-
-    def entry(self, request_id: str) -> Entry:
-        """What a request became."""
-        return self.entries[self.ids[request_id] - 1]
 
     def rows_of(self, cluster: int) -> Int[Array, " rows"]:
         """The images of a cluster, ascending."""
@@ -173,4 +164,4 @@ class ReviewState:
                 self._name_changed[edited.key] = line.seq
                 self.n_groups = max(self.n_groups, edited.key + 1)
         self.entries.append(Entry(line, change, frozenset(clusters)))
-        self.ids[line.id] = line.seq
+        self.by_request[line.id] = self.entries[-1]
