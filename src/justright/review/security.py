@@ -133,12 +133,10 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    waiting = [body]
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replaying() -> Message:
-        if waiting:
-            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
-        return await receive()
+        return waiting.pop() if waiting else await receive()
 
     return replaying
 
