@@ -21,11 +21,9 @@ GROUPS = ("all", "old", "new")
 
 
 @click.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("justright-demo"), show_default=True
-)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("justright-demo"))
 @click.option("--full", is_flag=True, help="All methods, three seeds, and which labeled set helps. About an hour.")
-@click.option("--seed", default=0, show_default=True, help="Of drawing, splits and training.")
+@click.option("--seed", default=0, help="Of drawing, splits and training.")
 @with_terminal
 def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
     """Find new characters among drawn ones, guided by labeled characters of many scripts.

@@ -1,0 +1,74 @@
+"""What several commands share: options, kinds of paths, and help texts with headings and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from justright.registry import Registry
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+DEFAULT_BACKBONE = "dinov2_vitb14"
+
+seed_option = click.option("--seed", default=0, help="Seed of all random choices. The same seed gives the same result.")
+device_option = click.option("--device", default="cpu", help="Where the network runs: cpu, cuda, cuda:1 or mps.")
+checkpoint_option = click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    help="File or folder with the weights of the backbone, used instead of a download.",
+)
+backbone_option = click.option(
+    "--backbone",
+    default=DEFAULT_BACKBONE,
+    help="Network that turns images into features: a name that `justright extract --help` lists, or any timm model.",
+)
+
+SOURCES = {
+    "FOLDER": "a folder with one folder per class",
+    "FILE.csv, FILE.parquet": "a table with a row per image and a column path; also label, class_name",
+    "FILE.zip": "images in folders, or images and one CSV file that lists them",
+    "NAME:FOLDER": "a known data set, such as cub:DATA/CUB_200_2011; see `justright data --list`",
+    "glyphs": "characters that the package draws itself",
+}
+"""What `open_images` takes, for the help of commands that open images."""
+
+
+class Command(click.Command):
+    """A command whose help shows its options under headings, and tables that say what names mean.
+
+    Parameters:
+        headings: the title of each section, by the name of the option that the section starts with.
+        tables: by its title, each table as what every name means.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        headings: Mapping[str, str] | None = None,
+        tables: Mapping[str, Mapping[str, str]] | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(*args, **kwargs)
+        self.headings, self.tables = headings or {}, tables or {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections, then the tables."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        title = "Options"
+        for param in self.get_params(ctx):
+            title = self.headings.get(param.name or "", title)
+            if record := param.get_help_record(ctx):
+                sections.setdefault(title, []).append(record)
+        sections |= {title: list(meaning.items()) for title, meaning in self.tables.items() if meaning}
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+def meanings(family: Iterable[str]) -> dict[str, str]:
+    """What each member of a registry is, for a table of a help text."""
+    return {name: family.about(name) for name in family} if isinstance(family, Registry) else {}
