@@ -19,9 +19,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # half precision would die without a word. The level below has everything else. Float32 never uses tiles.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
-COMMANDS = tuple(
-    "audit benchmark cache data demo discover estimate evaluate extract predict report review select".split()
-)
+COMMANDS = (
+    "audit", "benchmark", "cache", "data", "demo", "discover", "estimate", "evaluate", "extract", "predict", "report",
+    "review", "select",
+)  # fmt: skip
 """Each is a module of this folder with a click command of the same name."""
 
 STOPPED_BY_USER = 130

@@ -14,7 +14,7 @@ from justright.audit.audit import ignored_files
 from justright.audit.duplicates import MAX_NEAR, NEAR
 from justright.audit.findings import BAD_FILE, KINDS, AuditReport, Finding, Place, Side, location
 from justright.audit.quarantine import MAX_BAD, printable
-from justright.cli.common import FILE, SOURCES, Command
+from justright.cli.common import FILE, SHARE, SOURCES, Command
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.files import write_json
@@ -30,12 +30,7 @@ N_LINES = 4
 @click.argument("pool", nargs=-1, required=True)
 @click.option("--target", metavar="SOURCE", help="The unlabeled images; they are compared with the images of POOL.")
 @click.option("--out", type=FILE, help="File for all findings, as JSON.")
-@click.option(
-    "--max-bad",
-    type=click.FloatRange(0, 1),
-    default=MAX_BAD,
-    help="Largest share of bad files that a source may have; with more it is refused.",
-)
+@click.option("--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of bad files that a source may have.")
 @click.option(
     "--near",
     type=click.IntRange(0, MAX_NEAR),

@@ -34,13 +34,7 @@ def benchmark() -> None:
 @benchmark.command("list")
 @with_terminal
 def list_suites(terminal: Terminal) -> None:
-    """List the suites that come with the package.
-
-    \b
-    Examples:
-      justright benchmark list
-      justright benchmark list --json
-    """
+    """List the suites that come with the package."""
     from justright.benchmark.suite import read_suite, suite_names
 
     rows = [
@@ -55,12 +49,7 @@ def list_suites(terminal: Terminal) -> None:
 @click.argument("suite")
 @click.option("--out", type=FOLDER, required=True, help="Folder for the results and the runs.")
 @click.option("--data", type=FOLDER, help="Folder with the data sets, where the file of the suite says {data}.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    help="How many problems to work on at the same time, each in its own process.",
-)
+@click.option("--jobs", type=click.IntRange(1), default=1, help="How many problems to run at once, a process each.")
 @click.option("--only", multiple=True, metavar="PROBLEM", help="Run only this problem; may be given several times.")
 @with_terminal
 def run(terminal: Terminal, suite: str, out: Path, data: Path | None, jobs: int, only: tuple[str, ...]) -> None:

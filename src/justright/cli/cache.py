@@ -21,6 +21,7 @@ def cache() -> None:
     \b
     Examples:
       justright cache list
+      justright cache clear
       justright cache clear --backbone dinov2_vitb14
       justright cache clear --limit 10GB
     """
@@ -29,13 +30,7 @@ def cache() -> None:
 @cache.command("list")
 @with_terminal
 def show(terminal: Terminal) -> None:
-    """List kept features by backbone, with size and last use.
-
-    \b
-    Examples:
-      justright cache list
-      justright cache list --json
-    """
+    """List kept features by backbone, with size and last use."""
     kept = FeatureCache()
     sections = kept.sections()
     columns = ("name", "backbone", "pooling", "precision", "images", "size", "last used")
@@ -55,14 +50,7 @@ def show(terminal: Terminal) -> None:
 @click.option("--limit", metavar="SIZE", help="Keep this much, such as 500MB or 10GB, and remove what is older.")
 @with_terminal
 def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
-    """Remove kept features. They are computed again when needed.
-
-    \b
-    Examples:
-      justright cache clear
-      justright cache clear --backbone efficientnet_lite0
-      justright cache clear --limit 10GB
-    """
+    """Remove kept features. They are computed again when needed."""
     kept = FeatureCache()
     freed = kept.clear(backbone, limit)
     terminal.result({"place": str(kept.root), "freed": freed}, f"{_size(freed)} freed in {kept.root}")

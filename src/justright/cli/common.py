@@ -12,19 +12,15 @@ from justright.registry import Registry
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
-DEFAULT_BACKBONE = "dinov2_vitb14"
+SHARE = click.FloatRange(0, 1)
 
-seed_option = click.option("--seed", default=0, help="Seed of all random choices. The same seed gives the same result.")
+seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
 device_option = click.option("--device", default="cpu", help="Where the network runs: cpu, cuda, cuda:1 or mps.")
 checkpoint_option = click.option(
-    "--checkpoint",
-    type=click.Path(path_type=Path),
-    help="File or folder with the weights of the backbone, used instead of a download.",
+    "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
 )
 backbone_option = click.option(
-    "--backbone",
-    default=DEFAULT_BACKBONE,
-    help="Network that turns images into features: a name that `justright extract --help` lists, or any timm model.",
+    "--backbone", default="dinov2_vitb14", help="Network that computes features; see `justright extract --help`."
 )
 
 SOURCES = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from justright.cli.common import FILE, FOLDER, SOURCES, Command, seed_option
+from justright.cli.common import FILE, FOLDER, SHARE, SOURCES, Command, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.catalog import CATALOG
 from justright.data.catalog.glyph_set import glyph_set
@@ -97,19 +97,9 @@ def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str, seed: in
 @data.command(cls=Command, tables={"SOURCE may be": SOURCES})
 @click.argument("source")
 @click.option("--out", type=FOLDER, required=True, help="Folder for the three files.")
-@click.option(
-    "--classes",
-    type=FILE,
-    help="JSON file that says which classes are old and new, as the Semantic Shift Benchmark (SSB) writes it. "
-    "Without it a random half of the classes is old.",
-)
+@click.option("--classes", type=FILE, help="Old and new classes, as JSON of SSB; without it a random half is old.")
 @click.option("--part", help="Use only this official part of the data set, such as train.")
-@click.option(
-    "--labeled-share",
-    type=click.FloatRange(0, 1),
-    default=0.5,
-    help="Share of the images of old classes that keep their label.",
-)
+@click.option("--labeled-share", type=SHARE, default=0.5, help="Share of the images of old classes that stay labeled.")
 @click.option("--seed", default=0, help="Seed of the random choices; published results use 0.")
 @with_terminal
 def split(
@@ -118,7 +108,8 @@ def split(
     """Split labeled images into labeled images, target and truth.
 
     This is the protocol of generalized category discovery (GCD): some classes of SOURCE are old, and half of their
-    images keep their label. All other images are the target, without labels.
+    images keep their label. All other images are the target, without labels. SSB
+    is the Semantic Shift Benchmark, which publishes class splits.
 
     \b
     Files for `justright discover`:

@@ -188,7 +188,12 @@ def discover(
         problem, n_copies = (problem, 0) if keep_copies else _without_copies(problem, terminal)
         if spec.scale == "small" and spec.method != "kmeans":
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale paper takes the latter.")
-        asked = {"pool": list(pool), "labeled": labeled, "target": target, "truth": truth and str(truth)}
+        asked: dict[str, Any] = {
+            "pool": list(pool),
+            "labeled": labeled,
+            "target": target,
+            "truth": truth and str(truth),
+        }
         asked |= {"copies left out": n_copies, "command": shlex.join(["justright", *sys.argv[1:]])}
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
         run = Run(problem, spec, out, network, asked, terminal.track, tensorboard)

@@ -20,18 +20,8 @@ BEST, SEARCH = "combined", "labeled-search"
 @click.command(cls=Command, tables={"Counters": meanings(COUNTERS)})
 @click.argument("labeled", type=STORE)
 @click.option("--target", type=STORE, required=True, help="Features of the unlabeled images.")
-@click.option(
-    "--counter",
-    type=click.Choice(list(COUNTERS)),
-    default=BEST,
-    help="How the number is estimated; combined also shows the answers of the others.",
-)
-@click.option(
-    "--other-kinds",
-    is_flag=True,
-    help="The classes of LABELED do not occur in the target. They are not counted, and only show how much images of "
-    "one class differ.",
-)
+@click.option("--counter", type=click.Choice(list(COUNTERS)), default=BEST, help="How the number is estimated.")
+@click.option("--other-kinds", is_flag=True, help="The target shows none of the classes of LABELED: do not count them.")
 @click.option("--max-k", type=click.IntRange(1), help="Largest number that labeled-search tries.")
 @click.option("--interval/--no-interval", default=True, help="Also compute a 90 % interval, which takes longer.")
 @click.option("--figure", type=FILE, help="File for a figure of the estimates, as SVG.")
@@ -53,10 +43,11 @@ def estimate(
     """Estimate how many categories there are.
 
     Counts the categories among labeled and target images together, both given as features that `justright extract`
-    wrote. Labels of the target are not read. Take the answer of combined; its interval is as wide as its errors were
-    on problems where the number was known.
+    wrote. Labels of the target are not read. Take the answer of combined, which also shows those of the others; its
+    interval is as wide as its errors were on problems where the number was known.
 
-    With --other-kinds the target is counted alone, and the answer is known to a factor of 2.5 only.
+    With --other-kinds the target is counted alone, LABELED only shows how much images of one class differ, and the
+    answer is known to a factor of 2.5.
 
     \b
     Examples:

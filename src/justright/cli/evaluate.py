@@ -22,23 +22,10 @@ PROTOCOL_MEANINGS = {
 
 @click.command(cls=Command, tables={"Protocols": PROTOCOL_MEANINGS})
 @click.argument("predictions", type=FILE)
-@click.option(
-    "--truth",
-    type=FILE,
-    help="CSV or Parquet file with the true labels; columns id or path, label or class_name, is_old.",
-)
-@click.option(
-    "--checked",
-    type=FILE,
-    help="Instead of the truth, a random sample that a person checked; columns id or path, is_right.",
-)
+@click.option("--truth", type=FILE, help="Table of true labels: id or path, label or class_name, is_old.")
+@click.option("--checked", type=FILE, help="Table of a random sample that a person checked: id or path, is_right.")
 @click.option("--by-cluster", is_flag=True, help="With --checked: the sample was drawn from each cluster separately.")
-@click.option(
-    "--protocol",
-    type=click.Choice(PROTOCOLS),
-    default="v2",
-    help="How clusters are matched with classes, and what is averaged; see below.",
-)
+@click.option("--protocol", type=click.Choice(PROTOCOLS), default="v2", help="How accuracy is counted; see below.")
 @click.option("--out", type=FILE, help="File for the scores, as JSON.")
 @click.option("--errors", type=FILE, help="File for a figure of the kinds of errors, as SVG.")
 @click.option("--confusion", type=FILE, help="File for a figure of classes against matched clusters, as SVG.")
@@ -56,9 +43,9 @@ def evaluate(
 ) -> None:
     """Score clusters against the truth or a checked sample.
 
-    PREDICTIONS is a CSV or Parquet file with the columns id or path, and cluster. Against the truth it prints the
-    accuracy on all images (All) and on images of old and new classes (Old, New), with intervals, and where the errors
-    come from. Without truth, a small random sample that a person checked gives an estimate of All.
+    PREDICTIONS is a table with the columns id or path, and cluster; all tables are CSV or Parquet files. Against the
+    truth it prints the accuracy on all images (All) and on images of old and new classes (Old, New), with intervals,
+    and where the errors come from. Without truth, a small random sample that a person checked gives an estimate of All.
 
     \b
     Examples:

