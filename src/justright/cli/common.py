@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,6 @@ device_option = click.option("--device", default="cpu", help="Where the network 
 checkpoint_option = click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
 )
-backbone_option = click.option(
-    "--backbone", default="dinov2_vitb14", help="Network that computes features; see `justright extract --help`."
-)
-
 SOURCES = {
     "FOLDER": "a folder with one folder per class",
     "FILE.csv, FILE.parquet": "a table with a row per image and a column path; also label, class_name",
@@ -31,6 +27,12 @@ SOURCES = {
     "glyphs": "characters that the package draws itself",
 }
 """What `open_images` takes, for the help of commands that open images."""
+
+
+def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --backbone, --checkpoint and --device."""
+    about = "Network that computes features; `justright extract --help` lists them."
+    return click.option("--backbone", default="dinov2_vitb14", help=about)(checkpoint_option(device_option(command)))
 
 
 class Command(click.Command):

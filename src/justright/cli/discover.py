@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from justright.cli.common import (
-    FILE,
-    FOLDER,
-    SOURCES,
-    Command,
-    backbone_option,
-    checkpoint_option,
-    device_option,
-    meanings,
-    seed_option,
-)
+from justright.cli.common import FILE, FOLDER, SOURCES, Command, meanings, network_options, seed_option
+from justright.cli.run_summary import show_run
 from justright.cli.selector_options import AUTO, given_params, selector_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.errors import JustrightError
@@ -31,7 +22,6 @@ from justright.selection import SELECTORS
 
 if TYPE_CHECKING:
     from justright.runs.problem import Problem
-    from justright.runs.run_folder import RunFolder
 
 # what these options may be is known where torch is imported, which would make --help slow; a test keeps them equal
 METHODS = ("kmeans", "gcd", "xcon", "simgcd", "mugcd")
@@ -62,17 +52,13 @@ TABLES = {
 
 @click.command(cls=Command, headings=HEADINGS, tables=TABLES)
 @click.option("--labeled", metavar="SOURCE", help="Labeled images of classes that images of the target may show.")
-@click.option(
-    "--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be given several times."
-)
-@click.option(
-    "--target", required=True, metavar="SOURCE", help="The unlabeled images. Labels are ignored if it has any."
-)
+@click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
+@click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
 @click.option("--max-per-class", type=click.IntRange(1), help="Use at most this many labeled images of each class.")
 @click.option("--keep-copies", is_flag=True, help="Keep labeled images that are in the target too, byte for byte.")
 @click.option("--k", "n_target", type=click.IntRange(2), help="Number of categories in the target, if you know it.")
 @click.option(
-    "--counter", type=click.Choice(list(COUNTERS)), default="combined", help="How --k is estimated if not given."
+    "--counter", type=click.Choice(list(COUNTERS)), default="combined", help="How to estimate --k, if not given."
 )
 @click.option("--method", type=click.Choice(list(METHODS)), default="simgcd", help="How the categories are learned.")
 @click.option(
@@ -83,7 +69,7 @@ TABLES = {
 )
 @click.option("--epochs", type=click.IntRange(1), help="Number of epochs, instead of the one that --scale sets.")
 @click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change another setting; may be given several times."
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change any other setting; may be repeated."
 )
 @click.option(
     "--held-out",
@@ -92,17 +78,11 @@ TABLES = {
     help="Share of the --labeled images that are not learned from, so that confidences can be calibrated on them.",
 )
 @seed_option
-@backbone_option
-@checkpoint_option
-@click.option(
-    "--img-size", type=click.IntRange(16), help="Width and height of the images, instead of the backbone's own."
-)
-@device_option
+@network_options
+@click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
 @click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
-@click.option(
-    "--selector", type=click.Choice([*SELECTORS, AUTO]), default="none", help="Which classes of the pool to use."
-)
+@click.option("--selector", type=click.Choice([*SELECTORS, AUTO]), default="none", help="Which pool classes to use.")
 @click.option(
     "--pool-role",
     type=click.Choice(POOL_ROLES),
@@ -201,7 +181,7 @@ def discover(
             copy_truth(truth, out / "truth.parquet")
         finished = run.all()
         if Processes().is_first:
-            _show(terminal, finished, None if no_report else _report(finished, terminal))
+            show_run(terminal, finished, with_report=not no_report)
     finally:
         if has_joined:
             run = network = None  # type: ignore[assignment]
@@ -254,46 +234,3 @@ def _without_copies(problem: Problem, terminal: Terminal) -> tuple[Problem, int]
             "the labeled side, for their labels would reach training; --keep-copies keeps them."
         )
     return problem, n_copies
-
-
-def _report(run: RunFolder, terminal: Terminal) -> Path:
-    from justright.report.run_report import write_report  # matplotlib is slow to import
-
-    return write_report(run, run.path / "report.html", track=terminal.track)
-
-
-def _show(terminal: Terminal, run: RunFolder, report: Path | None) -> None:
-    found, about = run.predictions, run.about
-    sizes: dict[str, list[int]] = {"known": [], "discovered": []}
-    for category, size in zip(found.categories, found.sizes, strict=True):
-        sizes[category.kind].append(int(size))
-    terminal.table(
-        f"{len(found):,} images of the target",
-        ("kind", "categories", "with images", "images"),
-        [
-            (title, len(sizes[kind]), sum(size > 0 for size in sizes[kind]), sum(sizes[kind]))
-            for kind, title in (("known", "known classes"), ("discovered", "discovered clusters"))
-        ],
-    )
-    written = [run.path / "predictions.parquet", *([report] if report else [])]
-    lines = [
-        f"K of the target: {about['n_target']} ({about['k_source']}). Confidence rests on {about['calibrated_on']}.",
-        *([] if run.scores is None else [str(run.scores)]),
-        *(f"Note: {note}." for note in about["notes"]),
-        "Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in about["seconds"].items()),
-        *(f"Written: {path}" for path in written),
-        f"Look through the clusters: justright review {run.path}",
-    ]
-    value = {
-        "run": str(run.path),
-        "images": len(found),
-        **{name: about[name] for name in ("n_target", "k_source")},
-        "categories": {kind: len(each) for kind, each in sizes.items()},
-        "pool_role": about["pool_role"],
-        "n_copies": about["asked"]["copies left out"],
-        "notes": about["notes"],
-        "scores": None if run.scores is None else run.scores.to_dict(),
-        "seconds": about["seconds"],
-        "written": [str(path) for path in written],
-    }
-    terminal.result(value, "\n".join(lines))

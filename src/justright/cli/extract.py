@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from justright.audit.quarantine import MAX_BAD
-from justright.cli.common import SHARE, SOURCES, Command, backbone_option, checkpoint_option, device_option
+from justright.cli.common import SHARE, SOURCES, Command, network_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.errors import DataError
@@ -30,9 +30,7 @@ N_SHOWN = 20
 @click.command(cls=Command, tables={"Backbones": BACKBONES, "SOURCE may be": SOURCES})
 @click.argument("source")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the features.")
-@backbone_option
-@checkpoint_option
-@device_option
+@network_options
 @click.option("--batch-size", type=click.IntRange(1), default=16, help="Images that go through the network at once.")
 @click.option("--workers", "n_workers", type=click.IntRange(0), help="Threads; one per core if not given, 0 for none.")
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="How exactly the network computes.")

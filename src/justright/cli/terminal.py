@@ -11,8 +11,8 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import click
+from rich import progress
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -79,37 +79,30 @@ class Terminal:
         if self.is_silent:
             yield from steps
             return
-        started, n_done = time.monotonic(), 0
         console = Console(stderr=True)
-        shown = self._with_bar(console, steps, total, what) if console.is_terminal else self._log(steps, total, what)
-        for step in shown:
-            yield step
-            n_done += 1
-        if self.verbose:
-            self.say(f"{what}: {n_done:,} done in {time.monotonic() - started:.1f} s")
-
-    def _with_bar(self, console: Console, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-        rate, said = TextColumn("{task.fields[rate]}"), TextColumn("{task.fields[said]}")
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, said)
-        started = time.monotonic()
-        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        has_screen, done = console.is_terminal, 0
+        last = started = time.monotonic()
+        with progress.Progress(*_bar_columns(), console=console, transient=True, disable=not has_screen) as bar:
             task = bar.add_task(what, total=total, rate="", said="", visible=False)
             for done, step in enumerate(steps, start=1):
                 yield step
-                seconds = time.monotonic() - started
-                if seconds > NO_BAR_SECONDS:
-                    rate_text = f"{done / seconds:,.0f}/s" if done > seconds else f"{seconds / done:,.1f} s each"
-                    bar.update(task, completed=done, rate=rate_text, said=getattr(step, "said", ""), visible=True)
+                said, now = getattr(step, "said", ""), time.monotonic()
+                seconds = now - started
+                if has_screen and seconds > NO_BAR_SECONDS:
+                    rate = f"{done / seconds:,.0f}/s" if done > seconds else f"{seconds / done:,.1f} s each"
+                    bar.update(task, completed=done, rate=rate, said=said, visible=True)
+                elif not has_screen and now - last > LOG_EVERY_SECONDS:
+                    last, left = now, (total - done) * seconds / done
+                    rate = f"{done / seconds:,.1f}/s, {left:,.0f} s left"
+                    self.say(f"{what}: {done:,} of {total:,}, {rate}{said and f', {said}'}")
+        if self.verbose:
+            self.say(f"{what}: {done:,} of {total:,} in {time.monotonic() - started:.1f} s")
 
-    def _log(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-        last = started = time.monotonic()
-        for done, step in enumerate(steps, start=1):
-            yield step
-            if (now := time.monotonic()) - last > LOG_EVERY_SECONDS:
-                last = now
-                left = (total - done) * (now - started) / done
-                said = f", {step.said}" if hasattr(step, "said") else ""
-                self.say(f"{what}: {done:,} of {total:,}, {done / (now - started):,.1f}/s, {left:,.0f} s left{said}")
+
+def _bar_columns() -> tuple[progress.ProgressColumn, ...]:
+    text = progress.TextColumn
+    start = (progress.SpinnerColumn(), text("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
+    return (*start, text("{task.fields[rate]}"), text("{task.fields[said]}"), progress.TimeRemainingColumn())
 
 
 def _cell_text(cell: object) -> str:
