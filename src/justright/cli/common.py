@@ -35,23 +35,43 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--backbone", default="dinov2_vitb14", help=about)(checkpoint_option(device_option(command)))
 
 
+class NameOf(click.ParamType):  # type: ignore[type-arg]
+    """A name of a family such as a registry, or one of some more words; names that are added later count too."""
+
+    name = "name"
+
+    def __init__(self, family: Iterable[str], *more: str):
+        self.family, self.more = family, more
+
+    def choice(self) -> click.Choice[str]:
+        """What may be given now."""
+        return click.Choice([*self.family, *self.more])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse a name that there is not."""
+        return self.choice().convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """Show all names."""
+        return self.choice().get_metavar(param, ctx)
+
+
 class Command(click.Command):
     """A command whose help shows its options under headings, and tables that say what names mean.
 
+    An option may bring its own heading, as an attribute `heading`.
+
     Parameters:
         headings: the title of each section, by the name of the option that the section starts with.
-        tables: by its title, each table as what every name means.
+        tables: by its title, each table as what every name means; a registry says that itself.
     """
 
-    def __init__(
-        self,
-        *args: Any,
-        headings: Mapping[str, str] | None = None,
-        tables: Mapping[str, Mapping[str, str]] | None = None,
-        **kwargs: Any,
-    ):
-        super().__init__(*args, **kwargs)
+    headings: Mapping[str, str]
+    tables: Mapping[str, Any]
+
+    def __init__(self, *args: Any, headings: Any = None, tables: Any = None, **kwargs: Any):
         self.headings, self.tables = headings or {}, tables or {}
+        super().__init__(*args, **kwargs)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections, then the tables."""
@@ -60,13 +80,19 @@ class Command(click.Command):
         for param in self.get_params(ctx):
             title = self.headings.get(param.name or "", title)
             if record := param.get_help_record(ctx):
-                sections.setdefault(title, []).append(record)
-        sections |= {title: list(meaning.items()) for title, meaning in self.tables.items() if meaning}
-        for title, rows in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
+                sections.setdefault(getattr(param, "heading", title), []).append(record)
+        for title, rows in (sections | {title: meanings(family) for title, family in self.tables.items()}).items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
-def meanings(family: Iterable[str]) -> dict[str, str]:
-    """What each member of a registry is, for a table of a help text."""
-    return {name: family.about(name) for name in family} if isinstance(family, Registry) else {}
+def meanings(family: Iterable[str]) -> list[tuple[str, str]]:
+    """What each name of a family means: a registry, or a dictionary of names and meanings."""
+    if isinstance(family, Registry):
+        return [(name, family.about(name)) for name in family]
+    return (
+        [(name, text) for name, text in dict(family).items() if isinstance(text, str)]
+        if isinstance(family, dict)
+        else []
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from justright.cli.common import FILE, FOLDER, SOURCES, Command, meanings, network_options, seed_option
+from justright.cli.common import FILE, FOLDER, SOURCES, Command, NameOf, network_options, seed_option
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import AUTO, given_params, selector_options
 from justright.cli.terminal import Terminal, with_terminal
@@ -41,13 +41,7 @@ HEADINGS = {
     "selector": "Selection from the pool",
     "out": "Output",
 }
-AUTO_MEANING = {AUTO: "hides some classes of --labeled, looks for them with each selector, and takes the best"}
-TABLES = {
-    "Selectors": {**meanings(SELECTORS), **AUTO_MEANING},
-    "Methods": meanings(METHODS),
-    "Counters": meanings(COUNTERS),
-    "Images may be": SOURCES,
-}
+TABLES = {"Selectors": SELECTORS, "Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 
 
 @click.command(cls=Command, headings=HEADINGS, tables=TABLES)
@@ -57,10 +51,8 @@ TABLES = {
 @click.option("--max-per-class", type=click.IntRange(1), help="Use at most this many labeled images of each class.")
 @click.option("--keep-copies", is_flag=True, help="Keep labeled images that are in the target too, byte for byte.")
 @click.option("--k", "n_target", type=click.IntRange(2), help="Number of categories in the target, if you know it.")
-@click.option(
-    "--counter", type=click.Choice(list(COUNTERS)), default="combined", help="How to estimate --k, if not given."
-)
-@click.option("--method", type=click.Choice(list(METHODS)), default="simgcd", help="How the categories are learned.")
+@click.option("--counter", type=NameOf(COUNTERS), default="combined", help="How to estimate --k, if not given.")
+@click.option("--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned.")
 @click.option(
     "--scale",
     type=click.Choice(SCALES),
@@ -82,7 +74,7 @@ TABLES = {
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
 @click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
-@click.option("--selector", type=click.Choice([*SELECTORS, AUTO]), default="none", help="Which pool classes to use.")
+@click.option("--selector", type=NameOf(SELECTORS, AUTO), default="none", help="Which pool classes to use.")
 @click.option(
     "--pool-role",
     type=click.Choice(POOL_ROLES),
@@ -130,6 +122,9 @@ def discover(
 
     Call it again with the same options to continue after a stop; the result is the same. To use several processes:
     torchrun --nproc-per-node 2 -m justright discover ...
+
+    --selector says which classes of the pool to learn from. auto hides some classes of --labeled, looks for them with
+    each selector, and takes another than none where that is clearly better.
 
     --preset paper does what the tables of the paper do: --pool-role rival --select-labeled, and --selector beta if no
     other is given.

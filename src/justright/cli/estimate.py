@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from justright.cli.common import FILE, Command, meanings, seed_option
+from justright.cli.common import FILE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import COUNTERS
 from justright.features.table import FeatureTable
@@ -17,10 +17,10 @@ STORE = click.Path(path_type=Path, exists=True, file_okay=False)
 BEST, SEARCH = "combined", "labeled-search"
 
 
-@click.command(cls=Command, tables={"Counters": meanings(COUNTERS)})
+@click.command(cls=Command, tables={"Counters": COUNTERS})
 @click.argument("labeled", type=STORE)
 @click.option("--target", type=STORE, required=True, help="Features of the unlabeled images.")
-@click.option("--counter", type=click.Choice(list(COUNTERS)), default=BEST, help="How the number is estimated.")
+@click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How the number is estimated.")
 @click.option("--other-kinds", is_flag=True, help="The target shows none of the classes of LABELED: do not count them.")
 @click.option("--max-k", type=click.IntRange(1), help="Largest number that labeled-search tries.")
 @click.option("--interval/--no-interval", default=True, help="Also compute a 90 % interval, which takes longer.")
