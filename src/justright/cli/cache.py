@@ -47,7 +47,7 @@ def show(terminal: Terminal) -> None:
 
 @cache.command()
 @click.option("--backbone", help="Remove only features of this backbone, or one line of `cache list` by its name.")
-@click.option("--limit", metavar="SIZE", help="Keep this much, such as 500MB or 10GB, and remove what is older.")
+@click.option("--limit", metavar="SIZE", help="Keep this much, such as 500MB or 10GB; what was used longest ago goes.")
 @with_terminal
 def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     """Remove kept features. They are computed again when needed."""

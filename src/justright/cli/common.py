@@ -79,7 +79,8 @@ class Command(click.Command):
         title = "Options"
         for param in self.get_params(ctx):
             title = self.headings.get(param.name or "", title)
-            if record := param.get_help_record(ctx):
+            record = param.get_help_record(ctx)
+            if record and isinstance(param, click.Option):
                 sections.setdefault(getattr(param, "heading", title), []).append(record)
         for title, rows in (sections | {title: meanings(family) for title, family in self.tables.items()}).items():
             if rows:

@@ -71,11 +71,11 @@ def show(terminal: Terminal, source: str) -> None:
 @data.command()
 @click.option("--out", type=FOLDER, required=True, help="Folder for the images.")
 @click.option("--per-class", default=20, help="How many images of each character to draw.")
-@click.option("--scripts", default="", metavar="NAMES", help="Draw only these scripts, such as latin,greek.")
+@click.option("--scripts", metavar="NAMES", help="Draw only these scripts, such as latin,greek; all if not given.")
 @seed_option
 @click.option("--size", default=64, help="Width and height of an image in pixels.")
 @with_terminal
-def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str, seed: int, size: int) -> None:
+def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, seed: int, size: int) -> None:
     """Draw the embedded data set as files.
 
     Makes one folder per character, inside the folder of its script, inside the folder of its family. Files that are

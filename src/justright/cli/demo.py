@@ -26,7 +26,7 @@ GROUPS = ("all", "old", "new")
 @seed_option
 @with_terminal
 def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
-    """Find new characters among drawn ones, without data or network.
+    """Find new characters among drawn ones, offline.
 
     The target is two alphabets; half of their characters are new, and half of the images of the others are labeled. The
     pool is eight other scripts, near and far. SimGCD learns with the target's own labels alone, with the whole pool as

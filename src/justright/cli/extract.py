@@ -33,7 +33,7 @@ N_SHOWN = 20
 @network_options
 @click.option("--batch-size", type=click.IntRange(1), default=16, help="Images that go through the network at once.")
 @click.option("--workers", "n_workers", type=click.IntRange(0), help="Threads; one per core if not given, 0 for none.")
-@click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="How exactly the network computes.")
+@click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")
 @click.option(
     "--pooling",
     type=click.Choice(POOLINGS),
