@@ -38,7 +38,8 @@ def test_calls_name_parameters_that_there_are():
 
 def test_selection_on_arrays_gives_what_the_example_reads():
     rng = np.random.default_rng(0)
-    pool, labels = rng.normal(size=(40, 8)).astype(np.float32), np.repeat(np.arange(4), 10)
-    selector = justright.BetaSelector().fit(pool, labels, rng.normal(size=(30, 8)).astype(np.float32))
+    pool, target = (1 + rng.normal(size=(n, 8)).astype(np.float32) / 4 for n in (40, 30))
+    labels = np.repeat(np.arange(4), 10)
+    selector = justright.BetaSelector().fit(pool, labels, target)
     assert len(selector.class_weight_) == len(selector.reason_) == 4
     assert selector.sample_weight(labels).shape == (40,)

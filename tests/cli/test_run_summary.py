@@ -7,6 +7,7 @@ from tests.made_runs import make_run
 
 from justright.cli.run_summary import show_run
 from justright.cli.terminal import Terminal
+from justright.report import run_report
 from justright.runs.run_folder import RunFolder
 
 
@@ -44,7 +45,9 @@ def test_a_person_reads_how_many_images_are_where_and_what_to_do_next(run, capsy
     assert f"justright review {run.path}" in said
 
 
-def test_the_report_is_written_if_it_is_wanted(run, capsys):
+def test_the_report_is_written_if_it_is_wanted(run, capsys, monkeypatch):
+    asked_for = []
+    monkeypatch.setattr(run_report, "write_report", lambda run, out, track: asked_for.append(run) or out)
     show_run(Terminal(as_json=True), run)
     assert json.loads(capsys.readouterr().out)["written"][1] == str(run.path / "report.html")
-    assert (run.path / "report.html").exists()
+    assert asked_for == [run]
