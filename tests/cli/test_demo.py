@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import math
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from justright.cli import main
-from justright.cli.demo import mean_and_spread
+from justright.cli.demo import mean_and_spread, rows_over_seeds
 from justright.data.catalog.glyphs import classes_of
 from justright.demo import experiments
 from justright.demo.glyph_problem import OWN, POOL_SCRIPTS, glyph_problem
@@ -60,4 +62,15 @@ def test_the_long_form_runs_every_experiment(tmp_path, monkeypatch):
 def test_mean_and_spread_are_in_percent():
     assert mean_and_spread([0.5, 0.7]) == "60.0 ± 14.1"
     assert mean_and_spread([0.5]) == "50.0"
-    assert mean_and_spread([]) == "-"
+    assert mean_and_spread([math.nan, math.nan]) == "-"
+
+
+def test_a_setting_keeps_its_own_name_over_seeds(tmp_path, monkeypatch):
+    scores = {"beta-0": (0.5, 0.6), "beta-1": (0.7, 0.6), "similar-0": (0.4, math.nan)}
+    runs = [RunFolder(tmp_path / name) for name in scores]
+    for run, (everything, old) in zip(runs, scores.values(), strict=True):
+        vars(run)["scores"] = SimpleNamespace(all=everything, old=old, new=everything)
+    assert rows_over_seeds(runs) == [
+        ("beta", "60.0 ± 14.1", "60.0 ± 0.0", "60.0 ± 14.1"),
+        ("similar", "40.0", "-", "40.0"),
+    ]

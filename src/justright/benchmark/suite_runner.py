@@ -24,6 +24,7 @@ from justright.runs.run_folder import RunFolder
 RESULTS = "results.jsonl"
 
 Line = dict[str, Any]
+"""What results.jsonl says about a run: problem, part, setting, seed, print (its fingerprint), and scores or failed."""
 
 
 def run_suite(
@@ -139,7 +140,7 @@ def _run_problem(
     for setting, seed in runs:
         started = time.perf_counter()
         spec = suite.spec(setting, seed, problem.n_target_classes)
-        path = out / "runs" / _safe(described.name) / f"{_safe(setting.name)}-{seed}"
+        path = out / "runs" / _file_name(described.name) / f"{_file_name(setting.name)}-{seed}"
         if path.exists():  # what a kill or another setting of the same name has left
             shutil.rmtree(path)
         run = Run(problem, spec, path, backbone, {"command": f"justright benchmark run {suite.name}"})
@@ -178,5 +179,5 @@ def _fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, see
     return hash_value([asdict(problem), setting.name, suite.spec(setting, seed, n_target=None).to_json()], size=8)
 
 
-def _safe(name: str) -> str:
+def _file_name(name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name)

@@ -43,7 +43,7 @@ class SettingRow:
     def cells(self) -> tuple[object, ...]:
         """The row as text and numbers, in the order of COLUMNS."""
         means = [f"{100 * value:.1f}" for value in (self.all, self.old, self.new)]
-        differences = [_text(self.all_difference), _text(self.new_difference)]
+        differences = [_in_points(self.all_difference), _in_points(self.new_difference)]
         better = "" if self.all_difference is None else f"{self.n_better} of {self.n_problems}"
         return (self.setting, self.n_problems, self.n_runs, *means, *differences, better)
 
@@ -59,25 +59,30 @@ def suite_table(suite: Suite, lines: Sequence[Line]) -> list[SettingRow]:
     """
     rows = []
     for setting in (each.name for each in suite.settings):
-        own = [line for line in lines if line["setting"] == setting]
-        if not own:
+        by_problem: dict[str, list[Line]] = {}
+        for line in lines:
+            if line["setting"] == setting:
+                by_problem.setdefault(line["problem"], []).append(line)
+        if not by_problem:
             continue
-        problems = list(dict.fromkeys(line["problem"] for line in own))
         mean = {
-            group: _mean([_mean([_of(line, group) for line in own if line["problem"] == name]) for name in problems])
+            group: _mean([_mean([_accuracy(line, group) for line in each]) for each in by_problem.values()])
             for group in ("all", "old", "new")
         }
         changes = {group: paired(lines, setting, suite.baseline, group) for group in ("all", "new")}
         n_better = sum(value > 0 for value in changes["all"])
         differences = {group: None if setting == suite.baseline else interval(each) for group, each in changes.items()}
-        counts, means = (setting, len(problems), len(own)), (mean["all"], mean["old"], mean["new"])
+        counts, means = (
+            (setting, len(by_problem), sum(map(len, by_problem.values()))),
+            (mean["all"], mean["old"], mean["new"]),
+        )
         rows.append(SettingRow(*counts, *means, differences["all"], differences["new"], n_better))
     return rows
 
 
 def paired(lines: Sequence[Line], setting: str, baseline: str, group: str) -> list[float]:
     """Setting less baseline, a value a problem: the mean over the seeds that both have."""
-    value = {(x["problem"], x["setting"], x["seed"]): _of(x, group) for x in lines}
+    value = {(x["problem"], x["setting"], x["seed"]): _accuracy(x, group) for x in lines}
     found: dict[str, list[float]] = {}
     for problem, name, seed in value:
         if name == setting and (problem, baseline, seed) in value:
@@ -95,7 +100,7 @@ def interval(differences: Sequence[float]) -> Difference | None:
     return mean, mean - half, mean + half
 
 
-def _of(line: Line, group: str) -> float:
+def _accuracy(line: Line, group: str) -> float:
     return math.nan if line[group] is None else float(line[group])
 
 
@@ -104,7 +109,7 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(finite)) if finite else math.nan
 
 
-def _text(difference: Difference | None) -> str:
+def _in_points(difference: Difference | None) -> str:
     if difference is None:
         return ""
     mean, low, high = (100 * value for value in difference)

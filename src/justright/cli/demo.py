@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,30 +141,27 @@ def _run_full(terminal: Terminal, out: Path, seed: int) -> None:
         comparison = Comparison.of(runs)
         page = out / f"{experiment.replace(', ', '-').replace(' ', '-')}.html"
         write_comparison(comparison, page)
-        if experiment == "labeled sets":  # they differ in data, not in settings
-            rows = labeled_set_rows(runs)
-        else:
-            rows = [
-                (group.runs[0].settings["selector"], *(mean_and_spread(group.values(name)) for name in GROUPS))
-                for group in comparison.groups()
-            ]
-        terminal.table(f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows)
+        terminal.table(
+            f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows_over_seeds(runs)
+        )
         result[experiment] = comparison.to_json() | {"page": str(page)}
     terminal.result(result, f"Pages with intervals and curves are in {out}")
 
 
-def mean_and_spread(values: list[float]) -> str:
-    """Mean and standard deviation, in percent."""
-    from statistics import mean, stdev
-
-    spread = f" ± {100 * stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{100 * mean(values):.1f}{spread}" if values else "-"
-
-
-def labeled_set_rows(runs: list[RunFolder]) -> list[tuple[str, str, str, str]]:
-    """One row a labeled set; every category of the target is new to it."""
-    sets: dict[str, list[float]] = {}
+def rows_over_seeds(runs: list[RunFolder]) -> list[tuple[str, ...]]:
+    """A row per setting or labeled set: its name, and mean and spread of All, Old and New over its seeds."""
+    by_name: dict[str, list[RunFolder]] = {}
     for run in runs:
-        assert run.scores is not None, "the demo has a truth"
-        sets.setdefault(run.path.name.rpartition("-")[0], []).append(run.scores.new)
-    return [(name, mean_and_spread(values), "-", mean_and_spread(values)) for name, values in sets.items()]
+        by_name.setdefault(run.path.name.rpartition("-")[0], []).append(run)
+    return [
+        (name, *(mean_and_spread([getattr(run.scores, group) for run in repeats]) for group in GROUPS))
+        for name, repeats in by_name.items()
+    ]
+
+
+def mean_and_spread(values: list[float]) -> str:
+    """Mean and standard deviation in percent; a dash where there is no such accuracy."""
+    if any(math.isnan(value) for value in values):
+        return "-"
+    spread = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{100 * statistics.mean(values):.1f}{spread}"
