@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from justright.benchmark.suite import Suite, read_suite, suite_names
+from justright.benchmark.suite_runner import Line, failed_runs, run_suite, suite_results
+from justright.benchmark.suite_table import COLUMNS, paired, suite_table
 from justright.cli.common import FILE, FOLDER
 from justright.cli.terminal import Terminal, with_terminal
 from justright.files import write_text
-
-if TYPE_CHECKING:
-    from justright.benchmark.suite import Suite
-    from justright.benchmark.suite_runner import Line
 
 
 @click.group()
@@ -35,8 +33,6 @@ def benchmark() -> None:
 @with_terminal
 def list_suites(terminal: Terminal) -> None:
     """List the suites that come with the package."""
-    from justright.benchmark.suite import read_suite, suite_names
-
     rows = [
         (each.name, len(each.problems), sum(len(list(each.runs_of(problem))) for problem in each.problems), each.about)
         for each in map(read_suite, suite_names())
@@ -64,9 +60,6 @@ def run(terminal: Terminal, suite: str, out: Path, data: Path | None, jobs: int,
       justright benchmark run selection --out study --jobs 2
       justright benchmark run my-suite.toml --out study --data DATA --only pets
     """
-    from justright.benchmark.suite import read_suite
-    from justright.benchmark.suite_runner import run_suite
-
     asked = read_suite(suite)
     lines = run_suite(asked, out, data=data, n_jobs=jobs, only=only, track=terminal.track)
     _show(terminal, asked, lines, out)
@@ -93,15 +86,11 @@ def show(
       justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """
-    from justright.benchmark.suite import read_suite
-    from justright.benchmark.suite_runner import suite_results
-
     asked = read_suite(suite)
     if baseline is not None:
         asked = asked.against(baseline)
     lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]
     if figure is not None:
-        from justright.benchmark.suite_table import paired, suite_table
         from justright.evaluation.figures import to_svg
         from justright.report.suite_figures import draw_suite  # matplotlib is slow to import
 
@@ -111,9 +100,6 @@ def show(
 
 
 def _show(terminal: Terminal, suite: Suite, lines: list[Line], out: Path) -> None:
-    from justright.benchmark.suite_runner import failed_runs
-    from justright.benchmark.suite_table import COLUMNS, suite_table
-
     for line in failed_runs(suite, out):
         terminal.say(f"No answer: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
     rows = suite_table(suite, lines)

@@ -19,6 +19,7 @@ device_option = click.option("--device", default="cpu", help="Where the network 
 checkpoint_option = click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
 )
+
 SOURCES = {
     "FOLDER": "a folder with one folder per class",
     "FILE.csv, FILE.parquet": "a table with a row per image and a column path; also label, class_name",
@@ -43,17 +44,13 @@ class NameOf(click.ParamType):  # type: ignore[type-arg]
     def __init__(self, family: Iterable[str], *more: str):
         self.family, self.more = family, more
 
-    def choice(self) -> click.Choice[str]:
-        """What may be given now."""
-        return click.Choice([*self.family, *self.more])
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse a name that there is not."""
-        return self.choice().convert(value, param, ctx)
+        return click.Choice([*self.family, *self.more]).convert(value, param, ctx)
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         """Show all names."""
-        return self.choice().get_metavar(param, ctx)
+        return f"[{'|'.join([*self.family, *self.more])}]"
 
 
 class Command(click.Command):
@@ -93,7 +90,5 @@ def meanings(family: Iterable[str]) -> list[tuple[str, str]]:
     if isinstance(family, Registry):
         return [(name, family.about(name)) for name in family]
     return (
-        [(name, text) for name, text in dict(family).items() if isinstance(text, str)]
-        if isinstance(family, dict)
-        else []
+        [(name, about) for name, about in family.items() if isinstance(about, str)] if isinstance(family, dict) else []
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from justright.cli.common import FILE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import COUNTERS
+from justright.features.pairs import labeled_and_target
 from justright.features.table import FeatureTable
 from justright.files import write_json, write_text
 from justright.types import UNLABELED
@@ -57,9 +59,6 @@ def estimate(
           --counter mixture --no-interval
       justright estimate pool.features --target photos.features --other-kinds
     """
-    from justright.estimation import CategoryCounter, LabeledSearchCounter
-    from justright.features.pairs import labeled_and_target
-
     tables = FeatureTable.open(labeled), FeatureTable.open(target)
     features, labels = labeled_and_target(*tables)
     pool = None
@@ -67,8 +66,9 @@ def estimate(
         n_labeled = len(tables[0])
         pool = features[:n_labeled], labels[:n_labeled]
         features, labels = features[n_labeled:], labels[n_labeled:]
-    counters: dict[str, CategoryCounter] = {
-        name: LabeledSearchCounter(max_k=max_k, seed=seed) if name == SEARCH else COUNTERS[name](seed=seed)  # type: ignore[call-arg]
+    more: dict[str, Any] = {SEARCH: {"max_k": max_k}}
+    counters = {
+        name: COUNTERS[name](seed=seed, **more.get(name, {}))  # type: ignore[call-arg]
         for name in COUNTERS
         if name == counter or (counter == BEST and not (other_kinds and name == SEARCH))
     }

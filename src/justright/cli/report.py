@@ -11,9 +11,6 @@ from justright.cli.common import FILE
 from justright.cli.terminal import Terminal, with_terminal
 from justright.runs.run_folder import RunFolder
 
-COMPARISON = Path("comparison.html")
-MEGABYTE = 1_000_000
-
 
 @click.command()
 @click.argument(
@@ -45,9 +42,9 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: A
     if len(folders) == 1:
         place, value, text = _one(terminal, folders[0], out, kind)
     else:
-        place, value, text = _several(folders, COMPARISON if out is None else out)
+        place, value, text = _several(folders, out or Path("comparison.html"))
     size = place.stat().st_size
-    terminal.say(f"Written: {place} ({size / MEGABYTE:.1f} MB)")
+    terminal.say(f"Written: {place} ({size / 1_000_000:.1f} MB)")
     terminal.result({"written": str(place), "bytes": size} | value, text)
 
 
