@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from justright.cli import COMMANDS, main
-from justright.cli.common import meanings
 from justright.errors import JustrightError
 
 
@@ -67,7 +66,7 @@ def test_the_first_sentence_of_a_help_text_fits_into_the_list_of_commands(name):
 def test_every_heading_and_table_of_a_help_text_is_shown(name):
     command = dict(every_command())[name]
     text = help_of(name)
-    for title in [*command.headings.values(), *(title for title, family in command.tables.items() if meanings(family))]:
+    for title in [*command.headings.values(), *(title for title, rows in command.help_tables().items() if rows)]:
         assert f"\n{title}:\n" in text
 
 

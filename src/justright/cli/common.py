@@ -79,10 +79,14 @@ class Command(click.Command):
             record = param.get_help_record(ctx)
             if record and isinstance(param, click.Option):
                 sections.setdefault(getattr(param, "heading", title), []).append(record)
-        for title, rows in (sections | {title: meanings(family) for title, family in self.tables.items()}).items():
+        for title, rows in (sections | self.help_tables()).items():
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+    def help_tables(self) -> dict[str, list[tuple[str, str]]]:
+        """The rows of each table, by its title."""
+        return {title: meanings(family) for title, family in self.tables.items()}
 
 
 def meanings(family: Iterable[str]) -> list[tuple[str, str]]:
