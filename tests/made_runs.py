@@ -62,7 +62,7 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
 
     merged = merge_tables([pool_features])
     selector = BetaSelector(domain="affine").fit_stream(merged, TargetBlocks(target_features))
-    save_selection(path / "weights.parquet", SelectionResult("beta", selector, merged), target_features)
+    save_selection(path / "weights.parquet", SelectionResult.of("beta", selector, merged), target_features)
 
     known = [f"target/{o.class_name}" for o in pool.origins if o.dataset == "target"]
     new = {label: len(known) + n for n, label in enumerate(split.new_classes)}

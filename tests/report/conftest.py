@@ -41,7 +41,7 @@ def weighed():
         if n_resamples:
             stable = stability(selector, pool.features, pool.labels, target.features, n_resamples=n_resamples)
         outlook = label_outlook(pool, target, selector.sample_weight(pool.labels))
-        return SelectionResult(name, selector, pool, stable, outlook)
+        return SelectionResult.of(name, selector, pool, stable, outlook)
 
     return weigh
 

@@ -50,7 +50,7 @@ def make_large_run(
     np.save(path / "tuned.npy", near(y))
     merged = merge_tables([pool_features])
     selector = BetaSelector(domain="affine").fit_stream(merged, TargetBlocks(target_features))
-    save_selection(path / "weights.parquet", SelectionResult("beta", selector, merged), target_features)
+    save_selection(path / "weights.parquet", SelectionResult.of("beta", selector, merged), target_features)
 
     cluster = np.where(rng.uniform(size=n_images) < 0.1, rng.integers(0, n_clusters, n_images), y)
     confidence = rng.uniform(0.3, 1.0, n_images).astype(np.float32)

@@ -89,7 +89,7 @@ def test_the_threshold_of_bins_is_drawn_as_when_selecting(own_run):
     pool, target = own_run.frozen
     merged = merge_tables([pool])
     selector = BinsSelector(n_clusters=12, select=False).fit_stream(merged, TargetBlocks(target))
-    result = SelectionResult("bins", selector, merged)
+    result = SelectionResult.of("bins", selector, merged)
     save_selection(own_run.path / "weights.parquet", result, target)
     html = RunPage(RunFolder.open(own_run.path), picture_share=0.0).html()
     assert for_page(to_svg(draw_selection(result)["ranked"]), "ranked", CAPTIONS["ranked"]) in html

@@ -28,7 +28,7 @@ TARGET = TargetBlocks(FeatureTable.of(1 + np.random.default_rng(1).normal(size=(
 
 def test_each_data_set_is_summed_up(pool):
     selector = BinsSelector(n_clusters=4, discard=False).fit_stream(pool, TARGET)
-    result = SelectionResult("bins", selector, pool)
+    result = SelectionResult.of("bins", selector, pool)
     birds, _, everything = result.source_rows()
     is_kept, distance = selector.class_weight_ > 0, selector.class_distance_
     assert (birds.n_classes, birds.n_images) == (4, 18)
@@ -42,12 +42,12 @@ def test_each_data_set_is_summed_up(pool):
 
 def test_the_most_similar_is_the_closest(pool):
     selector = BetaSelector(domain="affine").fit_stream(pool, TARGET)
-    row = SelectionResult("beta", selector, pool).source_rows()[-1]
+    row = SelectionResult.of("beta", selector, pool).source_rows()[-1]
     assert (row.closest, row.farthest) == (selector.class_similarity_.max(), selector.class_similarity_.min())
 
 
 def test_no_selection_compares_nothing(pool):
-    result = SelectionResult("none", UniformSelector().fit_stream(pool, TARGET), pool)
+    result = SelectionResult.of("none", UniformSelector().fit_stream(pool, TARGET), pool)
     assert result.measure == ""
     assert result.source_rows()[0].closest is None
     assert len(result.source_cells()[0]) == 6

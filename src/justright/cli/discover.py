@@ -12,10 +12,9 @@ import click
 from click.core import ParameterSource
 
 from justright.cli.extract import DEFAULT_BACKBONE
-from justright.cli.selector_options import AUTO, given_params, selector_options
+from justright.cli.selector_options import AUTO, SelectorCommand, SelectorName, given_params
 from justright.cli.terminal import Terminal, with_terminal
 from justright.errors import JustrightError
-from justright.selection import SELECTORS
 
 if TYPE_CHECKING:
     from justright.runs.run_folder import RunFolder
@@ -29,7 +28,7 @@ SCALES = ("auto", "paper", "small")
 HELD_OUT = 0.1
 
 
-@click.command()
+@click.command(cls=SelectorCommand)
 @click.option("--labeled", help="Labeled images of classes that target images may belong to.")
 @click.option("--pool", multiple=True, help="Labeled images of other kinds, to learn from; may be given several times.")
 @click.option(
@@ -44,7 +43,7 @@ HELD_OUT = 0.1
 @click.option("--method", type=click.Choice(METHODS), default="simgcd", show_default=True)
 @click.option(
     "--selector",
-    type=click.Choice([*SELECTORS, AUTO]),
+    type=SelectorName(AUTO),
     default="none",
     show_default=True,
     help="Which classes of the pool to learn from; see above.",
@@ -69,7 +68,6 @@ HELD_OUT = 0.1
 @click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
 @click.option("--tensorboard", is_flag=True, help="Write the training curves for TensorBoard too.")
 @click.option("--no-report", is_flag=True, help="Leave report.html out.")
-@selector_options
 @with_terminal
 def discover(
     terminal: Terminal,

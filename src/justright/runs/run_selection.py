@@ -55,7 +55,7 @@ class RunSelection:
         if self.processes.is_first:
             stable = stability_of(selector, merged, target, self.spec.n_resamples, self.spec.seed, self.track)
             kept = merge_tables([pool.take(range(n_own))]) if n_own else None
-            result = SelectionResult(name, selector, merged, stable)
+            result = SelectionResult.of(name, selector, merged, stable)
             save_selection(self.folder / "weights.parquet", result, target, kept)
         return np.concatenate([np.ones(n_own), selector.sample_weight(merged.labels)])
 
@@ -65,12 +65,14 @@ class RunSelection:
         """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
         selector = selector_of(name, self.spec.selector_params, n_target, self.spec.seed)
         try:
-            return name, selector.fit_stream(merged, TargetBlocks(target))
+            selector.fit_stream(merged, TargetBlocks(target), quiet=True)
         except NothingSelectedError as error:
             if not may_be_empty:
                 raise
             self.notes.append(f"{name} leaves out the whole pool ({error.came}): the target's own labels alone")
             return "own", OwnSelector().fit_stream(merged, TargetBlocks(target))
+        self.notes += [remark.for_command_line() for remark in selector.weights_.remarks]
+        return name, selector
 
     def _choose(self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int) -> str:
         """The selector that the diagnosis favors; found once and kept in diagnosis.json."""

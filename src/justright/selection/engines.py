@@ -13,8 +13,6 @@ agrees with them to single precision.
 from __future__ import annotations
 
 import multiprocessing
-import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -23,10 +21,10 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from justright.errors import JustrightError
+from justright.parallel import in_order, n_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Pending = TypeVar("Pending")
 
 AHEAD = 2
 """Shards in flight for each worker: one being worked on, one waiting, so that memory stays bounded."""
@@ -105,20 +103,7 @@ def worker_count(n_workers: int | None) -> int:
     """The number asked for, or one worker a core."""
     if n_workers is not None and n_workers < 1:
         raise JustrightError(f"{n_workers} workers", expected="at least 1")
-    return n_workers or os.cpu_count() or 1
-
-
-def in_order(
-    submit: Callable[[Item], Pending], result: Callable[[Pending], Result], items: Iterable[Item], n_ahead: int
-) -> Iterator[Result]:
-    """Results in the order of the items, with at most `n_ahead` items submitted and not yet given back."""
-    pending: deque[Pending] = deque()
-    for item in items:
-        if len(pending) == n_ahead:
-            yield result(pending.popleft())
-        pending.append(submit(item))
-    while pending:
-        yield result(pending.popleft())
+    return n_workers or n_cores()
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

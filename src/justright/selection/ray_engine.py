@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any
 
 from justright.errors import JustrightError
-from justright.selection.engines import AHEAD, Engine, Item, Result, in_order, one_blas_thread, worker_count
+from justright.parallel import in_order
+from justright.selection.engines import AHEAD, Engine, Item, Result, one_blas_thread, worker_count
 
 
 @contextmanager

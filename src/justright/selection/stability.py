@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DegenerateError
+from justright.errors import DegenerateError, JustrightError
 from justright.progress import Track, silent
 from justright.seeding import generator
-from justright.selection.base import Selector, check_choice
+from justright.selection.base import Selector
 from justright.selection.shards import ArrayLike, as_numpy
 from justright.types import Array
 
@@ -54,7 +54,8 @@ def stability(
     What a resample does not change is computed once: cosines for Beta, centroids and clusters for Bins and Cui. Pass
     `target_clusters_` of a fitted selector as `target_clusters` to spare k-means as well.
     """
-    check_choice("over", over, ("both", "target", "splits"))
+    if over not in ("both", "target", "splits"):
+        raise JustrightError(f"over={over!r}", expected="'both', 'target' or 'splits'")
     weigh = selector.resampler(pool_features, pool_labels, target_features, target_clusters)
     n_target = len(as_numpy(target_features))
     weights: list[Float[Array, " classes"]] = []
