@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from justright.errors import DataError
-from justright.geometry import ClassSums, class_centroids
+from justright.geometry import ClassSums
 from justright.geometry.rows import CHUNK_ROWS
 
 
@@ -20,9 +20,9 @@ def test_batches_and_merges_give_the_centroids_of_the_whole(images):
     first.update(features[:20], labels[:20]).update(features[20:23], labels[20:23])
     second.update(features[23:], labels[23:])
     merged = first.merge(second)
-    classes, centroids = class_centroids(features, labels)
-    assert np.array_equal(merged.classes, classes)
-    assert merged.centroids() == pytest.approx(centroids, abs=1e-14)
+    whole = ClassSums().update(features, labels)
+    assert np.array_equal(merged.classes, whole.classes)
+    assert merged.centroids() == pytest.approx(whole.centroids(), abs=1e-14)
     assert merged.counts.sum() == len(features)
 
 
