@@ -118,8 +118,8 @@ def select(
     require_flat(unlabeled)
     with ENGINES[engine](workers) as run:
         selector.fit_stream(merged, TargetBlocks(unlabeled), engine=run, quiet=True)
-    for remark in selector.weights_.remarks:
-        terminal.say(f"Note: {remark.for_command_line()}.")
+    for remark in () if terminal.quiet else selector.weights_.remarks:  # with --json too, beside standard output
+        click.echo(f"Note: {remark.for_command_line()}.", err=True)
     stable = stability_of(selector, merged, unlabeled, n_resamples, seed, terminal.track)
     weight = selector.sample_weight(merged.labels)
     outlook = label_outlook(merged, unlabeled, weight, given["n_clusters"], seed)
