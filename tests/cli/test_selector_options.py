@@ -9,7 +9,6 @@ from click.testing import CliRunner
 from justright.cli.selector_options import (
     AUTO,
     SelectorCommand,
-    SelectorName,
     given_params,
     make_selector,
     selector_options,
@@ -19,8 +18,7 @@ from justright.selection import SELECTORS, BetaSelector, BinsSelector, UniformSe
 from justright.settings import at_least, setting
 
 
-@click.command(cls=SelectorCommand)
-@click.option("--selector", type=SelectorName(AUTO), default="none")
+@click.command(cls=SelectorCommand, default="none", more={AUTO: "takes the best"})
 def tell(selector, **given):
     """Tell what was given.
 
@@ -54,8 +52,10 @@ def test_every_parameter_of_every_selector_is_an_option_with_help():
     wanted = {each.name for kind in SELECTORS.values() for each in fields(kind)} - {"seed"}
     options = {option.name: option for option in selector_options()}
     assert set(options) == wanted | {"preset"}
-    assert options["alpha"].help == "beta: shape of the density: larger favors similar classes (5)."
-    assert options["metric"].help == "bins, cui: distance between centroids (euclidean)."
+    assert (
+        options["alpha"].help == "beta: shape of the density, larger favors similar classes; 1 and 1 weigh all 1 (5)."
+    )
+    assert options["metric"].help == "bins, cui: distance of centroids; l2: of images brought to length 1 (euclidean)."
     assert {option.opts[0] for option in options.values()} > {
         "--no-discard",
         "--no-select",
@@ -85,6 +85,7 @@ def test_a_selector_that_is_added_later_brings_its_name_its_options_and_its_help
     assert "at least 1" in said("--n-best", "0", exit_code=2)
     text = said("--help")
     assert "  added   keeps the best\n" in text
+    assert "  auto    takes the best\n" in text
     assert "added: classes to keep (3)." in text
     assert "added: how steep it is (2.5)." in " ".join(text.split())
     assert text.index("Tell what") < text.index("Selectors:") < text.index("The end.")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.feature_pool import merge_tables
 from justright.runs.saved_selection import SavedSelection
 from justright.runs.selection_result import SelectionResult
 from justright.runs.weight_files import load_selection, save_selection
-from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector
+from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector, row_shards
 
 TARGET = FeatureTable.of(1 + np.random.default_rng(1).normal(size=(30, 6)))
 SELECTORS = {
@@ -33,7 +33,7 @@ def pool():
 
 
 def made(name, pool):
-    selector = SELECTORS[name].fit_stream(pool, TargetBlocks(TARGET))
+    selector = SELECTORS[name].fit_stream(pool, row_shards(TARGET.features))
     return SelectionResult.of(name, selector, pool)
 
 

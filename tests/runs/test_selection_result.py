@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.feature_pool import merge_tables
 from justright.runs.saved_selection import CLASS_COLUMNS
 from justright.runs.selection_result import SelectionResult, stability_of
-from justright.selection import BetaSelector, BinsSelector
+from justright.selection import BetaSelector, BinsSelector, row_shards
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def pool():
 
 
 TARGET = FeatureTable.of(1 + np.random.default_rng(1).normal(size=(30, 6)))
-BLOCKS = TargetBlocks(TARGET)
+BLOCKS = row_shards(TARGET.features)
 
 
 def test_the_record_holds_what_the_selector_decided_and_what_led_there(pool):

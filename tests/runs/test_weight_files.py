@@ -8,10 +8,10 @@ import pytest
 
 from justright.errors import DataError
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.feature_pool import merge_tables
 from justright.runs.selection_result import SelectionResult
 from justright.runs.weight_files import KEPT, KEY, class_file, load_selection, save_selection
-from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector
+from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector, row_shards
 
 TARGET = FeatureTable.of(1 + np.random.default_rng(1).normal(size=(30, 6)))
 SELECTORS = {
@@ -26,7 +26,7 @@ def made(name):
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(5), 4)
     pool = merge_tables([FeatureTable.of(1 + rng.normal(size=(20, 6)), label=labels, dataset=["birds"] * 20)])
-    return SelectionResult.of(name, SELECTORS[name].fit_stream(pool, TargetBlocks(TARGET)), pool)
+    return SelectionResult.of(name, SELECTORS[name].fit_stream(pool, row_shards(TARGET.features)), pool)
 
 
 def test_only_a_threshold_that_was_found_is_written(tmp_path):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.selection import BinsSelector, ClassWeights
+from justright.selection import BinsSelector, ClassWeights, PoolFeatures, TargetFeatures
 from justright.selection.clustered import ClusteredSelector
 
 
@@ -35,7 +35,7 @@ def test_clusters_that_are_given_replace_k_means():
 
 
 def test_a_resample_counts_only_its_rows():
-    weigh = Farthest().resampler(POOL, LABELS, TARGET)
+    weigh = Farthest().resampler(PoolFeatures([(POOL, LABELS)]), TargetFeatures([TARGET]))
     assert weigh(np.arange(7), 0).tolist() == [0.0, 1.0, 0.0]
     assert weigh(np.array([0, 5, 6, 6]), 0).tolist() == [0.0, 0.0, 1.0]
 
@@ -43,11 +43,5 @@ def test_a_resample_counts_only_its_rows():
 @pytest.mark.parametrize(("mass", "expected"), [("images", [5.0, 2.0]), ("uniform", [1.0, 1.0])])
 def test_a_cluster_counts_as_its_images_or_as_one(mass, expected):
     selector = BinsSelector(mass=mass, n_clusters=2)
-    _, sums = selector._cluster(*_target_and_classes())
+    _, sums = selector._cluster(TargetFeatures([TARGET]), PoolFeatures([(POOL, LABELS)]).sums())
     assert sorted(selector._mass(sums), reverse=True) == expected
-
-
-def _target_and_classes():
-    from justright.selection import PoolFeatures, TargetFeatures
-
-    return TargetFeatures([TARGET]), PoolFeatures([(POOL, LABELS)]).sums()

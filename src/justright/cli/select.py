@@ -7,33 +7,25 @@ from typing import Any
 
 import click
 
-from justright.cli.selector_options import SelectorCommand, SelectorName, make_selector
+from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
 from justright.errors import DataError, JustrightError
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import TargetBlocks, merge_tables, require_flat
+from justright.runs.feature_pool import merge_tables, require_flat
 from justright.runs.label_outlook import label_outlook
 from justright.runs.selection_result import SelectionResult, stability_of
 from justright.runs.weight_files import save_selection
-from justright.selection import ENGINES
+from justright.selection import ENGINES, row_shards
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 STORE = click.Path(path_type=Path)
 
 
-@click.command(cls=SelectorCommand)
+@click.command(cls=SelectorCommand, default="beta")
 @click.argument("pool", nargs=-1, required=True, type=STORE)
 @click.option("--target", required=True, type=STORE, help="Features of the unlabeled images.")
-@click.option(
-    "--selector",
-    "name",
-    type=SelectorName(),
-    default="beta",
-    show_default=True,
-    help="How classes are chosen; see above.",
-)
 @click.option("--out", type=FILE, help="Where the weights go, as Parquet. Left out, they are only shown.")
 @click.option("--figures", type=click.Path(path_type=Path, file_okay=False), help="Directory for figures, as SVG.")
 @click.option("--html", type=FILE, help="Where to write all of it as one self-contained page.")
@@ -71,7 +63,6 @@ def select(
     terminal: Terminal,
     pool: tuple[Path, ...],
     target: Path,
-    name: str,
     out: Path | None,
     figures: Path | None,
     html: Path | None,
@@ -81,6 +72,7 @@ def select(
     engine: str,
     workers: int | None,
     seed: int,
+    selector: str,
     preset: str | None,
     **given: Any,
 ) -> None:
@@ -111,31 +103,31 @@ def select(
       justright select birds.features --target photos.features --selector bins --n-clusters 40 --stability 50
       justright select pets.features --target photos.features --diagnose birds.features --n-clusters 40 --json
     """
-    selector = make_selector(name, given, seed, preset)
+    name, fitted = selector, make_selector(selector, given, seed, preset)
     unlabeled = FeatureTable.open(target).without_labels()
     merged = merge_tables([FeatureTable.open(path) for path in pool])
     merged.tables[0].header.require_comparable(unlabeled.header)
     require_flat(unlabeled)
     with ENGINES[engine](workers) as run:
-        selector.fit_stream(merged, TargetBlocks(unlabeled), engine=run, quiet=True)
-    for remark in () if terminal.quiet else selector.weights_.remarks:  # with --json too, beside standard output
+        fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True)
+    for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
         click.echo(f"Note: {remark.for_command_line()}.", err=True)
-    stable = stability_of(selector, merged, unlabeled, n_resamples, seed, terminal.track)
-    weight = selector.sample_weight(merged.labels)
+    stable = stability_of(fitted, merged, unlabeled, n_resamples, seed, terminal.track)
+    weight = fitted.sample_weight(merged.labels)
     outlook = label_outlook(merged, unlabeled, weight, given["n_clusters"], seed)
-    result = SelectionResult.of(name, selector, merged, stable, outlook)
+    result = SelectionResult.of(name, fitted, merged, stable, outlook)
     diagnosis = None
     if labeled is not None:
         if given["n_clusters"] is None:
             raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")
         own = FeatureTable.open(labeled)
         own.header.require_comparable(unlabeled.header)
-        settings = standard_settings(given["n_clusters"], seed) | {f"{name}, as asked": selector}
+        settings = standard_settings(given["n_clusters"], seed) | {f"{name}, as asked": fitted}
         pairs = (own.features, own.labels), (merged.features, merged.labels)
         k = given["n_clusters"]
         diagnosis = diagnose(*pairs, unlabeled.features, k, settings, n_draws, seed, terminal.track)
     asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
-    asked |= {"selector": repr(selector), "seed": seed}
+    asked |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
         asked["backbone"] = backbone
     try:

@@ -19,27 +19,6 @@ PRESETS = ("paper", "official")
 AUTO = "auto"
 
 
-class SelectorName(click.ParamType):  # type: ignore[type-arg]
-    """A selector of the registry, or one of some more words."""
-
-    name = "selector"
-
-    def __init__(self, *more: str):
-        self.more = more
-
-    def choice(self) -> click.Choice[str]:
-        """What may be said now."""
-        return click.Choice([*SELECTORS, *self.more])
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name, if there is such a selector."""
-        return self.choice().convert(value, param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
-        """All names."""
-        return self.choice().get_metavar(param, ctx)
-
-
 class SettingValue(click.ParamType):  # type: ignore[type-arg]
     """A number, or a word where the setting has words, within the range of the setting."""
 
@@ -63,13 +42,18 @@ class SelectorOption(click.Option):
 
 
 class SelectorCommand(click.Command):
-    """A command with an option for every parameter of every selector, also of those added after it was made.
+    """A command with --selector, --preset and an option for every parameter of every selector.
 
-    What was given arrives under the names of the parameters, beside `preset`; see `given_params`.
+    They are read from the registry at every call, so that selectors added later count. "{selectors}" in the text of
+    the command becomes a list of them. What was given arrives under the names of the parameters; see `given_params`.
+
+    default  the selector that is taken if none is named
+    more     further words that --selector may be, and what they mean
     """
 
-    def __init__(self, *args: Any, **kwargs: Any):
+    def __init__(self, *args: Any, default: str, more: Mapping[str, str] | None = None, **kwargs: Any):
         super().__init__(*args, **kwargs)
+        self.default, self.more = default, more or {}
         self._add_options()
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -78,15 +62,17 @@ class SelectorCommand(click.Command):
         return super().get_params(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The text, with the selectors there are in place of "{selectors}"."""
-        text = self.help
-        self.help = cleandoc(text or "").replace("{selectors}", f"\b\nSelectors:\n{SELECTORS.lines()}")
+        """The text, with the selectors there are."""
+        text, lines = self.help, [SELECTORS.lines(), *(f"  {name:<6}  {about}" for name, about in self.more.items())]
+        self.help = cleandoc(text or "").replace("{selectors}", "\n".join(["\b\nSelectors:", *lines]))
         super().format_help_text(ctx, formatter)
         self.help = text
 
     def _add_options(self) -> None:
         own = [param for param in self.params if not isinstance(param, SelectorOption)]
-        self.params = [*own, *selector_options()]
+        names, said = click.Choice([*SELECTORS, *self.more]), "How classes of the pool are chosen; see above."
+        selector = SelectorOption(["--selector"], type=names, default=self.default, show_default=True, help=said)
+        self.params = [*own, selector, *selector_options()]
 
 
 def selector_options() -> list[SelectorOption]:
@@ -95,13 +81,13 @@ def selector_options() -> list[SelectorOption]:
     `seed` is not among them: every command has its own.
     """
     owners: dict[str, dict[str, Field[Any]]] = defaultdict(dict)
-    for name, kind in SELECTORS.items():
-        for each in fields(kind):
-            if each.name != "seed":
-                owners[each.name][name] = each
-    options = [_option(key, by_selector) for key, by_selector in owners.items()]
+    for name in SELECTORS:
+        for key, each in _parameters(name).items():
+            owners[key][name] = each
+    owners.pop("seed", None)
     said = "paper: as its equations and tables have it. official: Beta as its public code does it."
-    return [*options, SelectorOption(["--preset"], type=click.Choice(PRESETS), help=said)]
+    preset = SelectorOption(["--preset"], type=click.Choice(PRESETS), help=said)
+    return [*(_option(key, by_selector) for key, by_selector in owners.items()), preset]
 
 
 def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:

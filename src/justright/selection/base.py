@@ -135,21 +135,15 @@ class Selector(ABC):
             raise DataError("all these images weigh 0", expected="at least one image of a selected class")
         return weight / weight.sum()
 
-    def resampler(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> Resample:
-        """A function that weighs anew on some rows of the target, for `stability`.
+    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
+        """A function that weighs anew on some rows of the target, for `stability`; both are one shard.
 
-        This one fits from scratch; selectors override it to keep what does not change.
+        This one starts from scratch; selectors override it to keep what does not change.
         """
-        target = as_numpy(target_features)
+        ((pool_features, labels),), (target_features,) = pool.shards, map(as_numpy, target.shards)
 
         def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
-            return self.reseeded(seed).fit(pool_features, pool_labels, target[rows], quiet=True).class_weight_
+            return self.reseeded(seed).fit(pool_features, labels, target_features[rows], quiet=True).class_weight_
 
         return weigh
 

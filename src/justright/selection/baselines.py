@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from justright.seeding import generator
 from justright.selection.base import Resample, Selector
 from justright.selection.class_weights import ClassWeights
-from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures
+from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.settings import SHARE, setting
-from justright.types import Array
 
 
 class UniformSelector(Selector):
@@ -24,20 +22,10 @@ class UniformSelector(Selector):
         classes = pool.classes()
         return ClassWeights(classes, np.full(len(classes), self.weight), [self.reason] * len(classes))
 
-    def resampler(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> Resample:
+    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
         """Whatever the target, the weights are the same."""
-        weight = self.fit(pool_features, pool_labels, target_features).class_weight_
-
-        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
-            return weight
-
-        return weigh
+        weight = self._weigh(pool, target).weight
+        return lambda rows, seed: weight
 
 
 class OwnSelector(UniformSelector):
@@ -48,12 +36,7 @@ class OwnSelector(UniformSelector):
 
 @dataclass(repr=False, eq=False)
 class RandomSelector(UniformSelector):
-    """Weights 0 and 1: a share of the classes, drawn at random, at least one. The target is not looked at.
-
-    Parameters:
-    share  of the classes, to keep
-    seed   decides which
-    """
+    """Weights 0 and 1: a share of the classes, drawn at random, at least one. The target is not looked at."""
 
     share: float = setting(0.5, "share of the classes to keep", SHARE)
     seed: int = setting(0, "decides which classes are drawn")

@@ -14,7 +14,7 @@ from justright.selection.base import Resample, Selector
 from justright.selection.beta_weights import BetaCurve, final_weights, harden, remarks_about, weight_reasons
 from justright.selection.class_weights import ClassWeights, ImageWeights
 from justright.selection.plot import SelectionPlot
-from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, check_classes, n_rows
+from justright.selection.shards import PoolFeatures, TargetFeatures, check_classes, n_rows
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount, cluster_target
 from justright.selection.target_similarity import REDUCTION, reduce_cosines, similarity_to_target
 from justright.settings import NOT_NEGATIVE, POSITIVE, Range, one_of, setting
@@ -33,32 +33,25 @@ class BetaSelector(Selector):
 
     omega^c = b(gamma_c; alpha, beta),   gamma_c = `farthest_similarity`,   b = `beta_density`
 
-    Parameters:
-    alpha, beta   shape of the density; 1 and 1 weigh every class 1
-    reduction     of a centroid's cosines to the target: "min", "median", "max" (Tab. A3), or a quantile in [0, 1]
-    domain        from cosine to [0, 1]: "clip", "affine", "minmax", "rank", "target" or "raw", see `to_unit_interval`
-    normalize     "none"; "max" divides by the largest weight, "mean" by the mean weight of an image of the pool
-    level         "class": centroids meet the target; "image": every image of the pool does, and has its own weight
-    threshold     if given, weights above it become 1 and others 0 (Tab. 6); it excludes `normalize`
-    weight_range  if given, the smallest and largest weight allowed at the end
-    n_clusters    for domain="target": categories in the target; None means sqrt(images / 2)
-    seed          for domain="target": of the clusters
+    Tab. A3 varies `reduction`, which may also be a quantile; Tab. 6 varies `threshold`, which excludes `normalize`.
 
     Attributes, one entry per class: classes_, class_count_, class_similarity_, class_weight_, reason_. At image level
     similarity and weight of a class are means, and image_similarity_, image_weight_ are aligned with the pool.
     target_similarity_ is the median similarity of the target's own clusters to the target, NaN unless domain="target".
     """
 
-    alpha: float = setting(5.0, "shape of the density: larger favors similar classes", POSITIVE)
-    beta: float = setting(5.0, "shape of the density: larger favors dissimilar classes", POSITIVE)
+    alpha: float = setting(5.0, "shape of the density, larger favors similar classes; 1 and 1 weigh all 1", POSITIVE)
+    beta: float = setting(5.0, "shape of the density, larger favors dissimilar classes", POSITIVE)
     _: KW_ONLY
-    reduction: str | float = setting("min", "which of the cosines of a class to the target images counts", REDUCTION)
-    domain: str = setting("clip", "how a cosine is brought to [0, 1], where the density lives", one_of(*DOMAINS))
-    normalize: str = setting("none", "what the weights are divided by", one_of("none", "max", "mean"))
-    level: str = setting("class", "what is compared with the target and weighed", one_of("class", "image"))
+    reduction: str | float = setting("min", "which of a class's cosines to the target counts", REDUCTION)
+    domain: str = setting("clip", "how a cosine is brought to [0, 1], see `to_unit_interval`", one_of(*DOMAINS))
+    normalize: str = setting(
+        "none", "divide by the largest weight, or by an image's mean", one_of("none", "max", "mean")
+    )
+    level: str = setting("class", "what meets the target: centroids, or every image", one_of("class", "image"))
     threshold: float | None = setting(None, "weights above it become 1, all others 0", NOT_NEGATIVE.or_none())
     weight_range: tuple[float, float] | None = setting(None, "smallest and largest weight allowed", WEIGHTS.or_none())
-    n_clusters: ClusterCount = setting(None, "categories in the target, for the domain target", CLUSTER_COUNT)
+    n_clusters: ClusterCount = setting(None, "clusters for domain target; sqrt(images / 2) if not given", CLUSTER_COUNT)
     seed: int = setting(0, "decides the clusters of the target")
 
     @classmethod
@@ -161,25 +154,16 @@ class BetaSelector(Selector):
             level = (self.threshold, f"threshold {self.threshold:g}")
         return SelectionPlot("similarity", "weights", f"Beta({self.alpha:g}, {self.beta:g})", tuple(curves), level)
 
-    def resampler(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> Resample:
+    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
         """Cosines are computed once, while they fit; a resample of the target is a choice of their columns."""
-        self.check()
-        from_scratch = super().resampler(pool_features, pool_labels, target_features)
         if self.level == "image":
-            return from_scratch
-        sums = PoolFeatures([(pool_features, pool_labels)]).sums()
-        features = TargetFeatures([target_features])
-        (target,) = features.batches(sums.sums.shape[1])
-        if len(sums.classes) * len(target) > MAX_KEPT_COSINES:
-            return from_scratch
-        cosines = cosine_similarity(sums.centroids(), target)
-        self.target_similarity_ = self._target_similarity(features)
+            return super().resampler(pool, target)
+        sums = pool.sums()
+        (features,) = target.batches(sums.sums.shape[1])
+        if len(sums.classes) * len(features) > MAX_KEPT_COSINES:
+            return super().resampler(pool, target)
+        cosines = cosine_similarity(sums.centroids(), features)
+        self.target_similarity_ = self._target_similarity(target)
 
         def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
             return self._final(reduce_cosines(cosines[:, rows], self.reduction), sums.counts)

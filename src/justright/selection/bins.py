@@ -31,17 +31,7 @@ class BinsSelector(ClusteredSelector):
     what lies farther from the target than the target from itself goes. Survivors are ranked and cut into `n_bins` of
     equal size; the last, farthest one is kept.
 
-    Parameters:
-    n_bins          L (Tab. A6)
-    n_clusters      K: the number of categories in the target, or a fitted estimator of it (Tab. A5, A8)
-    n_splits        random halvings
-    metric          "euclidean", "cosine" or "l2": images brought to length 1 first (Tab. A7)
-    keep_bin        which bin to keep, from 1, the nearest; None means the last
-    mass            "images": a class or cluster weighs as many images as it has; "uniform": all alike
-    discard, select whether the first and the second step are taken (Tab. A4)
-    combine         "average" distances and threshold over splits, or "majority" of the splits' decisions
-    equal           bins have equally many "classes" or "images"
-    seed            of k-means and of the splits
+    Tab. A4 leaves out `discard` or `select`, A5 and A8 vary `n_clusters` (K), A6 `n_bins` (L), A7 `metric`.
 
     Attributes: class_count_, class_distance_, bin_ (0 discarded, else 1 to n_bins), kept_share_ (of splits) per class;
     threshold_; split_distance_, split_threshold_ per split; target_clusters_ per target image.
@@ -56,7 +46,7 @@ class BinsSelector(ClusteredSelector):
     mass: str = setting("images", MASS_HELP, MASS)
     discard: bool = setting(True, "discard nothing as too far")
     select: bool = setting(True, "keep every class that is not too far")
-    combine: str = setting("average", "how the halvings decide together", one_of("average", "majority"))
+    combine: str = setting("average", "halvings decide by mean distance, or vote", one_of("average", "majority"))
     equal: str = setting("classes", "what bins have equally many of", one_of("classes", "images"))
     seed: int = setting(0, "decides the clusters and the halvings of the target")
 

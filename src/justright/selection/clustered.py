@@ -10,14 +10,14 @@ from jaxtyping import Float, Int
 from justright.geometry import DISTANCES, ClassSums
 from justright.selection.base import Resample, Selector
 from justright.selection.class_weights import ClassWeights
-from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures
+from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.selection.target_clusters import ClusterCount, cluster_target
 from justright.settings import one_of
 from justright.types import Array
 
-METRIC, METRIC_HELP = one_of(*DISTANCES), "distance between centroids"
-MASS, MASS_HELP = one_of("images", "uniform"), "what a class or cluster counts for in the transport"
-CLUSTERS_HELP = "categories in the target, see `justright estimate`"
+METRIC, METRIC_HELP = one_of(*DISTANCES), "distance of centroids; l2: of images brought to length 1"
+MASS, MASS_HELP = one_of("images", "uniform"), "a class or cluster counts as its images, or all alike"
+CLUSTERS_HELP = "categories in the target; see `justright estimate`"
 
 
 class ClusteredSelector(Selector):
@@ -41,18 +41,10 @@ class ClusteredSelector(Selector):
         self.target_clusters_, clusters = self._cluster(target, classes)  # Eq. 10
         return self._decide(classes, clusters)
 
-    def resampler(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> Resample:
+    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
         """Pool centroids and clusters stay; which images count, and what the seed decides, is drawn anew."""
-        self.check()
         is_l2 = self.metric == "l2"
-        classes = PoolFeatures([(pool_features, pool_labels)]).sums(is_l2)
-        target = TargetFeatures([target_features], clusters=target_clusters)
+        classes = pool.sums(is_l2)
         cluster, _ = self._cluster(target, classes)
         (features,) = target.batches(classes.sums.shape[1], is_l2)
 

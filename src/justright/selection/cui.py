@@ -24,16 +24,6 @@ class CuiSelector(ClusteredSelector):
     The similarity of a class is `domain_similarity` with this class alone as the source. The target's clusters stand in
     for its classes, which nobody knows; true ones, given to `fit` as `target_clusters`, make it an oracle.
 
-    Parameters:
-    n_classes   how many to keep; None means half of the pool's, rounded down
-    gamma       scale of the similarity; ranks do not depend on it
-    n_clusters  the number of categories in the target, or a fitted estimator of it
-    metric      "euclidean", "cosine" or "l2"
-    greedy      "single": rank classes by their own similarity; "marginal": add, one by one, the class that makes the
-                selection as a whole most similar, at n_classes x classes transport problems
-    mass        "images" or "uniform"
-    seed        of k-means
-
     Attributes: class_similarity_, rank_ (from 1) per class; target_clusters_ per target image. With greedy="marginal",
     rank_ is the order of being added and 0 for the rest.
     [1] Y. Cui et al., Large Scale Fine-Grained Categorization and Domain-Specific Transfer Learning, CVPR 2018.
@@ -44,7 +34,7 @@ class CuiSelector(ClusteredSelector):
     n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     _: KW_ONLY
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
-    greedy: str = setting("single", "how classes are added", one_of("single", "marginal"))
+    greedy: str = setting("single", "rank by own similarity, or add what fits the rest", one_of("single", "marginal"))
     mass: str = setting("images", MASS_HELP, MASS)
     seed: int = setting(0, "decides the clusters of the target")
 

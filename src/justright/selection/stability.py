@@ -11,7 +11,7 @@ from justright.errors import DegenerateError, JustrightError
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.selection.base import Selector
-from justright.selection.shards import ArrayLike, as_numpy
+from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_numpy
 from justright.types import Array
 
 
@@ -56,7 +56,12 @@ def stability(
     """
     if over not in ("both", "target", "splits"):
         raise JustrightError(f"over={over!r}", expected="'both', 'target' or 'splits'")
-    weigh = selector.resampler(pool_features, pool_labels, target_features, target_clusters)
+    selector.check()
+    pool, target = (
+        PoolFeatures([(pool_features, pool_labels)]),
+        TargetFeatures([target_features], clusters=target_clusters),
+    )
+    weigh = selector.resampler(pool, target)
     n_target = len(as_numpy(target_features))
     weights: list[Float[Array, " classes"]] = []
     n_failed = 0
