@@ -29,10 +29,7 @@ NOT_YET = ("review", "select")
 
 NAMES = [name for name, _ in every_command() if name not in NOT_YET]
 OPTIONS = [
-    (name, option)
-    for name, command in every_command()
-    for option in command.params
-    if isinstance(option, click.Option) and (name, option.name) != ("select", "name")
+    (name, option) for name, command in every_command() for option in command.params if isinstance(option, click.Option)
 ]
 
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from justright.cli.common import FILE, FOLDER, SOURCES, Command, NameOf, network_options, seed_option
+from justright.cli.common import FILE, FOLDER, SOURCES, NameOf, network_options, seed_option
 from justright.cli.run_summary import show_run
-from justright.cli.selector_options import AUTO, given_params, selector_options
+from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption, given_params
 from justright.cli.terminal import Terminal, with_terminal
 from justright.errors import JustrightError
 from justright.runs.spec import RunSpec
-from justright.selection import SELECTORS
 
 if TYPE_CHECKING:
     from justright.runs.problem import Problem
@@ -30,6 +29,7 @@ COUNTERS = ("combined", "labeled-search", "mixture", "spread")
 POOL_ROLES = ("guide", "rival")
 SCALES = ("auto", "paper", "small")
 HELD_OUT = 0.1
+ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
 
 
 HEADINGS = {
@@ -38,13 +38,13 @@ HEADINGS = {
     "method": "Training",
     "backbone": "Network",
     "truth": "Judging",
-    "selector": "Selection from the pool",
+    "pool_role": SelectorOption.heading,
     "out": "Output",
 }
-TABLES = {"Selectors": SELECTORS, "Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
+TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 
 
-@click.command(cls=Command, headings=HEADINGS, tables=TABLES)
+@click.command(cls=SelectorCommand, default="none", more={AUTO: ABOUT_AUTO}, headings=HEADINGS, tables=TABLES)
 @click.option("--labeled", metavar="SOURCE", help="Labeled images of classes that images of the target may show.")
 @click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
@@ -74,7 +74,6 @@ TABLES = {"Selectors": SELECTORS, "Methods": METHODS, "Counters": COUNTERS, "Ima
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
 @click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
-@click.option("--selector", type=NameOf(SELECTORS, AUTO), default="none", help="Which pool classes to use.")
 @click.option(
     "--pool-role",
     type=click.Choice(POOL_ROLES),
@@ -96,7 +95,6 @@ TABLES = {"Selectors": SELECTORS, "Methods": METHODS, "Counters": COUNTERS, "Ima
     default=10,
     help="How often the selection is repeated on random samples of the images, to see which classes are always kept.",
 )
-@selector_options
 @click.option("--out", type=FOLDER, required=True, help="Folder for everything the run writes.")
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
 @click.option("--tensorboard", is_flag=True, help="Also write the training curves for TensorBoard.")
@@ -122,9 +120,6 @@ def discover(
 
     Call it again with the same options to continue after a stop; the result is the same. To use several processes:
     torchrun --nproc-per-node 2 -m justright discover ...
-
-    --selector says which classes of the pool to learn from. auto hides some classes of --labeled, looks for them with
-    each selector, and takes another than none where that is clearly better.
 
     --preset paper does what the tables of the paper do: --pool-role rival --select-labeled, and --selector beta if no
     other is given.
