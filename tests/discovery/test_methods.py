@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from justright.data import gcd_split, glyph_set, random_half
-from justright.discovery.configs import small
 from justright.discovery.methods import METHODS
 from justright.evaluation import evaluate
 from justright.features.backbone import load_backbone
@@ -23,7 +22,7 @@ def test_learning_beats_clusters_of_frozen_features(tmp_path):
     for name in ("kmeans", "gcd", "simgcd"):
         config = METHODS[name].config_class(n_init=3)
         if name != "kmeans":
-            config = small(config, n_epochs=14, batch_size=64, views=2, learning_rate=0.03)
+            config = config.small(14).with_settings({"batch_size": 64, "views": 2, "learning_rate": 0.03})
         method = METHODS[name](16, backbone, config, bank=tmp_path).fit(split)
         accuracy[name] = evaluate(y_true, method.labels_, is_old, n_resamples=10).all
     assert accuracy["gcd"] > accuracy["kmeans"] + 0.1

@@ -6,7 +6,7 @@ from tests.losses.batches import draw_batch, gradient, small_batch
 from tests.losses.test_infonce import eq_1_as_loops
 from tests.losses.test_supcon import eq_2_as_loops
 
-from justright.losses import ContrastiveObjective
+from justright.losses import ContrastiveObjective, ContrastiveSettings
 
 
 def test_mixes_eq_16_and_17_by_the_supervised_share():
@@ -20,7 +20,7 @@ def test_mixes_eq_16_and_17_by_the_supervised_share():
 
 def test_a_batch_without_labeled_images_learns_from_the_views_alone():
     z, _, labels, weight = draw_batch((-1, -1, -1))
-    objective = ContrastiveObjective(supervised_share=0.2, temperature_unsup=0.5, temperature_sup=0.1)
+    objective = ContrastiveObjective(ContrastiveSettings(0.2, temperature_unsup=0.5, temperature_sup=0.1))
     assert objective(z, labels, weight).total.item() == pytest.approx(0.8 * eq_1_as_loops(z, 0.5))
     assert gradient(lambda z: objective(z, labels, weight).total, z).isfinite().all()
 

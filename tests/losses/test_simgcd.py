@@ -8,7 +8,7 @@ from tests.losses.test_distillation import eq_5_as_loops
 from tests.losses.test_infonce import eq_1_as_loops
 from tests.losses.test_supcon import eq_2_as_loops
 
-from justright.losses import SimGCDObjective
+from justright.losses import SimGCDObjective, SimGCDSettings
 
 
 def eq_6_as_loops(batch, teacher_logits, temperature_teacher):
@@ -33,9 +33,8 @@ def test_agrees_with_eq_6_written_as_loops_for_a_mean_teacher_with_one_weak_view
 
 
 def test_every_option_reaches_its_loss():
-    objective = SimGCDObjective(
-        supervised_share=0.2, temperature_unsup=0.9, temperature_sup=0.3, temperature_student=0.4, entropy_scale=1.5
-    )
+    settings = SimGCDSettings(0.2, 0.9, 0.3, temperature_student=0.4, entropy_scale=1.5)
+    objective = SimGCDObjective(settings)
     z, logits, labels, weight = draw_batch()
     total, terms = objective(z, logits, logits, labels, weight, temperature_teacher=0.06)
     expected = {

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from justright.data.batches import BalancedBatches
+from justright.data.views import Transform, transform_named
 from justright.discovery.guide import Guide
 from justright.features.backbone import Backbone, Stored
 from justright.losses import LossParts
@@ -29,11 +30,10 @@ class Learner(nn.Module, ABC):
     streams: ClassVar[Mapping[str, int]] = {"weak": 2}
     """How many views of which transform a step needs of each image."""
 
-    batches: Sequence[BalancedBatches]
-
-    def __init__(self, backbone: Backbone, micro_batch: int | None = None):
+    def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
         super().__init__()
         self.backbone = backbone
+        self.batches = tuple(batches)
         self.micro_batch = micro_batch
         self.guide: Guide | None = None
 
@@ -76,6 +76,10 @@ class Learner(nn.Module, ABC):
         epoch: int,
     ) -> LossParts:
         """The loss of a step, from the outputs of all processes, one entry a batch."""
+
+    def transform(self, stream: str) -> Transform:
+        """How the views of a stream are drawn."""
+        return transform_named(stream)
 
     def after_step(self, epoch: int) -> None:
         """What follows the optimizer, such as a teacher that moves."""

@@ -9,15 +9,18 @@ from justright.losses.distillation import DistillationLoss
 from justright.losses.infonce import SelfContrastiveLoss
 from justright.losses.objective import ContrastiveObjective, LossParts
 from justright.losses.reduction import labeled_mean
+from justright.losses.settings import ContrastiveSettings, SimGCDSettings
 from justright.losses.simgcd import SimGCDObjective
 from justright.losses.supcon import WeightedSupConLoss
 
 __all__ = [
     "ContrastiveObjective",
+    "ContrastiveSettings",
     "DistillationLoss",
     "LossParts",
     "SelfContrastiveLoss",
     "SimGCDObjective",
+    "SimGCDSettings",
     "WeightedCrossEntropy",
     "WeightedSupConLoss",
     "labeled_mean",

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from justright.losses.defaults import SUPERVISED_SHARE, TEMPERATURE_SUP, TEMPERATURE_UNSUP
 from justright.losses.infonce import SelfContrastiveLoss
+from justright.losses.settings import ContrastiveSettings
 from justright.losses.supcon import WeightedSupConLoss
 
 
@@ -27,17 +27,12 @@ class ContrastiveObjective(nn.Module):
     Terms: `self_contrastive`, `sup_contrastive`.
     """
 
-    def __init__(
-        self,
-        *,
-        supervised_share: float = SUPERVISED_SHARE,
-        temperature_unsup: float = TEMPERATURE_UNSUP,
-        temperature_sup: float = TEMPERATURE_SUP,
-    ):
+    def __init__(self, settings: ContrastiveSettings | None = None):
         super().__init__()
-        self.supervised_share = supervised_share
-        self.self_contrastive = SelfContrastiveLoss(temperature_unsup)
-        self.sup_contrastive = WeightedSupConLoss(temperature_sup)
+        settings = settings or ContrastiveSettings()
+        self.supervised_share = settings.supervised_share
+        self.self_contrastive = SelfContrastiveLoss(settings.temperature_unsup)
+        self.sup_contrastive = WeightedSupConLoss(settings.temperature_sup)
 
     def forward(
         self, projections: Float[Tensor, "2 batch dim"], labels: Int[Tensor, " batch"], weight: Float[Tensor, " batch"]

@@ -6,15 +6,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.losses.classification import WeightedCrossEntropy
-from justright.losses.defaults import (
-    ENTROPY_SCALE,
-    SUPERVISED_SHARE,
-    TEMPERATURE_STUDENT,
-    TEMPERATURE_SUP,
-    TEMPERATURE_UNSUP,
-)
 from justright.losses.distillation import DistillationLoss
 from justright.losses.objective import ContrastiveObjective, LossParts
+from justright.losses.settings import SimGCDSettings
 
 
 class SimGCDObjective(nn.Module):
@@ -25,22 +19,13 @@ class SimGCDObjective(nn.Module):
     Terms: those of the representation, `classification`, `distillation` (the entropy term in it), `mean_entropy`.
     """
 
-    def __init__(
-        self,
-        *,
-        supervised_share: float = SUPERVISED_SHARE,
-        temperature_unsup: float = TEMPERATURE_UNSUP,
-        temperature_sup: float = TEMPERATURE_SUP,
-        temperature_student: float = TEMPERATURE_STUDENT,
-        entropy_scale: float = ENTROPY_SCALE,
-    ):
+    def __init__(self, settings: SimGCDSettings | None = None):
         super().__init__()
-        self.supervised_share = supervised_share
-        self.representation = ContrastiveObjective(
-            supervised_share=supervised_share, temperature_unsup=temperature_unsup, temperature_sup=temperature_sup
-        )
-        self.classification = WeightedCrossEntropy(temperature_student)
-        self.distillation = DistillationLoss(temperature_student, entropy_scale)
+        settings = settings or SimGCDSettings()
+        self.supervised_share = settings.supervised_share
+        self.representation = ContrastiveObjective(settings)
+        self.classification = WeightedCrossEntropy(settings.temperature_student)
+        self.distillation = DistillationLoss(settings.temperature_student, settings.entropy_scale)
 
     def forward(
         self,

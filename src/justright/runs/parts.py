@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS, CategoryCounter
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
@@ -50,11 +51,7 @@ def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int
 
 def config_of(spec: RunSpec) -> Any:
     """The config of the method at the scale that was asked for, with the settings on top."""
-    from justright.discovery.configs import TrainConfig, small, with_settings
-    from justright.discovery.methods import METHODS
-
     config = METHODS[spec.method].config_class()
-    settings = dict(spec.settings)
-    if spec.scale == "small" and isinstance(config, TrainConfig):
-        config = small(config, **({"n_epochs": settings["n_epochs"]} if "n_epochs" in settings else {}))
-    return with_settings(config, settings)
+    if spec.scale == "small":
+        config = config.small(spec.settings["n_epochs"]) if "n_epochs" in spec.settings else config.small()
+    return config.with_settings(spec.settings)
