@@ -14,18 +14,17 @@ from click.core import ParameterSource
 from justright.cli.extract import DEFAULT_BACKBONE
 from justright.cli.selector_options import AUTO, given_params, selector_options
 from justright.cli.terminal import Terminal, with_terminal
+from justright.discovery.methods import METHODS
+from justright.discovery.training_data import WEIGHTINGS
 from justright.errors import JustrightError
+from justright.estimation import COUNTERS
+from justright.runs.problem import POOL_ROLES
+from justright.runs.spec import SCALES, RunSpec
 from justright.selection import SELECTORS
 
 if TYPE_CHECKING:
     from justright.runs.run_folder import RunFolder
 
-# what these options may be is known where torch is imported, which would make --help slow; a test keeps them equal
-METHODS = ("kmeans", "gcd", "xcon", "simgcd", "mugcd")
-WEIGHTINGS = ("auto", "hard", "soft", "resample")
-COUNTERS = ("combined", "labeled-search", "mixture", "spread")
-POOL_ROLES = ("guide", "rival")
-SCALES = ("auto", "paper", "small")
 HELD_OUT = 0.1
 
 
@@ -41,7 +40,7 @@ HELD_OUT = 0.1
 )
 @click.option("--target", required=True, help="The unlabeled images.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder of the run.")
-@click.option("--method", type=click.Choice(METHODS), default="simgcd", show_default=True)
+@click.option("--method", type=click.Choice(list(METHODS)), default="simgcd", show_default=True)
 @click.option(
     "--selector",
     type=click.Choice([*SELECTORS, AUTO]),
@@ -54,12 +53,16 @@ HELD_OUT = 0.1
 @click.option("--stability", "n_resamples", type=click.IntRange(0), default=10, show_default=True, help="Resamples.")
 @click.option("--weighting", type=click.Choice(WEIGHTINGS), default="auto", show_default=True, help="How weights act.")
 @click.option("--k", "n_target", type=click.IntRange(2), help="Categories in the target; estimated if not given.")
-@click.option("--counter", type=click.Choice(COUNTERS), default=COUNTERS[0], show_default=True, help="Estimates K.")
+@click.option(
+    "--counter", type=click.Choice(list(COUNTERS)), default="combined", show_default=True, help="Estimates K."
+)
 @click.option("--backbone", default=DEFAULT_BACKBONE, show_default=True, help="Ours, or any name of timm.")
 @click.option("--checkpoint", type=click.Path(path_type=Path), help="File or directory instead of a download.")
 @click.option("--img-size", type=click.IntRange(16), help="Another resolution than the backbone's own.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda, mps.")
-@click.option("--scale", type=click.Choice(SCALES), default="auto", show_default=True, help="auto: small on a CPU.")
+@click.option(
+    "--scale", type=click.Choice(["auto", *SCALES]), default="auto", show_default=True, help="auto: small on a CPU."
+)
 @click.option("--epochs", type=click.IntRange(1), help="Of training, instead of the scale's number.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other setting of the method.")
 @click.option("--held-out", type=click.FloatRange(0, 0.9), default=HELD_OUT, show_default=True, help="To calibrate.")
@@ -144,12 +147,10 @@ def discover(
         )
     from justright.data import open_images
     from justright.discovery.processes import Processes, join_processes, leave_processes
-    from justright.evaluation.files import copy_truth
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
     from justright.runs.problem import make_problem
     from justright.runs.run import Run
-    from justright.runs.spec import RunSpec
 
     has_joined = join_processes(device)
     try:
@@ -194,9 +195,7 @@ def discover(
         asked["copies left out"] = n_copies
         asked["command"] = shlex.join(["justright", *sys.argv[1:]])
         network = load_backbone(backbone, checkpoint, usable(device), img_size)
-        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard)
-        if truth is not None:
-            copy_truth(truth, out / "truth.parquet")
+        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth)
         finished = run.all()
         if Processes().is_first:
             _show(terminal, finished, None if no_report else _report(finished, terminal))

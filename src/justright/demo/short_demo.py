@@ -12,7 +12,7 @@ from typing import Any
 from justright.demo.glyph_problem import glyph_problem
 from justright.estimation import COUNTERS
 from justright.progress import Track, silent
-from justright.runs.parts import to_count
+from justright.runs.parts import counter_input, fitted_counter
 from justright.runs.problem import Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
@@ -83,8 +83,8 @@ def _count(problem: Problem, run: RunFolder, seed: int, track: Track) -> dict[st
     """K by every counter."""
     assert run.frozen is not None, "a finished run has features"
     pool, target = run.frozen
-    given = to_count(pool, target, problem.own_classes)
-    return {name: given.by(name, seed, track).n_categories_ for name in COUNTERS}
+    given = counter_input(pool, target, problem.own_classes)
+    return {name: fitted_counter(name, given, seed, track).n_categories_ for name in COUNTERS}
 
 
 @contextmanager

@@ -18,28 +18,29 @@ from justright.selection import SELECTORS, Selector
 from justright.types import UNLABELED, Array
 
 
-class ToCount(NamedTuple):
-    """What the number of categories is estimated from: see `CategoryCounter.fit`."""
+class CounterInput(NamedTuple):
+    """What the number of categories is estimated from: the arguments of `CategoryCounter.fit`."""
 
     features: Float[Array, "images dim"]
     labels: Int[Array, " images"]
     pool: tuple[Float[Array, "pool dim"], Int[Array, " pool"]] | None
 
-    def by(self, name: str, seed: int, track: Track = silent) -> CategoryCounter:
-        """A counter that has counted."""
-        return COUNTERS[name](seed=seed).fit(self.features, self.labels, track, self.pool)  # type: ignore[call-arg]
 
-
-def to_count(pool: FeatureTable, target: FeatureTable, own: Collection[int]) -> ToCount:
+def counter_input(pool: FeatureTable, target: FeatureTable, own: Collection[int]) -> CounterInput:
     """What a counter is given: labeled images of the target's own classes, then the target.
 
     Where it has none, the target is counted alone, and the pool tells what classes look like: K is that of the target.
     """
     if not own:
-        return ToCount(np.asarray(target.features), np.full(len(target), UNLABELED), (pool.features, pool.labels))
+        return CounterInput(np.asarray(target.features), np.full(len(target), UNLABELED), (pool.features, pool.labels))
     rows = np.isin(pool.labels, list(own))
     features = np.concatenate([pool.features[rows], target.features])
-    return ToCount(features, np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)]), None)
+    return CounterInput(features, np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)]), None)
+
+
+def fitted_counter(name: str, given: CounterInput, seed: int, track: Track = silent) -> CategoryCounter:
+    """The counter of this name after it has counted."""
+    return COUNTERS[name](seed=seed).fit(given.features, given.labels, track, given.pool)  # type: ignore[call-arg]
 
 
 def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:
