@@ -26,6 +26,7 @@ from justright.data.batches import BalancedBatches
 from justright.discovery import loop
 from justright.discovery.guide import Guide
 from justright.discovery.methods import METHODS
+from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
 from justright.losses import LossParts
 
@@ -91,7 +92,7 @@ def test_images_of_weight_0_are_never_drawn(backbone, bank):
     method = METHODS["simgcd"](5, backbone, config_of("simgcd"), bank=bank)
     weight = np.where(split.labeled.labels == 21, 0.0, np.where(split.labeled.labels < 20, 1.0, 0.3))
     for weighting in ("soft", "resample"):
-        data = method._data(split, weight, weighting)
+        data = TrainingData.of(split, weight, weighting)
         plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
         guide = method._guide(backbone, data, plain, method.config)
         drawn = guide.batches.rows(0, n_steps=50)

@@ -88,7 +88,8 @@ class Discovery(ABC):
         track: Track = silent,
     ) -> Discovery:
         """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
-        data = self._data(split, sample_weight, weighting)
+        data = TrainingData.of(split, sample_weight, weighting, self.config.held_out_share)
+        data = data if self.config.sees_labels else data.without_labels()
         if not self.n_categories >= max(1, len(data.known)):
             raise DegenerateError(
                 f"{self.n_categories} categories for {len(data.known)} known classes",
@@ -102,9 +103,6 @@ class Discovery(ABC):
         )
         self._conclude(data, self._learn(self.backbone_, data, plain, track))
         return self
-
-    def _data(self, split: Split, weight: Float[Array, " labeled"] | None, weighting: Weighting) -> TrainingData:
-        return TrainingData.of(split, weight, weighting, self.config.held_out_share)
 
     @abstractmethod
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:

@@ -37,9 +37,7 @@ VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at
 class Config:
     """What every method can be set to."""
 
-    held_out_share: float = setting(
-        0.0, "share of the labeled images kept from learning to calibrate the confidence; 0 calibrates on all", BELOW_1
-    )
+    held_out_share: float = setting(0.0, "share of labeled images kept to calibrate on; 0: all of them", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
 
     def __post_init__(self) -> None:
@@ -75,41 +73,26 @@ class TrainConfig(ContrastiveSettings, Config):
 
     n_epochs: int = setting(200, "epochs of training", COUNT)
     # a pool that guides does not make an epoch longer
-    n_steps: int | None = setting(
-        None, "steps an epoch; None: as many as there are full batches of own and target images", COUNT.or_none()
-    )
+    n_steps: int | None = setting(None, "steps an epoch; None: as many as fill batches", COUNT.or_none())
     batch_size: int = setting(128, "images a step", COUNT)
     learning_rate: float = setting(0.1, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
-    # what does not end in a norm, as a ViT does, has a larger last stage and nothing that holds it back
-    backbone_share: float | None = setting(
-        None,
-        "learning rate of the tuned part, as a share of that of the heads; None: 1, as published, for a network that "
-        "ends in a norm, 0.02 for others",
-        SHARE.or_none(),
-    )
+    # None: 1, as published, for a network that ends in a norm, as a ViT does; 0.02 for others, whose last stage is
+    # larger and has nothing that holds it back
+    backbone_share: float | None = setting(None, "rate of the tuned part, as a share of the heads'", SHARE.or_none())
     floor_share: float = setting(1e-3, "the last learning rate, as a share of the first", SHARE)
     momentum: float = setting(0.9, "momentum of SGD", BELOW_1)
     weight_decay: float = setting(5e-5, "weight decay of SGD", NOT_NEGATIVE)
     decay_vectors: bool = setting(True, "whether biases and other vectors decay too: in GCD and XCon, not in SimGCD")
-    guide_share: float = setting(
-        0.25, "images of a guiding pool in each step, as a share of batch_size; 0 leaves the pool out", NOT_NEGATIVE
-    )
+    guide_share: float = setting(0.25, "guiding images a step, as a share of batch_size; 0: none", NOT_NEGATIVE)
     guide_scale: float = setting(1.0, "factor of their loss beside the supervised ones of the method", NOT_NEGATIVE)
     hidden_dim: int = setting(2048, "width of the projection head", COUNT)
     out_dim: int = setting(256, "numbers that the projection head gives", COUNT)
-    views: int | Literal["fresh"] = setting(
-        4, 'views of each image in the bank; "fresh" draws new ones at every step, as published', VIEWS
-    )
+    views: int | Literal["fresh"] = setting(4, 'views of an image in the bank; "fresh": new ones at every step', VIEWS)
     refresh: float = setting(0.0, "share of the bank that is drawn anew at each epoch", SHARE)
     bank_precision: BankPrecision = setting("float16", "precision of the bank", one_of(*BANK_PRECISIONS))
-    precision: Precision = setting(
-        "float32", "precision of the network in training; losses stay in float32", one_of(*PRECISIONS)
-    )
-    micro_batch: int | None = setting(
-        None,
-        "views that go through the tuned part at once: less memory, more time, the same gradient; None takes all",
-        COUNT.or_none(),
-    )
+    precision: Precision = setting("float32", "of the network in training; losses stay in float32", one_of(*PRECISIONS))
+    # less memory, more time, the same gradient
+    micro_batch: int | None = setting(None, "views through the tuned part at once; None: all", COUNT.or_none())
 
     def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
         """Fewer epochs, narrower heads."""

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
 from justright.discovery.learned import Learned, by_clusters
-from justright.discovery.learner import Learner, Outputs
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
 from justright.discovery.tuned import features_of
@@ -29,9 +27,7 @@ from justright.settings import COUNT, setting
 class GCDConfig(TrainConfig):
     """GCD, Vaze et al., CVPR 2022."""
 
-    n_out: int | None = setting(
-        65536, "learned vectors after the projection head, on which the losses act in the public code", COUNT.or_none()
-    )
+    n_out: int | None = setting(65536, "learned vectors after the head, as in the public code", COUNT.or_none())
 
     def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
         """Fewer epochs, narrower heads, and no learned vectors after them."""
@@ -55,13 +51,7 @@ class GCDLearner(Learner):
         """Projections of both views."""
         return {"projections": self.projector(self.features(stored["weak"], 2))}
 
-    def objective(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The contrastive losses of the batch."""
         return self.losses(outputs[0]["projections"], labels[0], weight[0])
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jaxtyping import Float
-
-from justright.data.splits import Split
 from justright.discovery.base import Discovery
 from justright.discovery.configs import Config
 from justright.discovery.learned import Learned, by_clusters
-from justright.discovery.training_data import TrainingData, Weighting
+from justright.discovery.training_data import TrainingData
 from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone
 from justright.features.stored_views import Views
 from justright.progress import Track
 from justright.settings import setting
-from justright.types import Array
 
 
 @dataclass(frozen=True)
@@ -36,10 +32,6 @@ class KMeansBaseline(Discovery):
 
     name = "kmeans"
     config_class = KMeansConfig
-
-    def _data(self, split: Split, weight: Float[Array, " labeled"] | None, weighting: Weighting) -> TrainingData:
-        data = super()._data(split, weight, weighting)
-        return data if self.config.use_labels else data.without_labels()
 
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
         features = features_of(backbone, plain, len(data.images))

@@ -17,6 +17,10 @@ from justright.discovery.guide import Guide
 from justright.features.backbone import Backbone, Stored
 from justright.losses import LossParts
 
+BatchLabels = Sequence[Int[Tensor, " _"]]
+BatchWeights = Sequence[Float[Tensor, " _"]]
+"""One tensor for each batch of a step, which may differ in length."""
+
 Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
 """What the losses of a method read, by name, views x images x numbers; batches may differ in all three."""
 
@@ -49,13 +53,7 @@ class Learner(nn.Module, ABC):
         stream, n_views = next(iter(self.streams.items()))
         return {"logits": self.guide(self.features(stored[stream], n_views))}
 
-    def loss(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def loss(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The objective of the method, and beside it that of the guide."""
         n = len(self.batches)
         parts = self.objective(outputs[:n], labels[:n], weight[:n], epoch)
@@ -68,13 +66,7 @@ class Learner(nn.Module, ABC):
         """What comes out for the images of batch number `part`; rows of `stored` are view by view."""
 
     @abstractmethod
-    def objective(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The loss of a step, from the outputs of all processes, one entry a batch."""
 
     def transform(self, stream: str) -> Transform:

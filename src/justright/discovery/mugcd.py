@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
@@ -18,7 +17,7 @@ from justright.data.views import Strong, Transform
 from justright.discovery.configs import SMALL_EPOCHS
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learned import Learned, by_prototypes
-from justright.discovery.learner import Learner, Outputs
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.simgcd import HeadOutputs, Heads, SimGCDConfig, center_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
@@ -30,6 +29,7 @@ from justright.models import MeanTeacher, teacher_momentum
 from justright.progress import Track
 from justright.settings import SHARE, Range, one_of, setting
 
+ABOVE_0_TO_1 = Range(lambda value: 0 < value <= 1, "above 0, up to 1")
 OF_GCD = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')
 
 
@@ -39,23 +39,11 @@ class MuGCDConfig(SimGCDConfig):
 
     momentum_base: float = setting(0.7, "momentum of the mean teacher at first", SHARE)
     momentum_last: float = setting(0.999, "momentum of the mean teacher at the end", SHARE)
-    infer_with: Literal["teacher", "student"] = setting(
-        "teacher", "the network that decides after training", one_of("teacher", "student")
-    )
+    infer_with: Literal["teacher", "student"] = setting("teacher", "who decides", one_of("teacher", "student"))
     # the recipe of strong views is unknown, and this one a guess
-    strong_area: float = setting(
-        0.3,
-        "the smallest share of an image that a strong view shows",
-        Range(lambda value: 0 < value <= 1, "above 0, up to 1"),
-    )
-    strong_color: float = setting(
-        1.0, "how often strong views change color and sharpness, as a share of our guess; 0 leaves crop and flip", SHARE
-    )
-    stage1: GCDConfig = setting(
-        GCDConfig,
-        "the first training, as in GCD; common settings reach it unless it says otherwise",
-        OF_GCD,
-    )
+    strong_area: float = setting(0.3, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
+    strong_color: float = setting(1.0, "how often they change color and sharpness; 0 leaves crop and flip", SHARE)
+    stage1: GCDConfig = setting(GCDConfig, "the first training; common settings reach it unless it says other", OF_GCD)
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """The same with some settings changed, in the first training too, unless `stage1` says otherwise."""
@@ -116,13 +104,7 @@ class MuGCDLearner(Learner):
         logits = of_teacher.logits.unsqueeze(0)
         return {"projections": found.projections, "logits": found.logits, "teacher_logits": logits}
 
-    def objective(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch, the teacher's logits beside the student's."""
         rows = [outputs[0][name] for name in ("projections", "logits", "teacher_logits")]
         return self.losses(*rows, labels[0], weight[0], temperature_teacher=self.config.temperature_at(epoch))

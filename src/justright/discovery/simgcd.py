@@ -8,13 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
 from justright.discovery.learned import Learned, by_prototypes
-from justright.discovery.learner import Learner, Outputs
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
 from justright.discovery.tuned import features_of, mean_feature
@@ -101,13 +101,7 @@ class SimGCDLearner(Learner):
         found: HeadOutputs = self.heads(self.features(stored["weak"], 2))
         return {"projections": found.projections, "logits": found.logits}
 
-    def objective(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch."""
         projections, logits = outputs[0]["projections"], outputs[0]["logits"]
         temperature = self.config.temperature_at(epoch)

@@ -11,7 +11,6 @@ import torch
 
 from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
-from justright.discovery.curve_writer import CurveWriter
 from justright.discovery.guide import Guide
 from justright.discovery.learner import Learner
 from justright.discovery.loop import Training
@@ -59,8 +58,8 @@ class TrainedDiscovery(Discovery):
             **more,
         }
         learner.to(self.backbone.device)
-        curves = CurveWriter(folder / "tensorboard") if self.tensorboard and folder and Processes().is_first else None
-        Training(learner, views, data, config, folder, made_with, curves).run(f"training {self.name}", track)
+        training = Training(learner, views, data, config, folder, made_with, self.tensorboard)
+        training.run(f"training {self.name}", track)
 
     def _stream(
         self, learner: Learner, stream: str, data: TrainingData, config: TrainConfig, folder: Path | None, track: Track

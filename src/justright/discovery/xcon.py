@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
 from justright.clustering import SemiSupKMeans
 from justright.data.batches import BalancedBatches
 from justright.discovery.gcd import GCDConfig, projection_head
 from justright.discovery.learned import Learned, by_clusters
-from justright.discovery.learner import Learner, Outputs
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
 from justright.discovery.tuned import features_of
@@ -54,13 +54,7 @@ class XConLearner(Learner):
         """Projections of both views by the head of this part; part 0 is all data."""
         return {"projections": self.projectors[part](self.features(stored["weak"], 2))}
 
-    def objective(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The global loss and the mean of the experts'."""
         everything, *experts = [
             self.losses(output["projections"], *more) for output, *more in zip(outputs, labels, weight, strict=True)

@@ -21,10 +21,11 @@ class CategoryCounter(ABC):
     """Estimates K, the number of categories among labeled and unlabeled images.
 
     Attributes: n_categories_, the estimate; curve_, what was looked at on the way, one point (x, y) per line, to be
-    drawn with `curve_axes` as the names of its axes.
+    drawn with `curve_axes` as the names of its axes. `is_interval_quick` says whether an interval takes little time.
     """
 
     curve_axes: ClassVar[tuple[str, str]]
+    is_interval_quick: ClassVar[bool] = False
     n_categories_: int
     curve_: Float[Array, "points 2"]
 

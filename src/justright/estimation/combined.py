@@ -48,6 +48,7 @@ class CombinedCounter(CategoryCounter):
     """
 
     curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
+    is_interval_quick: ClassVar[bool] = True
 
     spread_share: float = SPREAD_SHARE
     n_axes: int = 128

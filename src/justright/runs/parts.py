@@ -43,6 +43,19 @@ def fitted_counter(name: str, given: CounterInput, seed: int, track: Track = sil
     return COUNTERS[name](seed=seed).fit(given.features, given.labels, track, given.pool)  # type: ignore[call-arg]
 
 
+def counted(name: str, given: CounterInput, seed: int, track: Track = silent) -> dict[str, Any]:
+    """What count.json says of an estimate: K, its interval and the curve it was read from."""
+    counter = fitted_counter(name, given, seed, track)
+    estimate = {
+        "n_categories": counter.n_categories_,
+        "interval": list(counter.interval()) if counter.is_interval_quick else None,
+        "curve": counter.curve_.tolist(),
+        "axes": list(counter.curve_axes),
+    }
+    n_classes = len(set(given.labels.tolist()) - {UNLABELED})
+    return {"estimates": {name: estimate}, "labeled_classes": n_classes, "images": len(given.labels)}
+
+
 def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:
     """A selector with the parameters that were given; K and seed where it has use for them."""
     known = inspect.signature(SELECTORS[name]).parameters

@@ -21,7 +21,6 @@ import numpy as np
 
 from justright.data import ImageSet
 from justright.discovery.methods import METHODS
-from justright.estimation import CombinedCounter
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, read_judged
 from justright.features.store import DamagedStoreError
@@ -29,12 +28,11 @@ from justright.features.store_header import StoreMismatchError
 from justright.features.table import FeatureTable
 from justright.files import replacing, write_json
 from justright.progress import Track, silent
-from justright.runs.parts import config_of, counter_input, fitted_counter
+from justright.runs.parts import config_of, counted, counter_input
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.spec import RunSpec
-from justright.types import UNLABELED
 
 MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
 
@@ -92,7 +90,7 @@ class Run:
                 self._predict(method)
             with self._timed("evaluate"):
                 self._evaluate(method)
-            self._finish(method, n_target, k_source, {"pool": pool, "target": target})
+            self._finish(method, n_target, k_source, self._fingerprints(pool, target))
         self.processes.wait()
         return RunFolder(self.folder.path)
 
@@ -141,25 +139,11 @@ class Run:
         if self.spec.n_target is not None:
             return self.spec.n_target, "given"
         name, path = self.spec.counter, self.folder.path / "count.json"
-        made_with = {"counter": name, "seed": self.spec.seed, "pool": pool.header.data, "target": target.header.data}
-        made_with = json.loads(json.dumps(made_with, default=dict))
+        made_with = {"counter": name, "seed": self.spec.seed} | self._fingerprints(pool, target)
         known = RunFolder(self.folder.path).count
         if known is None or known.get("made_with") != made_with:
             given = counter_input(pool, target, self.problem.own_classes)
-            counter = fitted_counter(name, given, self.spec.seed, self.track)
-            estimate = {
-                "n_categories": counter.n_categories_,
-                # that of the others takes many times as long as the estimate itself
-                "interval": list(counter.interval()) if isinstance(counter, CombinedCounter) else None,
-                "curve": counter.curve_.tolist(),
-                "axes": list(counter.curve_axes),
-            }
-            known = {
-                "estimates": {name: estimate},
-                "labeled_classes": len(set(given.labels.tolist()) - {UNLABELED}),
-                "images": len(given.labels),
-                "made_with": made_with,
-            }
+            known = counted(name, given, self.spec.seed, self.track) | {"made_with": made_with}
             write_json(path, known)
         return int(known["estimates"][name]["n_categories"]), name
 
@@ -192,18 +176,19 @@ class Run:
         path, problem = self.folder.path, self.problem
         if problem.truth is not None:
             problem.truth.save(path / "truth.parquet")
+        truth = self.truth or self.folder.truth_file
+        if truth is None:
+            return
+        judged = read_judged(path / "predictions.parquet", truth)
         if self.truth is not None:
             copy_truth(self.truth, path / "truth.parquet")
-        if self.folder.truth_file is None:
-            return
-        judged = read_judged(path / "predictions.parquet", self.folder.truth_file)
         own = [problem.pool.origins[label].class_name for label in method.known_labels_ if label in problem.own_classes]
         kept = [label for label, name in judged.class_names.items() if name in own]
         has_kept = np.isin(judged.y_true, kept) if judged.has_kept_labels is None else judged.has_kept_labels
         scores = evaluate(judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=has_kept, seed=self.spec.seed)
         scores.save(path / "scores.json")
 
-    def _finish(self, method: Any, n_target: int, k_source: str, tables: Mapping[str, FeatureTable]) -> None:
+    def _finish(self, method: Any, n_target: int, k_source: str, fingerprints: Mapping[str, Any]) -> None:
         spec = self.spec
         selection = self.folder.selection
         self.folder.save_about(
@@ -227,10 +212,14 @@ class Run:
                 "scale": spec.scale,
                 "config": json.loads(json.dumps(asdict(method.config))),
                 "versions": {"python": platform.python_version(), **{name: version(name) for name in MADE_BY}},
-                "fingerprints": {part: dict(table.header.data) for part, table in tables.items()},
+                "fingerprints": fingerprints,
                 "seconds": self.seconds,
             }
         )
+
+    @staticmethod
+    def _fingerprints(pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
+        return {"pool": dict(pool.header.data), "target": dict(target.header.data)}
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
