@@ -7,10 +7,6 @@ from tests.cli.conftest import asked
 
 from justright.cli import discover as command
 from justright.cli import main
-from justright.discovery.configs import Config
-from justright.discovery.methods import METHODS
-from justright.discovery.training_data import WEIGHTINGS
-from justright.runs.problem import POOL_ROLES
 
 
 def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
@@ -101,14 +97,31 @@ def test_settings_are_read_as_json_or_text():
     assert read == {"views": "fresh", "learning_rate": 0.5, "n_out": None, "stage1": {"n_epochs": 3}}
 
 
-def test_the_options_are_those_of_the_library():
-    assert tuple(METHODS) == command.METHODS
-    assert tuple(WEIGHTINGS) == command.WEIGHTINGS
-    assert tuple(POOL_ROLES) == command.POOL_ROLES
-    assert all(issubclass(kind.config_class, Config) for kind in METHODS.values())
+def test_the_scale_is_small_on_a_cpu_unless_asked_for():
     assert command.chosen_scale("auto", "cpu") == "small"
     assert command.chosen_scale("auto", "cuda") == "paper"
     assert command.chosen_scale("paper", "cpu") == "paper"
+
+
+def test_a_refused_run_leaves_the_truth_as_it_is(split, tmp_path, home):
+    truth = str(split / "split" / "truth.parquet")
+    call(split, tmp_path / "run", "--truth", truth)
+    before = (tmp_path / "run" / "truth.parquet").read_bytes()
+    other = tmp_path / "other.csv"
+    other.write_text("path,label,is_old\nnowhere.png,1,true\n")
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", "--truth", str(other), "--seed", "5"))
+    assert done.exit_code == 1
+    assert "seed: 0 before, 5 now" in done.output
+    assert (tmp_path / "run" / "truth.parquet").read_bytes() == before
+
+
+def test_another_target_is_refused_with_advice_that_exists(split, tmp_path, home):
+    call(split, tmp_path / "run")
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", "--target", str(split / "italic")))
+    assert done.exit_code == 1
+    assert "holds other features" in done.output
+    assert "--overwrite" not in done.output
+    assert "another --out" in done.output
 
 
 def test_a_split_has_labeled_images_a_target_and_the_truth_apart(split):

@@ -44,11 +44,11 @@ class InstantRun:
 
 
 def test_the_short_form_gives_runs_counts_and_the_sum_of_seconds_by_name(tmp_path, monkeypatch):
-    counter = SimpleNamespace(by=lambda name, seed, track: SimpleNamespace(n_categories_=len(name)))
     monkeypatch.setattr(experiments, "glyph_problem", lambda seed: glyph_problem(2, 1, seed))
     monkeypatch.setattr(experiments, "Run", InstantRun)
     monkeypatch.setattr(RunFolder, "frozen", ("pool", "target"))
-    monkeypatch.setattr(experiments, "to_count", lambda pool, target, own: counter)
+    monkeypatch.setattr(experiments, "counter_input", lambda pool, target, own: own)
+    monkeypatch.setattr(experiments, "fitted_counter", lambda name, *_: SimpleNamespace(n_categories_=len(name)))
     result = run_demo(tmp_path)
     assert {name: run.path for name, run in result.runs.items()} == {name: tmp_path / name for name in SETTINGS}
     assert result.counts == {name: len(name) for name in COUNTERS}

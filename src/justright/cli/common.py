@@ -64,7 +64,7 @@ class Command(click.Command):
     """
 
     headings: Mapping[str, str]
-    tables: Mapping[str, Any]
+    tables: Mapping[str, Mapping[str, Any]]
 
     def __init__(self, *args: Any, headings: Any = None, tables: Any = None, **kwargs: Any):
         self.headings, self.tables = headings or {}, tables or {}
@@ -89,10 +89,8 @@ class Command(click.Command):
         return {title: meanings(family) for title, family in self.tables.items()}
 
 
-def meanings(family: Iterable[str]) -> list[tuple[str, str]]:
+def meanings(family: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What each name of a family means: a registry, or a dictionary of names and meanings."""
     if isinstance(family, Registry):
         return [(name, family.about(name)) for name in family]
-    return (
-        [(name, about) for name, about in family.items() if isinstance(about, str)] if isinstance(family, dict) else []
-    )
+    return list(family.items())

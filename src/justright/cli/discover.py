@@ -16,18 +16,16 @@ from justright.cli.common import FILE, FOLDER, SOURCES, NameOf, network_options,
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption, given_params
 from justright.cli.terminal import Terminal, with_terminal
+from justright.discovery.methods import METHODS
+from justright.discovery.training_data import WEIGHTINGS
 from justright.errors import JustrightError
-from justright.runs.spec import RunSpec
+from justright.estimation import COUNTERS
+from justright.runs.problem import POOL_ROLES
+from justright.runs.spec import SCALES, RunSpec
 
 if TYPE_CHECKING:
     from justright.runs.problem import Problem
 
-# what these options may be is known where torch is imported, which would make --help slow; a test keeps them equal
-METHODS = ("kmeans", "gcd", "xcon", "simgcd", "mugcd")
-WEIGHTINGS = ("auto", "hard", "soft", "resample")
-COUNTERS = ("combined", "labeled-search", "mixture", "spread")
-POOL_ROLES = ("guide", "rival")
-SCALES = ("auto", "paper", "small")
 HELD_OUT = 0.1
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
 
@@ -55,7 +53,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @click.option("--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned.")
 @click.option(
     "--scale",
-    type=click.Choice(SCALES),
+    type=click.Choice(["auto", *SCALES]),
     default="auto",
     help="Settings of the method. paper: as published; small: fewer epochs and smaller heads; auto: small on a CPU.",
 )
@@ -143,7 +141,6 @@ def discover(
         )
     from justright.data import open_images
     from justright.discovery.processes import Processes, join_processes, leave_processes
-    from justright.evaluation.files import copy_truth
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
     from justright.runs.problem import make_problem
@@ -166,9 +163,7 @@ def discover(
         }
         asked |= {"copies left out": n_copies, "command": shlex.join(["justright", *sys.argv[1:]])}
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
-        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard)
-        if truth is not None:
-            copy_truth(truth, out / "truth.parquet")
+        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth)
         finished = run.all()
         if Processes().is_first:
             show_run(terminal, finished, with_report=not no_report)

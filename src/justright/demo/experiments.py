@@ -13,7 +13,7 @@ from justright.demo.glyph_problem import LABELED_SETS, glyph_problem, with_label
 from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS
 from justright.progress import Track, silent
-from justright.runs.parts import to_count
+from justright.runs.parts import counter_input, fitted_counter
 from justright.runs.problem import Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
@@ -73,8 +73,8 @@ def run_demo(out: Path, seed: int = 0, track: Track = silent) -> DemoResult:
     started = time.perf_counter()
     features = runs["own"].frozen
     assert features is not None, "a finished run has features"
-    given = to_count(*features, problem.own_classes)
-    counts = {name: given.by(name, seed, track).n_categories_ for name in COUNTERS}
+    given = counter_input(*features, problem.own_classes)
+    counts = {name: fitted_counter(name, given, seed, track).n_categories_ for name in COUNTERS}
     seconds["count"] += time.perf_counter() - started
     return DemoResult(problem, runs, counts, dict(seconds))
 

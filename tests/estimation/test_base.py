@@ -1,7 +1,7 @@
 import pytest
 
 from justright.errors import DegenerateError
-from justright.estimation.interval import middle_interval
+from justright.estimation.base import middle_interval
 
 
 def test_the_middle_of_the_estimates_rounded_outward():

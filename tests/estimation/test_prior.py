@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 from scipy.stats import multivariate_t
+from tests.estimation.test_mixture import mixture
 
-from justright.estimation.marginal import NormalInverseWishart
+from justright.errors import DegenerateError
+from justright.estimation.prior import NormalInverseWishart, labeled_prior
 
 
 def log_marginal_as_written(x, m, kappa, nu, psi):
@@ -53,3 +55,19 @@ def test_joint_adds_the_gamma_function_of_the_size():
     x = np.random.default_rng(0).normal(size=(9, 2))
     prior = NormalInverseWishart(np.zeros(2), 1.0, 4.0, 1.0)
     assert prior.log_joint(x) == pytest.approx(gammaln(9) + prior.log_marginal(x))
+
+
+def test_the_labeled_prior_expects_classes_like_the_labeled_ones():
+    x, _, labels = mixture(n_images=3000, noise=0.5)
+    z, prior = labeled_prior(x, labels)
+    known = labels >= 0
+    within = np.mean([z[labels == c].var(axis=0, ddof=1) for c in np.unique(labels[known])], axis=0)
+    np.testing.assert_allclose(within, 1.0, rtol=0.1)
+    # means were drawn with variance 1 per axis, noise with 0.25: its share of the means' variance is 0.25
+    assert prior.kappa == pytest.approx(0.25, rel=0.3)
+    assert prior.psi == pytest.approx(prior.nu - 32 - 1)
+
+
+def test_one_class_does_not_tell_how_far_apart_classes_are():
+    with pytest.raises(DegenerateError, match="1 labeled classes with 3 images"):
+        labeled_prior(np.random.default_rng(0).normal(size=(5, 2)), np.array([0, 0, 0, -1, -1]))

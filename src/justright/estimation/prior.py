@@ -1,4 +1,4 @@
-"""How likely points are under a Gaussian whose mean and covariance are unknown."""
+"""How likely points are under a Gaussian of unknown mean and covariance, and what is expected of both beforehand."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import gammaln, multigammaln
 
-from justright.types import Array
+from justright.errors import DegenerateError
+from justright.types import UNLABELED, Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,3 +62,40 @@ class NormalInverseWishart:
         as in GPC: a Dirichlet process of concentration 1 over sizes. A merge asks the same with the opposite sign.
         """
         return float(gammaln(len(x))) + self.log_marginal(x)
+
+
+def gpc_prior(z: Float[Array, "images axes"]) -> NormalInverseWishart:
+    """The constants of GPC (Zhao et al., ICCV 2023): kappa 1e-4, nu = d + 1, Psi = 0.005 I, for unit features."""
+    n_axes = z.shape[1]
+    return NormalInverseWishart(mean=z.mean(axis=0), kappa=1e-4, nu=n_axes + 1.0, psi=0.005)
+
+
+def labeled_prior(
+    z: Float[Array, "images axes"], labels: Int[Array, " images"], strength: float = 10.0
+) -> tuple[Float[Array, "images axes"], NormalInverseWishart]:
+    """Axes and a prior in which a labeled class is what a cluster is expected to look like.
+
+    Axes are scaled so that labeled classes have variance 1 along each. Then, with d axes,
+
+        kappa = variance within classes / variance of their means,  nu = strength * d,  E[covariance] = I.
+    """
+    is_labeled = labels != UNLABELED
+    classes, place, size = np.unique(labels[is_labeled], return_inverse=True, return_counts=True)
+    n_free = int(is_labeled.sum()) - len(classes)
+    if len(classes) < 2 or n_free < 1:
+        raise DegenerateError(
+            f"{len(classes)} labeled classes with {int(is_labeled.sum())} images.",
+            expected="two classes or more, with more than one image each, to learn how wide a class is",
+            advice='MixtureCounter(prior="gpc")',
+        )
+    labeled = z[is_labeled]
+    means = np.stack([labeled[place == k].mean(axis=0) for k in range(len(classes))])
+    within = ((labeled - means[place]) ** 2).sum(axis=0) / n_free
+    # classes may agree to the last digit along an axis; a floor keeps that axis from deciding alone
+    scale = np.sqrt(np.maximum(within, 1e-3 * within.mean() + 1e-300))
+    z, means = z / scale, means / scale
+    # the means vary by their own spread and by the error each of them has, 1 / size in these units
+    between = float(np.maximum(means.var(axis=0, ddof=1).mean() - (1.0 / size).mean(), 1e-3))
+    n_axes = z.shape[1]
+    nu = max(strength * n_axes, n_axes + 2.0)
+    return z, NormalInverseWishart(mean=z.mean(axis=0), kappa=1.0 / between, nu=nu, psi=nu - n_axes - 1.0)
