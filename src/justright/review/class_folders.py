@@ -66,12 +66,10 @@ def safe_part(text: str) -> str:
     text = re.sub(r"^\.", "_", text) or "_"
     if RESERVED.fullmatch(text):
         text = f"_{text}"
+    if len(text.encode()) <= MAX_BYTES:
+        return text
     stem, ending = os.path.splitext(text)
-    return (
-        stem.encode()[: MAX_BYTES - len(ending.encode())].decode(errors="ignore") + ending
-        if len(text.encode()) > MAX_BYTES
-        else text
-    )
+    return stem.encode()[: MAX_BYTES - len(ending.encode())].decode(errors="ignore") + ending
 
 
 def _free(folder: str, name: str, path: str, row: int, taken: set[str]) -> str:

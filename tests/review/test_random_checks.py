@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from justright.evaluation import estimate_accuracy
-from justright.review.accuracy import accuracy, checked_images, draw_order
 from justright.review.changes import ConflictError
+from justright.review.random_checks import accuracy, checked_images, draw_order
 
 
 def check(opened, say, is_right, by="anna"):
@@ -23,15 +23,15 @@ def check(opened, say, is_right, by="anna"):
 
 
 def test_the_estimate_is_that_of_the_random_checks(opened, say):
-    assert accuracy(opened.state, opened.sheets.confidence) is None
+    assert accuracy(opened.state, opened.lists.confidence) is None
     verdicts = [n % 3 > 0 for n in range(30)]
     rows = [check(opened, say, is_right) for is_right in verdicts]
-    found = accuracy(opened.state, opened.sheets.confidence)
+    found = accuracy(opened.state, opened.lists.confidence)
     assert found == estimate_accuracy(
         np.sort(rows),
         np.array(verdicts)[np.argsort(rows)],
         len(opened.predictions),
-        confidence=opened.sheets.confidence.astype(np.float64),
+        confidence=opened.lists.confidence.astype(np.float64),
     )
 
 
@@ -58,11 +58,11 @@ def test_a_tie_between_reviewers_counts_as_wrong(opened, say):
 def test_corrections_leave_the_round_as_it_was_and_a_new_round_draws_afresh(opened, say):
     rows = [check(opened, say, False) for _ in range(3)]
     say(opened, "reject", cluster=int(opened.state.group[rows[0]]), rows=rows[:1])
-    assert accuracy(opened.state, opened.sheets.confidence).accuracy == 0
+    assert accuracy(opened.state, opened.lists.confidence).accuracy == 0
     say(opened, "round", round=2)
-    assert accuracy(opened.state, opened.sheets.confidence).n_checked == 3, "until round 2 has a check, round 1 stands"
+    assert accuracy(opened.state, opened.lists.confidence).n_checked == 3, "until round 2 has a check, round 1 stands"
     check(opened, say, True)
-    found = accuracy(opened.state, opened.sheets.confidence)
+    found = accuracy(opened.state, opened.lists.confidence)
     assert (found.accuracy, found.n_checked, found.n_images) == (1, 1, len(opened.predictions) - 1)
 
 
