@@ -37,6 +37,7 @@ def added():
         n_best: int = setting(3, "classes to keep", at_least(1))
         is_strict: bool = setting(False, "keep no others")
         alpha: float = setting(2.5, "how steep it is")
+        word: str = setting("", "what to look for")
 
     SELECTORS.add("added", Added, "keeps the best")
     yield Added
@@ -74,8 +75,8 @@ def test_values_out_of_range_are_refused_by_name(words):
 
 
 def test_a_selector_that_is_added_later_brings_its_name_its_options_and_its_help(added):
-    assert (
-        said("--selector", "added", "--n-best", "5", "--is-strict") == "['added', {'n_best': 5, 'is_strict': True}]\n"
+    assert said("--selector", "added", "--n-best", "5", "--is-strict", "--word", "a b") == (
+        "['added', {'n_best': 5, 'is_strict': True, 'word': 'a b'}]\n"
     )
     assert "at least 1" in said("--n-best", "0", exit_code=2)
     text = said("--help")
@@ -85,7 +86,7 @@ def test_a_selector_that_is_added_later_brings_its_name_its_options_and_its_help
     assert "added: how steep it is (2.5)." in " ".join(text.split())
     assert text.index("Tell what") < text.index("Selectors:")
     made = make_selector("added", {"n_best": 4, "alpha": None}, seed=0)
-    assert made.get_params() == {"n_best": 4, "is_strict": False, "alpha": 2.5}
+    assert made.get_params() == {"n_best": 4, "is_strict": False, "alpha": 2.5, "word": ""}
 
 
 def test_what_was_added_is_gone_with_its_options():

@@ -20,11 +20,11 @@ AUTO = "auto"
 
 
 class SettingValue(click.ParamType):  # type: ignore[type-arg]
-    """A number, or a word where the setting has words, within the range of the setting."""
+    """A number or text, or one of the words of a setting, within its range."""
 
     def __init__(self, kind: type, allowed: Range):
         self.kind, self.allowed = kind, allowed
-        self.name = "|".join([*allowed.choices, "number" if kind is float else "integer"])
+        self.name = "|".join([*allowed.choices, {float: "number", int: "integer", str: "text"}[kind]])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value, if it can be."""
@@ -106,7 +106,8 @@ def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:
         return SelectorOption(names, nargs=len(get_args(kinds[0])), type=float, help=said)
     if allowed.choices and float not in kinds:
         return SelectorOption(names, type=click.Choice(allowed.choices), help=said)
-    return SelectorOption(names, type=SettingValue(float if float in kinds else int, allowed), help=said)
+    plain = next(each for each in (float, int, str) if each in kinds)
+    return SelectorOption(names, type=SettingValue(plain, allowed), help=said)
 
 
 def _default(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""No pool, all of it, or a selection from it? Judged without target labels, on hidden classes of the target's own."""
+"""Is it better to use no pool, all of it, or a selection? Tried out on hidden classes, without target labels."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]
 
 N_DRAWS = 16
 N_INIT = 2
-"""Restarts of k-means: the same for every setting, so what is compared is the selection."""
+"""Starts of k-means, the same for every setting: only the selection differs."""
 
 POOL_SHARE = 0.5
-"""What the pool counts for beside own labels in the features of a draw, however large it is."""
+"""Total weight of the pool when features are learned, where that of the own labels is 1."""
 
 
 def standard_settings(n_clusters: int, seed: int = 0) -> dict[str, Selector]:
@@ -50,14 +50,19 @@ def diagnose(
     seed: int = 0,
     track: Track = silent,
 ) -> Diagnosis:
-    """Rehearse discovery with each setting on problems whose answer is known.
+    """Try out discovery with each setting on problems whose answer is known.
 
     Each setting weighs the pool by the target, once. In each draw half of the target's own labeled classes are hidden
     (`HiddenClasses.draw`). Linear discriminants of the labels that stay and of the weighted pool stand in for training;
     semi-supervised k-means with `n_categories` clusters over own and target images finds the hidden classes again.
     All settings meet the same draws, so their differences to own labels alone are paired.
 
-    own, pool: features and labels. n_categories: of the target, K.
+    own           features and labels of the target's own classes
+    pool          features and labels to select from
+    target        features of the unlabeled images
+    n_categories  number of categories in the target, K
+    settings      selectors to compare, by name; `standard_settings` if not given
+    n_draws       how often classes are hidden
     """
     if n_draws < 2:
         raise DegenerateError(f"{n_draws} draws", expected="at least 2, to know how much draws differ")

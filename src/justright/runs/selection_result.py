@@ -88,13 +88,5 @@ def stability_of(
     """How much the choice of a fitted selector owes to chance, given its clusters; None where nobody asks."""
     if not n_resamples:
         return None
-    return stability(
-        selector,
-        pool.features,
-        pool.labels,
-        target.features,
-        target_clusters=getattr(selector, "target_clusters_", None),
-        n_resamples=n_resamples,
-        seed=seed,
-        track=track,
-    )
+    clusters, features = getattr(selector, "target_clusters_", None), (pool.features, pool.labels, target.features)
+    return stability(selector, *features, target_clusters=clusters, n_resamples=n_resamples, seed=seed, track=track)

@@ -20,15 +20,15 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 from justright.errors import JustrightError
+from justright.geometry import ClassSums, CosineQuantile
 from justright.parallel import in_order, n_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Total = TypeVar("Total")
+Total = TypeVar("Total", ClassSums, CosineQuantile)
 
 AHEAD = 2
 """Shards in flight for each worker: one being worked on, one waiting, so that memory stays bounded."""
-
 
 Engine: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 """An ordered map: applies work to items, somewhere, and gives the results in the order of the items.
@@ -51,7 +51,7 @@ def in_process(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterato
 def merge_all(into: Total, work: Callable[[Item], Any], items: Iterable[Item], engine: Engine) -> Total:
     """Merge what `work` makes of each item, in the order of the items, into an empty accumulator."""
     for part in engine(work, items):
-        into.merge(part)  # type: ignore[attr-defined]
+        into.merge(part)
     return into
 
 

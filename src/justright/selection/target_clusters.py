@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -12,8 +11,7 @@ from jaxtyping import Float, Int
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.geometry import ClassSums, row_chunks
 from justright.seeding import generator
-from justright.selection.engines import merge_all
-from justright.selection.shards import TargetFeatures, TargetItem, as_labels, as_numpy, n_rows, target_batch
+from justright.selection.shards import ArrayLike, TargetFeatures, TargetItem, as_labels, as_numpy, n_rows, target_batch
 from justright.settings import Range
 from justright.types import Array
 
@@ -43,9 +41,7 @@ def cluster_target(
     scikit-learn's k-means runs with `n_clusters`, in the space of the features, or on the unit sphere if `normalize`.
     """
     if target.clusters is not None:
-        clusters = as_labels(target.clusters, len(as_numpy(target.clusters)), "target_clusters")
-        work = partial(_sum_given, dim=dim, normalize=normalize)
-        return clusters, merge_all(ClassSums(), work, _with_clusters(target, clusters), target.engine)
+        return _given(target, target.clusters, dim, normalize)
     n_wanted = _number(n_clusters)
     target.require_repeatable("k-means reads them twice: to place its centers, then to assign every image")
     n_images = sum(n_rows(shard) for _, shard in target.items())
@@ -55,9 +51,7 @@ def cluster_target(
             expected="at least as many images as clusters",
             advice=f"n_clusters of at most {n_images}",
         )
-    sampled = _with_rows(target, _sample(n_images, seed))
-    sample = np.concatenate(list(target.engine(partial(_take, dim=dim, normalize=normalize), sampled)))
-    centers = _k_means(sample, n_wanted, seed)
+    centers = _k_means(_take(target, _sample(n_images, seed), dim, normalize), n_wanted, seed)
     sums, assigned = ClassSums(), []
     for nearest, shard_sums in target.each(partial(_assign, centers, normalize=normalize)):
         sums.merge(shard_sums)
@@ -83,25 +77,21 @@ def _assign(
     return nearest, ClassSums().update(batch, nearest)
 
 
-def _with_clusters(
-    target: TargetFeatures, clusters: Int[Array, " target"]
-) -> Iterator[tuple[TargetItem, Int[Array, " images"]]]:
-    """Each shard with its part of the clusters."""
-    start = 0
-    for number, shard in target.items():
-        stop = start + n_rows(shard)
-        yield (number, shard), clusters[start:stop]
-        start = stop
+def _given(
+    target: TargetFeatures, given: ArrayLike, dim: int, normalize: bool
+) -> tuple[Int[Array, " target"], ClassSums]:
+    """The clusters that the target brings, and their sums."""
+    clusters = as_labels(given, len(as_numpy(given)), "target_clusters")
+    sums, start = ClassSums(), 0
+    for batch in target.batches(dim, normalize):
+        own = clusters[start : start + len(batch)]
+        sums.update(batch[: len(own)], own)
+        start += len(batch)
     if start != len(clusters):
         raise DataError(
             f"{len(clusters)} target_clusters for {start} target images", expected="one cluster per target image"
         )
-
-
-def _sum_given(pair: tuple[TargetItem, Int[Array, " given"]], dim: int, normalize: bool) -> ClassSums:
-    item, clusters = pair
-    batch = target_batch(item, dim, normalize)
-    return ClassSums().update(batch[: len(clusters)], clusters)  # too few are an error once all shards are counted
+    return clusters, sums
 
 
 def _number(n_clusters: ClusterCount) -> int:
@@ -129,20 +119,16 @@ def _sample(n_images: int, seed: int) -> Int[Array, " sample"]:
     return np.sort(np.argpartition(priority, MAX_FIT_IMAGES)[:MAX_FIT_IMAGES])
 
 
-def _with_rows(target: TargetFeatures, rows: Int[Array, " sample"]) -> Iterator[tuple[TargetItem, Int[Array, " own"]]]:
-    """Each shard that holds some of these rows of the target, with their places in the shard."""
-    start = 0
+def _take(target: TargetFeatures, rows: Int[Array, " sample"], dim: int, normalize: bool) -> Float[Array, "sample dim"]:
+    """Some rows of the target, in order; shards without any of them are not read."""
+    taken, start = [], 0
     for number, shard in target.items():
         stop = start + n_rows(shard)
         own = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)] - start
         if len(own):
-            yield (number, shard), own
+            taken.append(target_batch((number, shard), dim, normalize)[own])
         start = stop
-
-
-def _take(pair: tuple[TargetItem, Int[Array, " own"]], dim: int, normalize: bool) -> Float[Array, "own dim"]:
-    item, rows = pair
-    return target_batch(item, dim, normalize)[rows]
+    return np.concatenate(taken)
 
 
 def _k_means(sample: Float[Array, "sample dim"], n_clusters: int, seed: int) -> Float[Array, "clusters dim"]:

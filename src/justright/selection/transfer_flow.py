@@ -70,7 +70,6 @@ def label_effect(
     sample_weight: Float[Array, " pool"] | None = None,
     *,
     n_clusters: ClusterCount = None,
-    max_images: int | None = MAX_IMAGES,
     seed: int = 0,
 ) -> LabelEffect:
     """Pseudo transfer flow of the target, in the given features and in features the pool's labels have shaped.
@@ -86,7 +85,7 @@ def label_effect(
     flows = []
     for features in (target.astype(np.float64), shaped):
         clusters, _ = cluster_target(TargetFeatures([features]), features.shape[1], n_clusters, seed)
-        flows.append(transfer_flow(features, clusters, max_images=max_images, seed=seed))
+        flows.append(transfer_flow(features, clusters, seed=seed))
     return LabelEffect(*flows)
 
 
