@@ -18,7 +18,8 @@ from justright.audit.quarantine import MAX_BAD, Quarantined, reason_of, refuse_a
 from justright.audit.signatures import contradicts_suffix, format_of
 from justright.data.decoding import decode
 from justright.data.image_set import ImageSet
-from justright.data.readers import Reader, content_hash
+from justright.data.readers import Reader
+from justright.hashing import hash_bytes
 from justright.progress import Track, silent
 from justright.types import Array
 
@@ -110,7 +111,7 @@ def _see(images: ImageSet, with_look: bool, source: str, path: str, dataset: str
     try:
         if _holds_files(reader):
             data = reader.encoded(path)
-            content_id, image = content_hash(data), decode(data, path)
+            content_id, image = hash_bytes(data), decode(data, path)
         else:
             content_id, image = reader.content_id(path), reader.image(path)
         look = look_of(image) if with_look else None

@@ -10,8 +10,9 @@ from PIL import Image
 from justright.data.catalog.base import Benchmark
 from justright.data.catalog.glyphs import DEFAULT_SIZE, DRAWING_VERSION, GLYPH_CLASSES, SCRIPTS, classes_of, draw_glyph
 from justright.data.image_set import ImageSet
-from justright.data.readers import Reader, content_hash, png
+from justright.data.readers import Reader, png
 from justright.errors import BadImageError, DataError
+from justright.hashing import hash_bytes
 
 DEFAULT_PER_CLASS = 20
 _LABELS = {glyph.name: glyph.label for glyph in GLYPH_CLASSES}
@@ -38,7 +39,7 @@ class GlyphReader(Reader):
 
     def content_id(self, path: str) -> str:
         """Made of what determines the drawing, so nothing has to be drawn."""
-        return content_hash(f"{self.source},version={DRAWING_VERSION},{path}".encode())
+        return hash_bytes(f"{self.source},version={DRAWING_VERSION},{path}".encode())
 
     def saved_as(self, folder: Path) -> str:
         """The recipe is all there is to save."""
