@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from justright.data.image_set import COLUMNS, NAME
+from justright.data.columns import COLUMNS, NAME
 from justright.discovery.predictions import Predictions, category_names
 from justright.hashing import hash_bytes
 from justright.review.actions import Keep, Line, Move, SetName

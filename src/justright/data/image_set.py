@@ -16,24 +16,20 @@ import pyarrow.parquet as pq
 from jaxtyping import Int
 from PIL import Image
 
+from justright.data.columns import (
+    COLUMNS,
+    column,
+    names_column,
+    rename_sources,
+    superclass_column,
+    superclass_columns,
+    with_columns,
+)
 from justright.data.readers import Reader
 from justright.errors import BadImageError, DataError
 from justright.files import replacing
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array, Labels
-
-NAME = pa.dictionary(pa.int32(), pa.string())  # a million equal names cost four bytes each
-COLUMNS = {
-    "id": pa.string(),
-    "source": NAME,
-    "path": pa.string(),
-    "label": pa.int32(),
-    "class_name": NAME,
-    "dataset": NAME,
-    "split": NAME,
-}
-SUPERCLASS = "superclass"
-"""The finest super-category stands in this column; `superclass2`, `superclass3`, ... are coarser."""
 
 SAVED_BYTES = "bytes"
 """Column and source of images that only a saved table holds."""
@@ -60,14 +56,18 @@ class ImageSet:
         `superclasses` holds one such sequence a level, fine to coarse.
         """
         n = len(path)
-        columns |= {"path": path, "source": _same(reader.source, n), "dataset": _same(dataset, n)}
+        columns |= {
+            "path": path,
+            "source": names_column([reader.source], np.zeros(n, np.int32)),
+            "dataset": names_column([dataset], np.zeros(n, np.int32)),
+        }
         if columns.get("label") is None:
             columns["label"] = np.full(n, UNLABELED)
-        given = {name: _column(name, columns.pop(name, None), n) for name in COLUMNS}
+        given = {name: column(name, columns.pop(name, None), n) for name in COLUMNS}
         if columns:
             raise TypeError(f"unknown columns {sorted(columns)}; an ImageSet has {sorted(COLUMNS)}")
         for depth, names in enumerate(superclasses, start=1):
-            given[superclass_column(depth)] = _column(superclass_column(depth), names, n)
+            given[superclass_column(depth)] = column(superclass_column(depth), names, n)
         return cls(pa.table(given), {reader.source: reader})
 
     def __len__(self) -> int:
@@ -115,13 +115,9 @@ class ImageSet:
     @cached_property
     def hierarchy(self) -> dict[int, tuple[str, ...]]:
         """Super-categories by label, from coarse to fine; empty where there are none."""
-        depths = range(self._n_levels, 0, -1)
-        levels = [self._first_of_each_class[superclass_column(depth)].to_pylist() for depth in depths]
+        coarse_first = reversed(superclass_columns(self.table))
+        levels = [self._first_of_each_class[name].to_pylist() for name in coarse_first]
         return {label: tuple(level[i] for level in levels if level[i]) for i, label in enumerate(self.classes)}
-
-    @property
-    def _n_levels(self) -> int:
-        return sum(name.startswith(SUPERCLASS) for name in self.table.column_names)
 
     @cached_property
     def _first_of_each_class(self) -> pa.Table:
@@ -160,7 +156,7 @@ class ImageSet:
         content_id = self.content_id if is_strict else self._content_id_or_none
         with ThreadPoolExecutor(n_threads) as threads:  # reading and hashing both release the interpreter's lock
             ids = list(track(threads.map(content_id, range(len(self))), len(self), "hashing images"))
-        return ImageSet(_set(self.table, "id", pa.array(ids, pa.string())), self.readers)
+        return ImageSet(with_columns(self.table, {"id": pa.array(ids, pa.string())}), self.readers)
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> ImageSet:
         """The images at these positions, in this order."""
@@ -179,7 +175,7 @@ class ImageSet:
         n = len(self)
         kept = {name: self.table[name] for name in ("id", "source", "path", "dataset")}
         blank = {"label": pa.array(np.full(n, UNLABELED, np.int32))} | {
-            name: _column(name, None, n) for name in ("class_name", "split")
+            name: column(name, None, n) for name in ("class_name", "split")
         }
         return ImageSet(pa.table({name: (kept | blank)[name] for name in COLUMNS}), self.readers)
 
@@ -201,37 +197,7 @@ class ImageSet:
             inside = pc.equal(table["source"].cast(pa.string()), SAVED_BYTES).to_numpy()
             images = [self.encoded(row) if inside[row] else None for row in range(len(self))]
             rows = [str(row) if inside[row] else old for row, old in enumerate(self.paths)]
-            table = _set(table, "path", pa.array(rows)).append_column(SAVED_BYTES, pa.array(images, pa.binary()))
+            table = with_columns(table, {"path": pa.array(rows)})
+            table = table.append_column(SAVED_BYTES, pa.array(images, pa.binary()))
         with replacing(path) as temporary:
             pq.write_table(table, temporary)
-
-
-def superclass_column(depth: int) -> str:
-    """The column of the super-category `depth` levels above the class."""
-    return SUPERCLASS if depth == 1 else f"{SUPERCLASS}{depth}"
-
-
-def rename_sources(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
-    """The table with other names for its sources."""
-    column = table["source"].unify_dictionaries().combine_chunks()
-    renamed = pa.array([names.get(source) for source in column.dictionary.to_pylist()], pa.string())
-    return _set(table, "source", pa.DictionaryArray.from_arrays(column.indices, renamed))
-
-
-def _same(value: str, n: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([value]))
-
-
-def _column(name: str, values: Any, n: int) -> pa.Array | pa.ChunkedArray:
-    kind = COLUMNS.get(name, NAME)
-    if values is None:
-        return pa.nulls(n, kind)
-    if not isinstance(values, pa.Array | pa.ChunkedArray):
-        values = pa.array(values)
-    if len(values) != n:
-        raise DataError(f"column {name} has {len(values):,} entries", expected=f"{n:,}, one an image")
-    return values.cast(kind) if values.type != kind else values
-
-
-def _set(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    return table.set_column(table.schema.get_field_index(name), name, values)

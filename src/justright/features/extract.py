@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 
 from justright.audit.quarantine import MAX_BAD
-from justright.data.image_set import NAME, ImageSet
+from justright.data.columns import NAME, with_columns
+from justright.data.image_set import ImageSet
 from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
 from justright.features.bad_rows import Reasons, quarantined, reason_at, refuse_bad_rows
@@ -118,6 +119,5 @@ def _index(images: ImageSet, content_ids: list[str], position: Int[Array, " imag
         name: reader.saved_as(out.absolute()) or f"{name.partition(':')[0]}:" for name, reader in images.readers.items()
     }
     sources = pa.array([saved[name] for name in table["source"].to_pylist()], pa.string()).cast(NAME)
-    for name, column in (("id", ids), ("source", sources)):
-        table = table.set_column(table.schema.get_field_index(name), name, column)
+    table = with_columns(table, {"id": ids, "source": sources})
     return table.take(pa.array(np.flatnonzero(position >= 0))).combine_chunks()

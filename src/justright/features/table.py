@@ -13,7 +13,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from justright.audit.quarantine import Quarantined
-from justright.data.image_set import NAME
+from justright.data.columns import NAME
 from justright.errors import DataError
 from justright.features.store import Rows, mapped, read_quarantine, read_store
 from justright.features.store_header import Header, data_print

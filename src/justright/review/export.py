@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from jaxtyping import Bool
 
 from justright.data import ImageSet
-from justright.data.image_set import COLUMNS, NAME
+from justright.data.columns import COLUMNS, NAME
 from justright.errors import DataError, DegenerateError
 from justright.files import replacing
 from justright.review.actions import REJECTED

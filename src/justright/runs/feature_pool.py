@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from justright.data.image_set import NAME
+from justright.data.columns import NAME
 from justright.data.pool import Origin
 from justright.errors import DataError
 from justright.features.table import FeatureTable

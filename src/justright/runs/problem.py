@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data import ImageSet, Pool, Split, Truth, merge_pool
-from justright.data.image_set import NAME
+from justright.data.columns import names_column, with_columns
 from justright.errors import DataError, DegenerateError
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
@@ -114,6 +113,5 @@ def make_problem(
 
 def named(images: ImageSet, dataset: str) -> ImageSet:
     """The same images as one data set of another name."""
-    table, position = images.table, images.table.schema.get_field_index("dataset")
-    same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(images), np.int32)), pa.array([dataset])).cast(NAME)
-    return ImageSet(table.set_column(position, "dataset", same), images.readers)
+    same = names_column([dataset], np.zeros(len(images), np.int32))
+    return ImageSet(with_columns(images.table, {"dataset": same}), images.readers)

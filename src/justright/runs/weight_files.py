@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jaxtyping import Float
 
-from justright.data.image_set import NAME
+from justright.data.columns import NAME
 from justright.errors import DataError
 from justright.features.table import FeatureTable
 from justright.files import replacing

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from justright.data.catalog.base import Benchmark
+from justright.data.catalog.data_set import DataSet
 from justright.data.catalog.glyphs import DEFAULT_SIZE, DRAWING_VERSION, GLYPH_CLASSES, SCRIPTS, classes_of, draw_glyph
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader, png
@@ -84,8 +84,7 @@ def parse_glyphs(options: Path) -> ImageSet:
     )
 
 
-BENCHMARK = Benchmark(
-    name="glyphs",
+DATA_SET = DataSet(
     title="Glyphs, drawn by justright",
     loader=parse_glyphs,
     licence="free: drawn here from the DejaVu and STIX fonts",

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.data.catalog.base import Benchmark, Listing, assemble, check_present, inside, whole_numbers
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import assemble, check_present, inside
+from justright.data.catalog.official_files import Listing, whole_numbers
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -62,8 +64,7 @@ def _ancestors(node: str, parents: Listing, name_of: dict[str, str]) -> list[str
     return [name_of[above] for above in reversed(chain[:-1])]
 
 
-BENCHMARK = Benchmark(
-    name="nabirds",
+DATA_SET = DataSet(
     title="NABirds",
     loader=load,
     licence="non-commercial use, on the Cornell Lab's terms; see the site",

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.base import (
-    Benchmark,
-    Part,
-    check_present,
-    first_folder,
-    read_mat,
-    train_then_test,
-    whole_numbers,
-)
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import Part, check_present, first_folder, train_then_test
+from justright.data.catalog.official_files import read_mat, whole_numbers
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -92,8 +86,7 @@ def _read_list(root: Path, name: str, names: dict[int, str]) -> Part:
     return paths, labels
 
 
-BENCHMARK = Benchmark(
-    name="dogs",
+DATA_SET = DataSet(
     title="Stanford Dogs",
     loader=load,
     licence="images from ImageNet, under its terms (non-commercial research); see the site",
