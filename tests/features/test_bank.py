@@ -19,7 +19,6 @@ from justright.errors import JustrightError
 from justright.features.backbone import Backbone
 from justright.features.bank import ViewBank, open_views
 from justright.features.bank_records import record_type
-from justright.features.drawing import ViewDrawer
 from justright.features.guarded_timm import timm
 from justright.features.stored_views import FreshViews
 
@@ -268,13 +267,3 @@ def test_open_views_knows_both_ways(tmp_path):
     rows, views = np.array([1, 2]), np.array([0, 1])
     torch.testing.assert_close(stored.batch(rows, views)[0], fresh.batch(rows, views)[0], rtol=1e-2, atol=1e-2)
     fresh.refresh(1)
-
-
-def test_the_number_of_threads_and_the_order_of_jobs_change_nothing():
-    images = noise().with_ids()
-    jobs = [((0, 1, 2), (0, 0, 0)), ((0, 1, 2), (1, 1, 1)), ((5, 4, 3), (0, 7, 1 << 61))]
-    drawn = [list(ViewDrawer(images, Strong(), RECIPE, 0, n).draw(jobs)) for n in (1, 5)]
-    backwards = list(ViewDrawer(images, Strong(), RECIPE, 0, 2).draw(jobs[::-1]))[::-1]
-    for one, five, other in zip(*drawn, backwards, strict=True):
-        assert torch.equal(one, five)
-        assert torch.equal(one, other)

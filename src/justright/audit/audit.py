@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
+from justright.audit.class_names import comparable_name
 from justright.audit.duplicates import NEAR, groups_of, near_components
 from justright.audit.findings import AuditedSource, AuditReport, ClassPlace, Finding, Place, Side
 from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
-from justright.data.class_names import comparable_name
 from justright.data.folder import is_image_name, walk
 from justright.data.image_set import ImageSet
 from justright.progress import Track, silent
@@ -49,7 +49,7 @@ def audit(
     sides: list[tuple[Side, ImageSet]] = [("pool", images) for images in pool]
     if target is not None:
         sides.append(("target", target))
-    sources = [_Source(side, images, inspect_images(images, True, track, n_workers)) for side, images in sides]
+    sources = [_Source(side, images, inspect_images(images, track, n_workers)) for side, images in sides]
     findings = [*_copies(sources, near), *_odd_classes(sources), *_misnamed(sources)]
     findings += [Finding("ignored_file", "its name does not end like an image's", (place,)) for place in ignored]
     audited = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +27,7 @@ from justright.data.columns import (
 from justright.data.readers import Reader
 from justright.errors import BadImageError, DataError
 from justright.files import replacing
+from justright.parallel import in_threads
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array, Labels
 
@@ -132,16 +132,9 @@ class ImageSet:
         """One image as a file holds it."""
         return self._reader(row).encoded(self.table["path"][row].as_py())
 
-    def content_id(self, row: int) -> str:
-        """The content-based id of one image, computed now if the table does not have it."""
-        known: str | None = self.table["id"][row].as_py()
-        return self._reader(row).content_id(self.table["path"][row].as_py()) if known is None else known
-
-    def _content_id_or_none(self, row: int) -> str | None:
-        try:
-            return self.content_id(row)
-        except BadImageError:
-            return None
+    def computed_id(self, row: int) -> str:
+        """The id of one image computed from its content, whatever id the table has."""
+        return self._reader(row).content_id(self.table["path"][row].as_py())
 
     def _reader(self, row: int) -> Reader:
         return self.readers[self.table["source"][row].as_py()]
@@ -153,9 +146,18 @@ class ImageSet:
         """
         if not self.table["id"].null_count:
             return self
-        content_id = self.content_id if is_strict else self._content_id_or_none
-        with ThreadPoolExecutor(n_threads) as threads:  # reading and hashing both release the interpreter's lock
-            ids = list(track(threads.map(content_id, range(len(self))), len(self), "hashing images"))
+
+        def content_id(row: int) -> str | None:
+            try:
+                known: str | None = self.table["id"][row].as_py()
+                return self.computed_id(row) if known is None else known
+            except BadImageError:
+                if is_strict:
+                    raise
+                return None
+
+        # threads help: reading and hashing both release the interpreter's lock
+        ids = list(track(in_threads(content_id, range(len(self)), n_threads), len(self), "hashing images"))
         return ImageSet(with_columns(self.table, {"id": pa.array(ids, pa.string())}), self.readers)
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> ImageSet:

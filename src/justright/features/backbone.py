@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,8 @@ from justright.features.checkpoints import CheckpointError, Named, find_checkpoi
 from justright.features.cuts import LastStageCut, cut
 from justright.features.guarded_timm import Network, timm
 from justright.features.halves import Stored
-from justright.features.state_dicts import State, architecture_in, in_order, positions_for, read, with_timm_names
+from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
+from justright.hashing import hash_pieces
 
 __all__ = ["POOLINGS", "Backbone", "ImageRecipe", "Pooling", "Stored", "load_backbone"]
 
@@ -131,12 +131,13 @@ class Backbone(nn.Module):
         return self._hash({name: tensor for name, tensor in self.model.state_dict().items() if name not in tuned})
 
     def _hash(self, state: State) -> str:
-        digest = hashlib.blake2b(digest_size=16)
-        digest.update(json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode())
-        for name, tensor in sorted(state.items()):
-            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        def pieces() -> Iterator[bytes | memoryview]:
+            yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode()
+            for name, tensor in sorted(state.items()):
+                yield f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
+                yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+
+        return hash_pieces(pieces())
 
 
 def _plain(tensor: Tensor) -> Tensor:
@@ -161,7 +162,7 @@ def load_backbone(
     model = _create(what, recipe.resolution)
     state = read(file)
     if what.layout == "order" and next(iter(state), "").startswith("_"):
-        state = in_order(state, _create(what, recipe.resolution, n_classes=1000))
+        state = by_order(state, _create(what, recipe.resolution, n_classes=1000))
     _fill(model, with_timm_names(state), what, file)
     return Backbone(model.to(device), name, recipe)
 

@@ -7,8 +7,6 @@ same numbers and stores nothing.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -27,8 +25,10 @@ from justright.features.backbone import Backbone
 from justright.features.bank_records import BankPrecision
 from justright.features.halves import Stored
 from justright.features.stored_views import FreshViews, Rows, Views
-from justright.features.workers import in_order, n_cores, one_core_a_thread
+from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.files import replacing, write_json
+from justright.hashing import hash_value
+from justright.parallel import n_cores
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
@@ -75,7 +75,7 @@ class ViewBank(Views):
         self.rows_per_shard = max(1, shard_bytes // self.layout.itemsize)
         self.n_blocks = -(-len(self.images) // self.rows_per_shard)
         self.index = self._index(precision)
-        self.directory = root / _hash(self.index)[:24]
+        self.directory = root / hash_value(self.index)[:24]
         self._round = np.zeros((self.n_blocks, n_views), dtype=np.int64)
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class ViewBank(Views):
             "transform": describe(self.transform),
             "seed": self.seed,
             "n_images": len(self.images),
-            "images": _hash(self.drawer.ids),
+            "images": hash_value(self.drawer.ids),
             "precision": precision,
             "refresh": self.refresh_share,
             "rows_per_shard": self.rows_per_shard,
@@ -115,8 +115,8 @@ class ViewBank(Views):
         self._expect_room(sum(len(self._block_rows(block)) * len(views) for block, views in missing))
         write_json(self.directory / "index.json", self.index)
         tasks = [task for block, views in missing for task in self._tasks(block, views)]
-        with one_core_a_thread(), closing(in_order(self._work, iter(tasks), self.n_threads)) as results:
-            done = track((stored for _, stored in results), len(tasks), "building the view bank")
+        with one_core_a_thread(), closing(on_one_core_each(self._work, tasks, self.n_threads)) as results:
+            done = track(results, len(tasks), "building the view bank")
             for block, views in missing:
                 self._build_block(block, views, done)
         return self
@@ -129,7 +129,7 @@ class ViewBank(Views):
 
     def _work(self, task: _Task) -> list[Any]:
         # a batch holds one view of the same rows whatever else is missing: rounding cannot depend on a kill
-        drawn = self.drawer.views_of(*task)
+        drawn = self.drawer.all_of_each(*task)
         return [self.backbone.prefix(views) for views in drawn] if self.backbone.device.type == "cpu" else drawn
 
     def _build_block(self, block: int, views: Sequence[int], done: Iterator[list[Any]]) -> None:
@@ -200,10 +200,6 @@ class ViewBank(Views):
 
 
 _mapped = lru_cache(maxsize=256)(bank_records.open_shard)  # each map holds a file descriptor
-
-
-def _hash(value: Any) -> str:
-    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def open_views(

@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from justright.errors import DataError
 from justright.features.cache_section import Block, CacheSection, blocks_of
 from justright.features.home import home
 from justright.files import write_json
+from justright.hashing import hash_value
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +54,8 @@ class FeatureCache:
 
     def section(self, key: Mapping[str, Any]) -> CacheSection:
         """The features that one backbone computed in one way."""
-        text = json.dumps(key, sort_keys=True)
         name = re.sub(r"[^\w.-]", "_", str(key["backbone"]["name"]))
-        folder = self.root / f"{name}-{blake2b(text.encode(), digest_size=8).hexdigest()}"
+        folder = self.root / f"{name}-{hash_value(key, size=8)}"
         if not (folder / "key.json").exists():
             write_json(folder / "key.json", key)
         return CacheSection(folder, self._grow)

@@ -15,7 +15,6 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,6 +22,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from justright.files import replacing
+from justright.hashing import hash_bytes
 from justright.types import Array
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ Features: TypeAlias = Float[Array, " rows *axes"]
 
 def digests(content_ids: Sequence[str]) -> Digests:
     """Content ids as 16 bytes each, which sort and compare as arrays."""
-    return np.array([blake2b(name.encode(), digest_size=16).digest() for name in content_ids], dtype="S16")
+    return np.array([bytes.fromhex(hash_bytes(name.encode())) for name in content_ids], dtype="S16")
 
 
 @dataclass(frozen=True)

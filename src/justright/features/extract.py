@@ -3,14 +3,12 @@
 On a CPU each worker is a thread that decodes a batch and runs the network on it with one core, so cores never wait for
 each other, as they do when torch splits every operation over all of them. For another device workers decode ahead and
 the calling thread runs the network. Neither the number of workers nor a kill and a resume changes a byte: see
-extraction.py.
+shard_job.py.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -31,12 +29,12 @@ from justright.features.shard_job import Extraction
 from justright.features.store_header import Header, data_print
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable
-from justright.features.workers import n_cores, one_core_a_thread
+from justright.features.workers import one_core_a_thread
+from justright.parallel import in_threads, n_cores
 from justright.progress import Track, silent
 from justright.types import Array
 
 BATCH_SIZE = 16  # on a CPU larger ones leave its caches: efficientnet_lite0 took 1.3 times as long with 32
-HASH_ROWS = 1024
 
 
 def extract(
@@ -91,24 +89,17 @@ def _content_ids(images: ImageSet, n_threads: int, track: Track) -> tuple[list[s
 
     Computed even where the table has an id: a manifest may bring ids that name something else than content.
     """
-    columns = images.table.select(["source", "path"])
     unreadable: dict[int, tuple[str, str]] = {}
 
-    def content_id(row: int, source: str, path: str) -> str:
+    def content_id(row: int) -> str:
         try:
-            return images.readers[source].content_id(path)
+            return images.computed_id(row)
         except Exception as error:
             unreadable[row] = reason_at(error, images, row)
             return ""
 
-    def all_ids() -> Iterator[str]:
-        with ThreadPoolExecutor(n_threads) as threads:
-            for start in range(0, len(images), HASH_ROWS):  # a million rows are not a million waiting futures
-                block = columns.slice(start, HASH_ROWS).to_pydict()
-                rows = range(start, start + HASH_ROWS)
-                yield from threads.map(content_id, rows, block["source"], block["path"])
-
-    return list(track(all_ids(), len(images), "hashing images")), unreadable
+    ids = in_threads(content_id, range(len(images)), n_threads)
+    return list(track(ids, len(images), "hashing images")), unreadable
 
 
 def _index(images: ImageSet, content_ids: list[str], position: Int[Array, " images"], out: Path) -> pa.Table:

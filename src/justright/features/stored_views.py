@@ -12,7 +12,7 @@ from justright.data.image_set import ImageSet
 from justright.data.views import Transform, transform_named
 from justright.errors import DataError
 from justright.features.backbone import Backbone
-from justright.features.drawing import Job, ViewDrawer
+from justright.features.drawing import ViewDrawer
 from justright.features.halves import Stored
 from justright.progress import Track, silent
 from justright.seeding import generator
@@ -69,8 +69,7 @@ class FreshViews(Views):
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Draw the views now and push them through the prefix."""
-        jobs: list[Job] = [(tuple(self._positions(rows).tolist()), tuple(views.tolist()))]
-        (drawn,) = self.drawer.draw(jobs)
+        drawn = self.drawer.one_of_each(self._positions(rows).tolist(), views.tolist())
         return self.backbone.prefix(drawn.to(self.backbone.device))
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
