@@ -91,19 +91,14 @@ class Confusion:
 
 def break_down(y_true: Labels, y_pred: Labels, is_old: Mask) -> Errors:
     """Sort the errors by kind and cause; arguments as in `evaluate`, matched once over all images."""
-    return break_down_counts(Counts.of(y_true, y_pred), classes_where(is_old, y_true, "is_old"))
-
-
-def break_down_counts(counts: Counts, old_classes: Int[Array, " old"]) -> Errors:
-    """`break_down` from counts, e.g. those gathered from several processes."""
-    matching = match_counts(counts)
-    classes = counts.classes
-    is_old = np.isin(classes, old_classes)
+    counts = Counts.of(y_true, y_pred)
+    matching, classes = match_counts(counts), counts.classes
+    is_old_class = np.isin(classes, classes_where(is_old, y_true, "is_old"))
     n_images, in_cluster = counts.per_class(), counts.per_cluster()[counts.row]
 
     taken_for = matching.to_classes(counts.cluster)  # P(k) of each cell
     is_right = taken_for == counts.class_
-    is_as_old = ~is_right & np.isin(taken_for, classes[is_old])  # UNLABELED is no class, so it counts as new
+    is_as_old = ~is_right & np.isin(taken_for, classes[is_old_class])  # UNLABELED is no class, so it counts as new
     is_split = ~is_right & (2 * counts.n > in_cluster)
     is_merged = ~is_right & ~is_split & (2 * counts.n > n_images[counts.column])
 
@@ -114,7 +109,7 @@ def break_down_counts(counts: Counts, old_classes: Int[Array, " old"]) -> Errors
 
     return Errors(
         classes=classes,
-        is_old=is_old,
+        is_old=is_old_class,
         cluster=_clusters_of(matching, classes),
         n_images=n_images,
         n_right=per_class(is_right, counts.n),
