@@ -66,7 +66,7 @@ def estimate(
     """
     from justright.estimation import COUNTERS as COUNTER_CLASSES
     from justright.estimation import CategoryCounter, LabeledSearchCounter
-    from justright.features.pairs import labeled_and_target
+    from justright.features.table import labeled_and_target
 
     tables = FeatureTable.open(labeled), FeatureTable.open(target)
     features, labels = labeled_and_target(*tables)

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 
 from justright.data.recipe import ImageRecipe
 from justright.features.checkpoints import CheckpointError, Named, find_checkpoint, named
-from justright.features.cuts import LastStageCut, cut
+from justright.features.cuts import LastStageCut, Stored, cut
 from justright.features.guarded_timm import Network, timm
-from justright.features.halves import Stored
 from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
 from justright.hashing import hash_pieces
 

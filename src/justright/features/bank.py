@@ -23,7 +23,7 @@ from justright.errors import DataError, JustrightError
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_records import BankPrecision
-from justright.features.halves import Stored
+from justright.features.cuts import Stored
 from justright.features.stored_views import FreshViews, Rows, Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.files import replacing, write_json

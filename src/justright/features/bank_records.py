@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from justright.errors import DataError
-from justright.features.halves import Stored
+from justright.features.cuts import Stored
 from justright.types import Array
 
 BankPrecision = Literal["float32", "float16", "int8"]

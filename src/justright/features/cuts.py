@@ -10,6 +10,7 @@ Four ways, from the most to the least known:
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from itertools import takewhile
 from typing import Any
 
@@ -17,8 +18,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from justright.features.early_stop import arguments_at, make_stoppable
 from justright.features.guarded_timm import Network, VisionTransformer
-from justright.features.halves import Cut, Stored, entering, make_stoppable, whole
 from justright.features.last_block import class_token, describes, enter
 
 _log = logging.getLogger(__name__)
@@ -27,6 +28,39 @@ HEAD_PARTS = frozenset(
     {"global_pool", "pool", "attn_pool", "fc_norm", "head_drop", "head", "head_dist", "fc", "classifier"}
 )
 """Children of timm's models that its `forward_head` runs itself."""
+
+
+Stored = tuple[Float[Tensor, " batch ..."], ...]
+"""What crosses the cut: one entry an image in each tensor, channels on the last axis."""
+
+
+class Cut(ABC):
+    """Prefix and suffix of one network. Gradients and modes are the caller's business."""
+
+    names: tuple[str, ...]
+    """A name for each stored tensor. The first is the large one, which a bank may keep in fewer bits."""
+
+    tuned: tuple[str, ...]
+    """The modules that training changes, by path in the network."""
+
+    ends_in_norm: bool
+    """Whether features leave the network through a norm of their own, as in a ViT, or as pooled activations."""
+
+    def __init__(self, model: Network):
+        self.model = model
+
+    @abstractmethod
+    def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
+        """The frozen part."""
+
+    @abstractmethod
+    def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
+        """The tuned part, the frozen final norm and the pooling."""
+
+
+def whole(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch dim"]:
+    """The feature as the uncut network computes it."""
+    return model.forward_head(model.forward_features(images), pre_logits=True)
 
 
 class ClassTokenCut(Cut):
@@ -86,7 +120,7 @@ class LastBlockCut(Cut):
     def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
         """The tokens that enter the last block."""
         # what else the block is given (rotary positions) depends on the image size only: kept for the suffix
-        tokens, *more, named = entering(self.model, self.model.blocks[-1], images)
+        tokens, *more, named = arguments_at(self.model, self.model.blocks[-1], images)
         self._arguments = tuple(more), named
         return (tokens,)
 
@@ -120,7 +154,7 @@ class LastStageCut(Cut):
 
     def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
         """The feature map that enters the last stage."""
-        x: Tensor = entering(self.model, self.stage, images)[0]
+        x: Tensor = arguments_at(self.model, self.stage, images)[0]
         return (x.permute(0, 2, 3, 1) if self._turns(x) else x,)
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
-from justright.features.cuts import ClassTokenCut
+from justright.features.cuts import ClassTokenCut, whole
 from justright.features.folding import folded
-from justright.features.halves import whole
 from justright.types import Array
 
 Precision = Literal["float32", "bfloat16", "float16"]

@@ -12,8 +12,8 @@ from justright.data.image_set import ImageSet
 from justright.data.views import Transform, transform_named
 from justright.errors import DataError
 from justright.features.backbone import Backbone
+from justright.features.cuts import Stored
 from justright.features.drawing import ViewDrawer
-from justright.features.halves import Stored
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from justright.audit.quarantine import Quarantined
 from justright.data.columns import NAME
@@ -103,16 +103,15 @@ class FeatureTable:
     def from_row(self, start: int) -> FeatureTable:
         """The rows from this one on, mapped where the table is."""
         features = self.features[start:] if self.path is None else mapped(self.path, self.header, start, len(self))
-        index = self.index.slice(start)
-        data = data_print(index["id"].to_pylist(), index)
-        return FeatureTable(features, index, Header(**asdict(self.header) | {"data": data}))
+        return self._part(features, self.index.slice(start))
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> FeatureTable:
         """The rows at these positions, in this order, in memory."""
         rows = np.asarray(rows, dtype=np.int64)
-        index = self.index.take(pa.array(rows))
-        data = data_print(index["id"].to_pylist(), index)
-        return FeatureTable(self.features[rows], index, Header(**asdict(self.header) | {"data": data}))
+        return self._part(self.features[rows], self.index.take(pa.array(rows)))
+
+    def _part(self, features: Rows, index: pa.Table) -> FeatureTable:
+        return FeatureTable(features, index, replace(self.header, data=data_print(index["id"].to_pylist(), index)))
 
     def without_labels(self) -> FeatureTable:
         """The same features with every column gone that tells their class."""
@@ -131,3 +130,12 @@ class FeatureTable:
                     writer.add(self.features[start : start + BLOCK_ROWS], {})
                 writer.finish(self.index, self.quarantined)
         return FeatureTable.open(path)
+
+
+def labeled_and_target(labeled: FeatureTable, target: FeatureTable) -> tuple[Float[Array, "images dim"], Labels]:
+    """The rows of both, labeled ones first; every row of the target counts as unlabeled, whatever its table says."""
+    labeled.header.require_comparable(target.header)
+    if (labeled.labels == UNLABELED).all():
+        raise DataError("none of the labeled images has a label", expected="features extracted from labeled images")
+    features = np.concatenate([labeled.features, target.features]).astype(np.float32, copy=False)
+    return features, np.concatenate([labeled.labels, np.full(len(target), UNLABELED)])
