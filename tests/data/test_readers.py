@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import sys
 import zipfile
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from justright.data import open_images
+from justright.data import open_folder, open_images
 from justright.data.catalog.glyph_set import GlyphReader
 from justright.data.export import write_tree
 from justright.data.readers import BytesReader, FolderReader, ObjectReader, ZipReader, png
@@ -160,3 +161,18 @@ def test_the_id_of_a_drawing_needs_no_drawing(monkeypatch):
     monkeypatch.setattr(GlyphReader, "image", None)
     reader = GlyphReader()
     assert reader.content_id("a/b/c/1") != reader.content_id("a/b/c/2")
+
+
+def test_a_missing_image_says_so_when_it_is_read(make_tree):
+    root = make_tree({"a": 1})
+    images = open_folder(root)
+    (root / "a" / "0.png").unlink()
+    with pytest.raises(BadImageError, match=r"a/0.png: cannot be read"):
+        images.image(0)
+
+
+def test_a_pipe_called_like_an_image_is_refused_instead_of_waited_for(make_tree):
+    root = make_tree({"a": 1})
+    os.mkfifo(root / "a" / "1.png")
+    with pytest.raises(BadImageError, match="a pipe or a device"):
+        open_folder(root).image(1)
