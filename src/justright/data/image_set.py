@@ -39,9 +39,14 @@ SAVED_BYTES = "bytes"
 class ImageSet:
     """A table of images and the readers that find their pixels. Nothing is decoded before it is asked for.
 
-    Columns: `id` (content-based, null until `with_ids`), `source` and `path` (where the pixels are), `label`
-    (the data set's official class index, -1 where unknown), `class_name`, `dataset`, `split` (the data set's own
-    train or test) and, from fine to coarse, `superclass`, `superclass2`, ...
+    Columns:
+        id: made of the content, null until `with_ids`.
+        source, path: where the pixels are.
+        label: the data set's official class index, -1 where unknown.
+        class_name: what the class is called.
+        dataset: what the data set is called.
+        split: the data set's own train or test.
+        superclass, superclass2, ...: the groups above the class, fine to coarse.
     """
 
     table: pa.Table

@@ -27,10 +27,14 @@ class Errors:
     - merged, if more than half of class c lies in k: c was swallowed by a cluster that stands for something else;
     - stray otherwise. Where both halves hold, split counts.
 
-    Attributes, aligned, one entry per class in ascending order: classes, is_old, cluster (the one matched to the class,
-    or `UNLABELED`), n_images = n_right + n_as_old + n_as_new, wrong images = n_split + n_merged + n_stray,
-    n_pieces (clusters that are pieces of the class beyond its own), is_merged (whether the class was swallowed).
-    n_unmatched is the number of all images in clusters without a class.
+    Attributes, one entry per class in ascending order:
+        classes, is_old: the class, and whether it is old.
+        cluster: the one matched to the class, or `UNLABELED`.
+        n_images: all of its images, n_right + n_as_old + n_as_new.
+        n_split, n_merged, n_stray: its wrong images by cause.
+        n_pieces: clusters that are pieces of the class beyond its own.
+        is_merged: whether the class was swallowed.
+        n_unmatched: one number, all images in clusters without a class.
     """
 
     classes: Int[Array, " classes"]
@@ -78,9 +82,12 @@ class Errors:
 class Confusion:
     """Images by class and cluster, ordered so that what the matching calls right lies on the diagonal.
 
-    Attributes: classes, old ones first; clusters, column j < len(classes) being the one matched to class j
-    (`UNLABELED` over an empty column if there is none), then those without a class, the largest first; n, the
-    images; n_old, the number of old classes.
+    Attributes:
+        classes: old ones first.
+        clusters: those matched to the classes, in their order (`UNLABELED` over an empty column where there is none),
+            then those without a class, the largest first.
+        n: the images.
+        n_old: how many of the classes are old.
     """
 
     classes: Int[Array, " classes"]

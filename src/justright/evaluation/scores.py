@@ -25,9 +25,11 @@ _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropp
 class Scores:
     """How well clusters agree with classes; accuracies are shares between 0 and 1, NaN where there is no image.
 
-    Attributes: all, old and new, the accuracy on all images, on those of old and on those of new classes. old_kept and
-    old_dropped split old by whether selection kept the labels of the class; NaN unless asked for. nmi and ari ignore
-    the matching. intervals holds (low, high) by the name of the accuracy, at the given level.
+    Attributes:
+        all, old, new: the accuracy on all images, on those of old and on those of new classes.
+        old_kept, old_dropped: old by whether selection kept the labels of the class; NaN unless asked for.
+        nmi, ari: agreement without any matching.
+        intervals: (low, high) by the name of the accuracy, at the given level.
     """
 
     all: float

@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +32,7 @@ from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
 
-_Task = tuple[tuple[int, ...], tuple[int, ...]]
+_Task = tuple[range, list[int]]
 """Rows, and the numbers of the views to draw of each."""
 
 FORMAT = 1
@@ -45,8 +44,14 @@ MAX_VIEWS = 1 << 20
 class ViewBank(Views):
     """`n_views` views of each image on disk, below `root` in a directory named by all that they depend on.
 
-    precision: float32, float16, or int8 with one scale a token. `refresh`: the share of the bank that is renewed
-    every epoch. A shard is one view of some neighboring rows; finished ones are kept when a build is killed.
+    A shard is one view of some neighboring rows; finished ones are kept when a build is killed.
+
+    Parameters, beside those of `Views`:
+        root: the folder of all banks.
+        n_views: how many views of each image are stored.
+        precision: float32, float16, or int8 with one scale a token.
+        refresh: the share of the bank that is renewed every epoch.
+        shard_bytes: about how large a file gets.
     """
 
     def __init__(
@@ -123,9 +128,9 @@ class ViewBank(Views):
 
     def _tasks(self, block: int, views: Sequence[int]) -> Iterator[_Task]:
         rows = self._block_rows(block)
-        numbers = tuple(int(self._round[block, view]) * MAX_VIEWS + view for view in views)
+        numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
         for start in range(0, len(rows), self.batch_size):
-            yield tuple(rows[start : start + self.batch_size]), numbers
+            yield rows[start : start + self.batch_size], numbers
 
     def _work(self, task: _Task) -> list[Any]:
         # a batch holds one view of the same rows whatever else is missing: rounding cannot depend on a kill
@@ -187,7 +192,7 @@ class ViewBank(Views):
         path = self._path(block, view)
         if not path.exists():
             raise DataError(f"{path.name} is not in the bank yet", advice="bank.build() computes what is missing")
-        return _mapped(path, self.layout, len(self._block_rows(block)))
+        return bank_records.open_shard(path, self.layout, len(self._block_rows(block)))
 
     def _expect_room(self, n_records: int) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -197,9 +202,6 @@ class ViewBank(Views):
                 f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.directory.parent}",
                 advice="fewer views, precision int8, another root, or fresh views, which store nothing",
             )
-
-
-_mapped = lru_cache(maxsize=256)(bank_records.open_shard)  # each map holds a file descriptor
 
 
 def open_views(
@@ -213,6 +215,6 @@ def open_views(
 ) -> Views:
     """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
     if views == "fresh":
-        fresh = {"transform", "seed", "rows", "n_threads", "batch_size"}
-        return FreshViews(backbone, images, **{name: value for name, value in options.items() if name in fresh})
+        of_banks = ("precision", "refresh", "shard_bytes")
+        return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})
     return ViewBank(backbone, images, root, n_views=views, **options).build(track)

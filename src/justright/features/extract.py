@@ -26,7 +26,7 @@ from justright.features.bad_rows import Reasons, quarantined, reason_at, refuse_
 from justright.features.cache import FeatureCache
 from justright.features.feature_network import FeatureNetwork, Precision
 from justright.features.shard_job import Extraction
-from justright.features.store_header import Header, data_print
+from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable
 from justright.features.workers import one_core_a_thread
@@ -53,10 +53,14 @@ def extract(
 ) -> FeatureTable:
     """Compute the features of all images into the store `out`, or go on where an earlier call stopped.
 
-    n_workers: threads, by default one a core; 0 does all in the calling thread, with one core.
-    precision: of the network; features are stored as float32, or as float16 where it is one of the halves.
-    max_bad: a larger share of images that cannot be decoded is refused; the others are listed in `quarantined`.
-    cache: where features are looked up by content and kept; overwrite: replace a store that holds something else.
+    Parameters:
+        batch_size: images that go through the network at once.
+        n_workers: threads, by default one a core; 0 does all in the calling thread, with one core.
+        precision: of the network; features are stored as float32, or as float16 where it is a half precision.
+        pooling: which feature of an image, see `Backbone.forward`.
+        max_bad: a larger share of images that cannot be decoded is refused; the others are listed in `quarantined`.
+        cache: where features are looked up by content and kept.
+        overwrite: whether to replace a store that holds something else.
     """
     if not len(images) or batch_size < 1:
         raise DataError(f"{len(images)} images in batches of {batch_size}", expected="at least one of both")
@@ -67,7 +71,7 @@ def extract(
         network = FeatureNetwork(backbone, batch_size, precision, pooling)
         content_ids, unreadable = _content_ids(images, max(n_workers, 1), track)
         refuse_bad_rows(max_bad, images, unreadable)
-        header = Header(**network.key(), data=data_print(content_ids, images.table))
+        header = Header(**network.key(), data=data_fingerprint(content_ids, images.table))
         if begin_store(out, header, overwrite):
             return FeatureTable.open(out)
         section = None if cache is None else cache.section(network.key())

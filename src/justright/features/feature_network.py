@@ -13,7 +13,7 @@ from torch import Tensor
 
 from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
-from justright.features.cuts import ClassTokenCut, whole
+from justright.features.cuts import ClassTokenCut, uncut_features
 from justright.features.folding import folded
 from justright.types import Array
 
@@ -66,7 +66,7 @@ class FeatureNetwork:
     def _features(self, batch: Tensor) -> Tensor:
         # cutting a network that is no plain ViT takes hooks, which threads would see of each other
         if self.pooling == "class" and not self.is_cut:
-            return whole(self.model, batch)
+            return uncut_features(self.model, batch)
         return self.backbone(batch, self.pooling)
 
 

@@ -49,7 +49,7 @@ class Header:
             raise StoreMismatchError("two feature tables do not belong together:\n" + indented(lines))
 
 
-def data_print(content_ids: Sequence[str], table: pa.Table) -> dict[str, Any]:
+def data_fingerprint(content_ids: Sequence[str], table: pa.Table) -> dict[str, Any]:
     """The data as the header names them: how many images, their content, and all else the table says of them."""
     # where a source lies on this machine does not matter, and ids are the content
     table = table.select([name for name in table.column_names if name not in ("id", "source")])

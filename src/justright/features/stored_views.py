@@ -22,7 +22,17 @@ Rows = Sequence[int] | Int[Array, " rows"]
 
 
 class Views(ABC):
-    """Views of images after the frozen prefix. Rows are positions in the image set it was made from."""
+    """Views of images after the frozen prefix. Rows are positions in the image set it was made from.
+
+    Parameters:
+        backbone: whose prefix is applied.
+        images: what the views are of.
+        transform: how they are drawn, or its name: weak, strong or plain.
+        seed: of the drawing.
+        rows: the images that can be read, all by default; the others cannot be asked for.
+        n_threads: how many threads draw.
+        batch_size: images that go through the prefix at once.
+    """
 
     def __init__(
         self,
@@ -34,7 +44,6 @@ class Views(ABC):
         n_threads: int = 4,
         batch_size: int = 32,
     ):
-        """`rows` are the good ones; the others cannot be asked for."""
         good = np.arange(len(images)) if rows is None else np.asarray(rows, dtype=np.int64)
         self.backbone = backbone
         self.transform = transform_named(transform)

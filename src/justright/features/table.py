@@ -16,7 +16,7 @@ from justright.audit.quarantine import Quarantined
 from justright.data.columns import NAME
 from justright.errors import DataError
 from justright.features.store import Rows, mapped, read_quarantine, read_store
-from justright.features.store_header import Header, data_print
+from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.types import UNLABELED, Array, Labels
 
@@ -45,7 +45,7 @@ class FeatureTable:
         n = len(features)
         given = {"id": [str(row) for row in range(n)], "label": np.full(n, UNLABELED), "class_name": pa.nulls(n, NAME)}
         given |= {"dataset": ["given"] * n, "path": [""] * n} | columns
-        header = Header(features.shape[1:], str(features.dtype), data=data_print(given["id"], pa.table(given)))
+        header = Header(features.shape[1:], str(features.dtype), data=data_fingerprint(given["id"], pa.table(given)))
         return cls(features, pa.table(given), header)
 
     @classmethod
@@ -111,7 +111,9 @@ class FeatureTable:
         return self._part(self.features[rows], self.index.take(pa.array(rows)))
 
     def _part(self, features: Rows, index: pa.Table) -> FeatureTable:
-        return FeatureTable(features, index, replace(self.header, data=data_print(index["id"].to_pylist(), index)))
+        return FeatureTable(
+            features, index, replace(self.header, data=data_fingerprint(index["id"].to_pylist(), index))
+        )
 
     def without_labels(self) -> FeatureTable:
         """The same features with every column gone that tells their class."""
