@@ -16,7 +16,8 @@ from PIL import Image
 from justright.data import open_folder, open_images
 from justright.data.catalog.glyph_set import GlyphReader
 from justright.data.export import write_tree
-from justright.data.readers import BytesReader, FolderReader, ObjectReader, ZipReader, png
+from justright.data.objects import ObjectReader
+from justright.data.readers import BytesReader, FolderReader, ZipReader, png
 from justright.errors import BadImageError, DataError
 from justright.features.backbone import load_backbone
 from justright.hashing import hash_bytes

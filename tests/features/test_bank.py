@@ -48,7 +48,7 @@ def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(tmp_path):
     assert process.returncode == -signal.SIGKILL
     finished = {path: path.stat().st_mtime_ns for path in killed.rglob("rows*.npy")}
     resumed = bank_of(killed, noise(12)).build()
-    assert 0 < len(finished) < resumed.n_blocks * 3
+    assert 0 < len(finished) < len(resumed.blocks) * 3
     assert all(path.stat().st_mtime_ns == written for path, written in finished.items())  # kept, not redone
     undisturbed = bank_of(tmp_path / "undisturbed", noise(12)).build()
     left = {name: data for name, data in contents(resumed.directory).items() if not name.endswith(".tmp")}
@@ -111,7 +111,7 @@ def test_refresh_renews_its_share_in_turn_and_is_a_function_of_the_epoch(tmp_pat
         changed = (seen[-1] != seen[-2]).flatten(1).any(dim=1).double().mean()
         assert 0.1 < changed < 0.4
     assert (seen[5] != seen[0]).flatten(1).any(dim=1).all()  # by now each view was renewed
-    assert len(list(bank.directory.glob("rows*.npy"))) == bank.n_blocks * 3
+    assert len(list(bank.directory.glob("rows*.npy"))) == len(bank.blocks) * 3
     late = bank_of(tmp_path / "b", refresh=0.25, transform="strong")
     late.refresh(5)  # as a resumed run does
     assert torch.equal(late.batch(rows, views)[0], seen[5])

@@ -111,11 +111,8 @@ class ImageSet:
     @cached_property
     def classes(self) -> dict[int, str]:
         """Class name by label, in the order of the labels."""
-        rows = self._first_of_each_class.select(["label", "class_name"]).to_pydict()
-        return {
-            label: str(label) if name is None else name
-            for label, name in zip(rows["label"], rows["class_name"], strict=True)
-        }
+        labels, names = (self._first_of_each_class[name].to_pylist() for name in ("label", "class_name"))
+        return {label: str(label) if name is None else name for label, name in zip(labels, names, strict=True)}
 
     @cached_property
     def hierarchy(self) -> dict[int, tuple[str, ...]]:
@@ -181,10 +178,8 @@ class ImageSet:
         """The same images with every column gone that tells their class."""
         n = len(self)
         kept = {name: self.table[name] for name in ("id", "source", "path", "dataset")}
-        blank = {"label": pa.array(np.full(n, UNLABELED, np.int32))} | {
-            name: column(name, None, n) for name in ("class_name", "split")
-        }
-        return ImageSet(pa.table({name: (kept | blank)[name] for name in COLUMNS}), self.readers)
+        kept["label"] = pa.array(np.full(n, UNLABELED, np.int32))
+        return ImageSet(pa.table({name: column(name, kept.get(name), n) for name in COLUMNS}), self.readers)
 
     @staticmethod
     def concat(sets: Sequence[ImageSet]) -> ImageSet:

@@ -12,15 +12,13 @@ import stat
 import threading
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from justright.data.decoding import decode, to_rgb
+from justright.data.decoding import decode
 from justright.errors import BadImageError, DataError, MissingDataError
 from justright.hashing import hash_bytes
 
@@ -158,41 +156,6 @@ class BytesReader(Reader):
 
     def saved_as(self, folder: Path) -> None:
         """The bytes go along."""
-
-
-class ObjectReader(Reader):
-    """A data set in memory: a function gives the picture at a position, asked only when needed."""
-
-    def __init__(self, name: str, picture: Callable[[int], Any]):
-        self.picture = picture
-        self.source = f"object:{name}-{id(picture):x}"
-
-    def image(self, path: str) -> Image.Image:
-        """The picture at a position, whatever form the object keeps it in."""
-        picture = self.picture(int(path))
-        if isinstance(picture, Image.Image):
-            return to_rgb(picture)
-        if isinstance(picture, bytes):
-            return decode(picture, path)
-        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8:
-            return to_rgb(Image.fromarray(picture))
-        raise DataError(
-            f"image {path} is a {type(picture).__name__}",
-            expected="a PIL image, encoded bytes or a uint8 array",
-            advice="give the data set without a transform",
-        )
-
-    def encoded(self, path: str) -> bytes:
-        """The picture as a PNG."""
-        return png(self.image(path))
-
-    def content_id(self, path: str) -> str:
-        """Hash of the pixels: a PNG of them may differ between versions of a library."""
-        image = self.image(path)
-        return hash_bytes(repr(image.size).encode() + image.tobytes())
-
-    def saved_as(self, folder: Path) -> None:
-        """An object cannot be named in a file."""
 
 
 def open_zip(archive: Path) -> zipfile.ZipFile:

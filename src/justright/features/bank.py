@@ -78,12 +78,14 @@ class ViewBank(Views):
         self.refresh_share = refresh
         self.layout = bank_records.record_type(backbone.stored_names, backbone.stored_shapes, precision)
         self.rows_per_shard = max(1, shard_bytes // self.layout.itemsize)
-        self.n_blocks = -(-len(self.images) // self.rows_per_shard)
+        n, size = len(self.images), self.rows_per_shard
+        self.blocks = [range(start, min(start + size, n)) for start in range(0, n, size)]
         self.index = self._index(precision)
         self.directory = root / hash_value(self.index)[:24]
-        self._round = np.zeros((self.n_blocks, n_views), dtype=np.int64)
+        self._round = np.zeros((len(self.blocks), n_views), dtype=np.int64)
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
+        """All that the stored bytes depend on."""
         return {
             "format": FORMAT,
             "backbone": self.backbone.name,
@@ -112,12 +114,12 @@ class ViewBank(Views):
         """
         missing = [
             (block, views)
-            for block in range(self.n_blocks)
+            for block in range(len(self.blocks))
             if (views := [view for view in range(self.n_views) if not self._path(block, view).exists()])
         ]
         if not missing:
             return self
-        self._expect_room(sum(len(self._block_rows(block)) * len(views) for block, views in missing))
+        self._expect_room(sum(len(self.blocks[block]) * len(views) for block, views in missing))
         write_json(self.directory / "index.json", self.index)
         tasks = [task for block, views in missing for task in self._tasks(block, views)]
         with one_core_a_thread(), closing(on_one_core_each(self._work, tasks, self.n_threads)) as results:
@@ -127,7 +129,7 @@ class ViewBank(Views):
         return self
 
     def _tasks(self, block: int, views: Sequence[int]) -> Iterator[_Task]:
-        rows = self._block_rows(block)
+        rows = self.blocks[block]
         numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
         for start in range(0, len(rows), self.batch_size):
             yield rows[start : start + self.batch_size], numbers
@@ -138,7 +140,7 @@ class ViewBank(Views):
         return [self.backbone.prefix(views) for views in drawn] if self.backbone.device.type == "cpu" else drawn
 
     def _build_block(self, block: int, views: Sequence[int], done: Iterator[list[Any]]) -> None:
-        n_rows, names = len(self._block_rows(block)), self.backbone.stored_names
+        n_rows, names = len(self.blocks[block]), self.backbone.stored_names
         with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
             paths = [files.enter_context(replacing(self._path(block, view))) for view in views]
             shards = [bank_records.create(path, self.layout, n_rows) for path in paths]
@@ -180,10 +182,6 @@ class ViewBank(Views):
         for block, view in np.argwhere(old != self._round):
             self._path(int(block), int(view), int(old[block, view])).unlink(missing_ok=True)
 
-    def _block_rows(self, block: int) -> range:
-        start = block * self.rows_per_shard
-        return range(start, min(start + self.rows_per_shard, len(self.images)))
-
     def _path(self, block: int, view: int, round_: int | None = None) -> Path:
         number = int(self._round[block, view]) if round_ is None else round_
         return self.directory / f"rows{block:06d}-view{view:03d}-round{number:04d}.npy"
@@ -192,7 +190,7 @@ class ViewBank(Views):
         path = self._path(block, view)
         if not path.exists():
             raise DataError(f"{path.name} is not in the bank yet", advice="bank.build() computes what is missing")
-        return bank_records.open_shard(path, self.layout, len(self._block_rows(block)))
+        return bank_records.open_shard(path, self.layout, len(self.blocks[block]))
 
     def _expect_room(self, n_records: int) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)

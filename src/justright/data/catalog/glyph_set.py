@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -70,18 +71,16 @@ def glyph_set(
 
 def parse_glyphs(options: Path) -> ImageSet:
     """A glyph set from options in words: `per_class=50,seed=1,size=32,scripts=latin+greek`; none gives the default."""
-    words = [part.partition("=") for part in str(options).split(",") if options != Path()]
-    given = {key: value for key, _, value in words}
+    words = [] if options == Path() else str(options).split(",")
+    given = dict(word.partition("=")[::2] for word in words)
     scripts = given.pop("scripts", "+".join(SCRIPTS)).split("+")
     if not (set(given) <= {"per_class", "seed", "size"} and all(value.isdecimal() for value in given.values())):
         raise DataError(
             f"glyphs:{options} cannot be drawn",
             expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek",
         )
-    numbers = {key: int(value) for key, value in given.items()}
-    return glyph_set(
-        numbers.get("per_class", DEFAULT_PER_CLASS), scripts, numbers.get("seed", 0), numbers.get("size", DEFAULT_SIZE)
-    )
+    numbers: dict[str, Any] = {name: int(value) for name, value in given.items()}
+    return glyph_set(scripts=scripts, **numbers)
 
 
 DATA_SET = DataSet(
