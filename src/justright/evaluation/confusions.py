@@ -53,13 +53,9 @@ class Errors:
 
     def by_kind(self) -> dict[str, int]:
         """Wrong images in total by `ERROR_KINDS`: the class of the image, then what it was taken for."""
-        old, new = self.is_old, ~self.is_old
-        return {
-            "new_as_old": int(self.n_as_old[new].sum()),
-            "new_as_new": int(self.n_as_new[new].sum()),
-            "old_as_new": int(self.n_as_new[old].sum()),
-            "old_as_old": int(self.n_as_old[old].sum()),
-        }
+        sides = {"old": self.is_old, "new": ~self.is_old}
+        pairs = [kind.split("_as_") for kind in ERROR_KINDS]
+        return {f"{own}_as_{taken}": int(getattr(self, f"n_as_{taken}")[sides[own]].sum()) for own, taken in pairs}
 
     def by_cause(self) -> dict[str, int]:
         """Wrong images in total by `CAUSES`."""

@@ -49,13 +49,11 @@ class Scores:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        parts = [f"{title} {self._percent(name)}" for name, title in _TITLES.items() if self._is_shown(name)]
+        shown = [name for name in _TITLES if name in ("all", "old", "new") or math.isfinite(getattr(self, name))]
+        parts = [f"{_TITLES[name]} {self._percent(name)}" for name in shown]
         parts += [f"NMI {self.nmi:.3f}", f"ARI {self.ari:.3f}"]
         sizes = f"{self.n_images:,} images, {self.n_classes:,} classes, {self.n_clusters:,} clusters, {self.protocol}"
         return f"{' | '.join(parts)} ({sizes})"
-
-    def _is_shown(self, name: str) -> bool:
-        return name in ("all", "old", "new") or math.isfinite(getattr(self, name))
 
     def _percent(self, name: str) -> str:
         value = getattr(self, name)
