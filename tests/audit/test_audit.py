@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import zipfile
 
+import pytest
 from tests.audit.drawn_files import drawing, file_of, of_kind, paths, put
 
-from justright.audit.audit import audit
+from justright.audit.audit import audit, comparable_name
 from justright.data.opening import open_images
 
 
@@ -91,3 +92,23 @@ def test_real_photos_of_ten_kinds_are_clean(real_data):
     report = audit([open_images(real_data / "cifar10.zip")], open_images(real_data / "clothing10.zip"))
     assert report.n_problems == 0
     assert report.n_images == 1600
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_same"),
+    [
+        ("001.Black_footed_Albatross", "black footed albatross", True),
+        ("birds/gulls/Herring_Gull", "herring-gull", True),
+        ("12 Cat", "CAT", True),
+        ("Cafe\u0301", "caf\u00e9", True),
+        ("cat", "dog", False),
+        ("7up", "up", False),
+    ],
+)
+def test_names_are_compared_as_a_person_would(left, right, is_same):
+    assert (comparable_name(left) == comparable_name(right)) is is_same
+
+
+@pytest.mark.parametrize("name", ["7", "007", "12/7", "", "_"])
+def test_a_mere_number_is_not_compared(name):
+    assert comparable_name(name) is None

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from justright.audit.quarantine import Quarantined
 from justright.data.columns import NAME
 from justright.errors import DataError
-from justright.features.store import Rows, mapped, read_quarantine, read_store
+from justright.features.store import FeatureRows, mapped, read_quarantine, read_store
 from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.types import UNLABELED, Array, Labels
@@ -30,7 +30,7 @@ class FeatureTable:
     `features` is a read-only memory map when the table was opened from disk; `path` says where.
     """
 
-    features: Rows
+    features: FeatureRows
     index: pa.Table
     header: Header
     path: Path | None = None
@@ -40,7 +40,7 @@ class FeatureTable:
             raise DataError(f"{len(self.features):,} features and {self.index.num_rows:,} rows of their index")
 
     @classmethod
-    def of(cls, features: Rows, **columns: Any) -> FeatureTable:
+    def of(cls, features: FeatureRows, **columns: Any) -> FeatureTable:
         """A table in memory, from arrays: `label`, `id`, `class_name`, `dataset`, `path`, each with one entry a row."""
         n = len(features)
         given = {"id": [str(row) for row in range(n)], "label": np.full(n, UNLABELED), "class_name": pa.nulls(n, NAME)}
@@ -110,7 +110,7 @@ class FeatureTable:
         rows = np.asarray(rows, dtype=np.int64)
         return self._part(self.features[rows], self.index.take(pa.array(rows)))
 
-    def _part(self, features: Rows, index: pa.Table) -> FeatureTable:
+    def _part(self, features: FeatureRows, index: pa.Table) -> FeatureTable:
         return FeatureTable(
             features, index, replace(self.header, data=data_fingerprint(index["id"].to_pylist(), index))
         )
