@@ -6,7 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from justright.data.columns import NAME, column, names_column, rename_sources, superclass_columns, with_columns
+from justright.data.columns import (
+    NAME,
+    column,
+    levels_of,
+    names_column,
+    rename_sources,
+    superclass_columns,
+    with_columns,
+)
 from justright.errors import DataError
 
 
@@ -23,6 +31,11 @@ def test_a_column_has_its_type_and_length():
     assert column("id", None, 2).to_pylist() == [None, None]
     with pytest.raises(DataError, match="column split has 1 entries"):
         column("split", ["train"], 2)
+
+
+def test_a_class_that_lies_less_deep_has_no_name_at_the_finest_levels():
+    assert levels_of([["birds", "gulls"], ["fish"], []]) == [["gulls", None, None], ["birds", "fish", None]]
+    assert levels_of([]) == []
 
 
 def test_super_categories_are_listed_fine_to_coarse_as_far_as_they_go():

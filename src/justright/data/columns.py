@@ -38,6 +38,15 @@ def superclass_columns(table: pa.Table) -> list[str]:
     return names
 
 
+def levels_of(chains: Sequence[Sequence[str]]) -> list[list[str | None]]:
+    """Super-categories level by level, fine to coarse, from the chain above each class, coarse to fine.
+
+    A class that lies less deep than others has no name at the finest levels.
+    """
+    depths = reversed(range(max(map(len, chains), default=0)))
+    return [[chain[depth] if depth < len(chain) else None for chain in chains] for depth in depths]
+
+
 def names_column(names: Sequence[str | None], positions: Int[Array, " rows"]) -> pa.DictionaryArray:
     """One name a row: that at the row's position in `names`."""
     return pa.array(names, pa.string()).dictionary_encode().take(pa.array(positions))

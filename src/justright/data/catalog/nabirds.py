@@ -9,6 +9,7 @@ import numpy as np
 from justright.data.catalog.data_set import DataSet
 from justright.data.catalog.layouts import assemble, check_present, inside
 from justright.data.catalog.official_files import Listing, whole_numbers
+from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -33,7 +34,6 @@ def load(root: Path) -> ImageSet:
     check_present(root / "images", images.values)
     nodes = sorted(set(labels.values), key=number_of.__getitem__)
     label_of = {node: label for label, node in enumerate(nodes)}
-    chains = [_ancestors(node, parents, name_of) for node in nodes]
     return assemble(
         root / "images",
         "nabirds",
@@ -41,11 +41,7 @@ def load(root: Path) -> ImageSet:
         label=np.array([label_of[labels.values[row]] for row in labels.rows_of(images)]),
         is_train=parts.numbers(0, 1)[parts.rows_of(images)] == 1,
         class_names=[name_of[node] for node in nodes],
-        # coarse to fine in a chain; a class that lies less deep than others has no name at the finest levels
-        superclasses=[
-            [chain[depth] if depth < len(chain) else None for chain in chains]
-            for depth in reversed(range(max(map(len, chains))))
-        ],
+        superclasses=levels_of([_ancestors(node, parents, name_of) for node in nodes]),
     )
 
 
