@@ -32,5 +32,5 @@ def test_little_more_is_begun_than_is_being_worked_on(n_workers):
     drawn = []
     results = on_one_core_each(str, (drawn.append(task) or task for task in range(100)), n_workers)
     next(results)
-    assert len(drawn) <= n_workers + 3
+    assert len(drawn) <= n_workers + 2
     results.close()

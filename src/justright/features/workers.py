@@ -22,7 +22,7 @@ def on_one_core_each(
     work: Callable[[Task], Result], tasks: Iterable[Task], n_workers: int
 ) -> Generator[Result, None, None]:
     """Results in the order of the tasks, with little more begun than is being worked on: batches take memory."""
-    return in_threads(work, tasks, n_workers, n_workers + 2, partial(torch.set_num_threads, 1))
+    return in_threads(work, tasks, n_workers, n_workers + 1, partial(torch.set_num_threads, 1))
 
 
 @contextmanager
