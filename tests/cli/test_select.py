@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from justright.cli import main
-from justright.data.image_set import NAME
+from justright.data.columns import NAME
 from justright.data.opening import open_images
 from justright.errors import DataError
 from justright.features.table import FeatureTable

@@ -9,17 +9,18 @@ import click
 
 from justright.cli.common import FILE, FOLDER, SHARE, SOURCES, Command, seed_option
 from justright.cli.terminal import Terminal, with_terminal
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.data.catalog.glyph_set import glyph_set
 from justright.data.catalog.glyphs import SCRIPTS
 from justright.data.class_split import random_half, read_class_split
+from justright.data.columns import superclass_columns
 from justright.data.export import write_tree
-from justright.data.image_set import ImageSet, superclass_column
+from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.data.splits import gcd_split
 from justright.types import UNLABELED
 
-FIELDS = ("name", "title", "licence", "where")
+FIELDS = ("title", "licence", "where", "layout")
 
 
 @click.group(invoke_without_command=True)
@@ -42,8 +43,11 @@ def data(ctx: click.Context, terminal: Terminal, is_list: bool) -> None:
         if is_list or terminal != Terminal():
             raise click.UsageError(f"options go behind the command: justright data {ctx.invoked_subcommand} ...")
     elif is_list:
-        terminal.table("Data sets", FIELDS, ([getattr(entry, field) for field in FIELDS] for entry in CATALOG.values()))
-        terminal.result([{field: getattr(entry, field) for field in (*FIELDS, "layout")} for entry in CATALOG.values()])
+        known = [
+            {"name": name, **{field: getattr(each, field) for field in FIELDS}} for name, each in DATA_SETS.items()
+        ]
+        terminal.table("Data sets", ("name", *FIELDS[:-1]), (list(each.values())[:-1] for each in known))
+        terminal.result(known)
     else:
         click.echo(ctx.get_help())
 
@@ -150,15 +154,8 @@ def summary(images: ImageSet) -> dict[str, Any]:
         "unlabeled": int((images.labels == UNLABELED).sum()),
         "datasets": _counts(images, "dataset"),
         "splits": _counts(images, "split"),
-        "hierarchy": {name: len(_counts(images, name)) for name in _levels(images)},
+        "hierarchy": {name: len(_counts(images, name)) for name in reversed(superclass_columns(images.table))},
     }
-
-
-def _levels(images: ImageSet) -> list[str]:
-    depth = 1
-    while superclass_column(depth) in images.table.column_names:
-        depth += 1
-    return [superclass_column(level) for level in range(depth - 1, 0, -1)]
 
 
 def _counts(images: ImageSet, column: str) -> dict[str, int]:

@@ -10,8 +10,7 @@ import click
 from justright.cli.common import FILE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import COUNTERS
-from justright.features.pairs import labeled_and_target
-from justright.features.table import FeatureTable
+from justright.features.table import FeatureTable, labeled_and_target
 from justright.files import write_json, write_text
 from justright.types import UNLABELED
 

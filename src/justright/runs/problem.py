@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data import ImageSet, Pool, Split, Truth, merge_pool
+from justright.data.columns import names_column, with_columns
 from justright.errors import DataError, DegenerateError
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
@@ -117,7 +117,8 @@ def make_problem(
 
 def named(images: ImageSet, dataset: str) -> ImageSet:
     """The same images as one data set of another name."""
-    return _with_column(images, "dataset", pa.repeat(dataset, len(images)).dictionary_encode())
+    same = names_column([dataset], np.zeros(len(images), np.int32))
+    return ImageSet(with_columns(images.table, {"dataset": same}), images.readers)
 
 
 def _readable(images: ImageSet, table: FeatureTable) -> ImageSet:
@@ -128,9 +129,4 @@ def _readable(images: ImageSet, table: FeatureTable) -> ImageSet:
         images = images.take(np.flatnonzero([place not in bad for place in places]))
     if len(images) != len(table):
         raise DataError(f"{len(table):,} features for {len(images):,} readable images", expected="one each")
-    return _with_column(images, "id", table.index["id"])
-
-
-def _with_column(images: ImageSet, name: str, values: pa.Array | pa.ChunkedArray) -> ImageSet:
-    table = images.table
-    return ImageSet(table.set_column(table.schema.get_field_index(name), name, values), images.readers)
+    return ImageSet(with_columns(images.table, {"id": table.index["id"]}), images.readers)

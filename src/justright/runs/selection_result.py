@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from justright.data.image_set import NAME
+from justright.data.columns import NAME, names_column
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
-from justright.runs.feature_pool import FeaturePool, spread
+from justright.runs.feature_pool import FeaturePool
 from justright.runs.label_outlook import LabelOutlook
 from justright.runs.saved_selection import CLASS_COLUMNS, STABILITY_COLUMNS, SavedSelection
 from justright.selection import ClassWeights, Selector, Stability, stability
@@ -61,7 +61,7 @@ class SelectionResult(SavedSelection):
 def image_table(pool: FeaturePool, weights: ClassWeights) -> pa.Table:
     """One row an image. The reason is that of its class, unless images were weighed one by one."""
     if weights.images is None:
-        weight, reason = weights.weight[pool.labels], spread(weights.reason, pa.array(pool.labels))
+        weight, reason = weights.weight[pool.labels], names_column(weights.reason, pool.labels)
     else:
         weight, reason = weights.images.weight, pa.array(weights.images.reason).cast(NAME)
     return pool.index().append_column("weight", pa.array(weight)).append_column("reason", reason)
