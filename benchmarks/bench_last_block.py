@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from justright.features.guarded_timm import Block
-from justright.features.last_block import class_token, enter
+from justright.features.last_block import block_inputs, class_token
 
 GOAL = 20
 
@@ -37,7 +37,7 @@ def main() -> None:
     torch.manual_seed(0)
     block = Block(768, num_heads=12, qkv_bias=True, init_values=1.0)  # DINOv2's, with layer scale
     tokens = torch.randn(options.views, 257, 768)
-    stored = enter(block, tokens)
+    stored = block_inputs(block, tokens)
     sides = {"ordinary": lambda: block(tokens)[:, 0], "class token": lambda: class_token(block, *stored)}
 
     times: dict[str, list[float]] = {name: [] for name in sides}

@@ -29,9 +29,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from justright.data.image_set import COLUMNS, NAME
-from justright.data.readers import content_hash
+from justright.data.columns import COLUMNS, NAME
 from justright.discovery.predictions import Predictions, category_names
+from justright.hashing import hash_bytes
 from justright.review.actions import Line
 from justright.review.cluster_actions import Keep, Move, SetName
 from justright.review.log import FORMAT, sealed
@@ -56,7 +56,7 @@ def draw_run(path: Path, n_images: int, n_clusters: int) -> RunFolder:
         field = rng.integers(0, 256, (6, 6, 3), dtype=np.uint8)
         picture = Image.fromarray(field).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
         picture.save(path / "photos" / f"{number}.jpg", quality=80)
-    ids = [content_hash(str(row).encode()) for row in range(n_images)]  # of their own: every image gets a thumbnail
+    ids = [hash_bytes(str(row).encode()) for row in range(n_images)]  # of their own: every image gets a thumbnail
     same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_images, np.int32)), pa.array(["folder:photos"]))
     dataset = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_images, np.int32)), pa.array(["photos"]))
     columns = {

@@ -1,6 +1,11 @@
 from __future__ import annotations
 
-from justright.parallel import in_order, n_cores
+import threading
+import time
+
+import pytest
+
+from justright.parallel import in_order, in_threads, n_cores
 
 
 def test_results_keep_the_order_and_no_more_is_begun_than_allowed():
@@ -18,6 +23,37 @@ def test_results_keep_the_order_and_no_more_is_begun_than_allowed():
 
     assert list(in_order(submit, result, range(20), 3)) == [10 * item for item in range(20)]
     assert most == 3
+
+
+@pytest.mark.parametrize("n_threads", [0, 1, 3])
+def test_threads_give_results_in_the_order_of_the_items(n_threads):
+    def work(item):
+        time.sleep(0.01 * (item % 3 == 0))  # every third is overtaken
+        return item**2
+
+    assert list(in_threads(work, range(10), n_threads)) == [item**2 for item in range(10)]
+
+
+def test_threads_do_not_take_more_items_than_they_may():
+    taken = []
+    results = in_threads(str, (taken.append(item) or item for item in range(100)), 2, n_ahead=3)
+    next(results)
+    assert len(taken) <= 4
+    results.close()
+
+
+def test_whoever_stops_early_leaves_no_thread_behind():
+    before = threading.active_count()
+    results = in_threads(str, range(100), 4)
+    next(results)
+    results.close()
+    assert threading.active_count() == before
+
+
+def test_every_thread_is_prepared_once():
+    prepared = []
+    assert len(list(in_threads(str, range(50), 3, prepare_thread=lambda: prepared.append(1)))) == 50
+    assert 1 <= len(prepared) <= 3
 
 
 def test_there_is_at_least_one_core():

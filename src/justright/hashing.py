@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ SIZE = 16
 def hash_bytes(data: bytes, size: int = SIZE) -> str:
     """The fingerprint of some bytes."""
     return hashlib.blake2b(data, digest_size=size).hexdigest()
+
+
+def hash_pieces(pieces: Iterable[bytes | memoryview]) -> str:
+    """The fingerprint of bytes that come in pieces; where they were cut does not matter."""
+    digest = hashlib.blake2b(digest_size=SIZE)
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def hash_file(path: Path) -> str:

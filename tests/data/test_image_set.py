@@ -1,44 +1,15 @@
 from __future__ import annotations
 
-import os
 import pickle
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from justright.data import ImageSet, open_archive, open_folder, open_images
-from justright.errors import BadImageError, DataError, MissingDataError
+from justright.errors import DataError
 from justright.types import UNLABELED
-
-
-def test_a_tree_of_folders_is_sorted_by_class_then_file(make_tree):
-    images = open_folder(make_tree({"dogs": 2, "cats": 3}))
-    assert images.paths == ["cats/0.png", "cats/1.png", "cats/2.png", "dogs/0.png", "dogs/1.png"]
-    assert images.labels.tolist() == [0, 0, 0, 1, 1]
-    assert images.classes == {0: "cats", 1: "dogs"}
-    assert images.datasets == ["photos"]
-
-
-def test_folders_above_a_class_are_its_super_categories_from_coarse_to_fine(make_tree):
-    images = open_folder(make_tree({"birds/gulls/herring": 1, "birds/owl": 1, "fish": 1}))
-    assert images.classes == {0: "birds/gulls/herring", 1: "birds/owl", 2: "fish"}
-    assert images.hierarchy == {0: ("birds", "gulls"), 1: ("birds",), 2: ()}
-
-
-def test_images_beside_the_class_folders_have_no_label(make_tree):
-    images = open_folder(make_tree({"cats": 1, ".": 2}))
-    assert sorted(images.labels.tolist()) == [UNLABELED, UNLABELED, 0]
-    assert images.classes == {0: "cats"}
-
-
-def test_links_are_followed_but_circles_are_not(make_tree):
-    root = make_tree({"cats": 1})
-    (root / "cats" / "again").symlink_to(root, target_is_directory=True)
-    (root / "linked").symlink_to(make_tree({"x": 2}, name="elsewhere") / "x", target_is_directory=True)
-    assert open_folder(root).classes == {0: "cats", 1: "linked"}
 
 
 def test_equal_content_has_an_equal_id_wherever_it_lies(make_tree, tmp_path):
@@ -123,43 +94,6 @@ def test_concat_of_sets_with_other_columns_fills_the_gaps(make_tree):
     assert [both.image(i).size for i in (0, 1)] == [(16, 12), (16, 12)]
 
 
-def test_a_missing_image_says_so_when_it_is_read(make_tree):
-    root = make_tree({"a": 1})
-    images = open_folder(root)
-    (root / "a" / "0.png").unlink()
-    with pytest.raises(BadImageError, match=r"a/0.png: cannot be read"):
-        images.image(0)
-
-
-def test_wrong_places_are_named(tmp_path):
-    with pytest.raises(MissingDataError, match="no such file or folder"):
-        open_images(tmp_path / "nothing")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no images in"):
-        open_images(tmp_path / "empty")
-
-
 def test_the_table_cannot_be_changed_through_its_labels(make_tree):
     with pytest.raises(ValueError, match="read-only"):
         open_folder(make_tree({"a": 1})).labels[0] = 7
-
-
-def test_real_birds_open_from_their_zip(real_data):
-    birds = open_images(real_data / "cub200.zip")
-    assert len(birds.classes) == 200
-    assert birds.hierarchy[0] == ("Procellariiformes", "Diomedeidae", "Albatross")
-    assert np.asarray(birds.image(0)).shape[2] == 3
-
-
-def test_a_file_name_that_is_not_utf8_is_named(make_tree):
-    root = make_tree({"a": 1})
-    (root / "a" / "0.png").rename(os.fsdecode(os.fsencode(root) + b"/a/caf\xe9.png"))
-    with pytest.raises(DataError, match="is not UTF-8"):
-        open_folder(root)
-
-
-def test_a_pipe_called_like_an_image_is_refused_instead_of_waited_for(make_tree):
-    root = make_tree({"a": 1})
-    os.mkfifo(root / "a" / "1.png")
-    with pytest.raises(BadImageError, match="a pipe or a device"):
-        open_folder(root).image(1)

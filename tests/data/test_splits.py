@@ -37,7 +37,7 @@ def test_a_split_knows_the_roles_of_the_classes(photos):
     split, _ = gcd_split(photos, CLASSES)
     assert split.old_classes == (0, 2)
     assert split.new_classes == (1, 3)
-    assert split.groups == {"Similar": (1,), "Dissimilar": (3,)}
+    assert split.classes.groups == {"Similar": (1,), "Dissimilar": (3,)}
 
 
 def test_other_labeled_images_do_not_change_which_classes_are_old(photos, make_tree):

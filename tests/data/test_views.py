@@ -6,7 +6,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from justright.data.color_jitter import jitter
 from justright.data.recipe import ImageRecipe
 from justright.data.views import (
     TRANSFORMS,
@@ -17,13 +16,11 @@ from justright.data.views import (
     draw_view,
     gaussian_blur,
     random_box,
-    recolored,
     transform_named,
 )
 from justright.errors import JustrightError
 
 torch.set_num_threads(1)  # small images: threads would only wait for each other
-
 RECIPE = ImageRecipe(resolution=28, resize=32)
 PLAIN = ImageRecipe(resolution=28, resize=32, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
 
@@ -108,34 +105,6 @@ def test_odd_shapes_have_views_too(transform, height, width):
     view = draw(transform, image=photo(height, width))
     assert view.shape == (3, 28, 28)
     assert torch.isfinite(view).all()
-
-
-def jitter_as_steps(image, brightness, contrast, saturation, hue, order):
-    """The four changes one after the other, pixel by pixel, without the one map."""
-    gray = np.array([0.299, 0.587, 0.114])
-    for step in order:
-        if step == 0:
-            image = brightness * image
-        elif step == 1:
-            image = contrast * image + (1 - contrast) * np.tensordot(gray, image, 1).mean()
-        elif step == 2:
-            image = saturation * image + (1 - saturation) * np.tensordot(gray, image, 1)
-        else:
-            y = np.tensordot(gray, image, 1)
-            i = np.tensordot([0.5959, -0.2746, -0.3213], image, 1)
-            q = np.tensordot([0.2115, -0.5227, 0.3112], image, 1)
-            turned = (i + 1j * q) * np.exp(2j * np.pi * hue)
-            back = np.linalg.inv(np.array([gray, [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]]))
-            image = np.tensordot(back, np.stack([y, turned.real, turned.imag]), 1)
-    return np.clip(image, 0, 1)
-
-
-@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]])
-def test_the_one_color_map_does_what_its_steps_do(order):
-    image = np.random.default_rng(0).uniform(0, 1, (3, 9, 7))
-    color = jitter(image.mean(axis=(1, 2)), 1.2, 0.7, 1.3, 0.08, order)
-    given = recolored(torch.from_numpy(image), color)
-    np.testing.assert_allclose(given, jitter_as_steps(image, 1.2, 0.7, 1.3, 0.08, order), atol=1e-12)
 
 
 def test_the_blur_is_a_normalized_gaussian_mirrored_at_the_border():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from justright.errors import DataError
-from justright.evaluation import Counts, evaluate, evaluate_counts, match_clusters
+from justright.evaluation import evaluate, match_clusters
 
 IMAGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), min_size=1, max_size=60)
 
@@ -80,16 +80,14 @@ def test_the_legacy_protocol_never_scores_below_today(images):
 
 @settings(max_examples=40, deadline=None)
 @given(IMAGES, st.permutations(range(8)), st.sampled_from(["v2", "v2b", "v1"]), st.randoms(use_true_random=False))
-def test_neither_names_of_clusters_nor_order_of_images_nor_shares_change_a_score(images, names, protocol, random):
+def test_neither_names_of_clusters_nor_order_of_images_change_a_score(images, names, protocol, random):
     y_true, y_pred = (np.array(column) for column in zip(*images, strict=True))
     rows = list(range(len(y_true)))
     random.shuffle(rows)
     renamed = np.array(names)[y_pred] * 11 + 2
     scores = evaluate(y_true, y_pred, y_true < 3, protocol=protocol)
     moved = evaluate(y_true[rows], renamed[rows], y_true[rows] < 3, protocol=protocol)
-    shares = [Counts.of(y_true[s::3], y_pred[s::3]) for s in range(min(3, len(y_true)))]
-    gathered = evaluate_counts(Counts.gather(shares), np.arange(3), protocol=protocol)
-    assert str(moved) == str(gathered) == str(scores)  # a NaN differs from itself, its text does not
+    assert str(moved) == str(scores)  # a NaN differs from itself, its text does not
 
 
 @pytest.mark.parametrize("protocol", ["v2", "v2b", "v1"])

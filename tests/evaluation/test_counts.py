@@ -38,19 +38,6 @@ def test_huge_labels_count_like_small_ones(monkeypatch):
     assert as_dict(Counts.of(y_true, y_pred)) == {(int(k), int(c)): 1 for k, c in zip(y_pred, y_true, strict=True)}
 
 
-@pytest.mark.parametrize("n_shares", [1, 2, 5])
-def test_counting_in_shares_and_gathering_changes_nothing(n_shares):
-    y_true, y_pred = random_labels(2)
-    share = np.random.default_rng(3).integers(0, n_shares, len(y_true))
-    parts = [Counts.of(y_true[share == s], y_pred[share == s]) for s in range(n_shares)]
-    assert as_dict(Counts.gather(reversed(parts))) == as_dict(Counts.of(y_true, y_pred))
-
-
-def test_two_counts_add_up():
-    one, other = Counts.of(np.array([0, 1]), np.array([4, 4])), Counts.of(np.array([1]), np.array([4]))
-    assert as_dict(one + other) == {(4, 0): 1, (4, 1): 2}
-
-
 def test_sums_per_class_and_per_cluster():
     counts = Counts.of(np.array([8, 8, 2, 8]), np.array([1, 1, 1, 6]))
     assert counts.n_images == 4
@@ -62,8 +49,6 @@ def test_sums_per_class_and_per_cluster():
 def test_refuses_what_cannot_be_counted():
     with pytest.raises(DegenerateError, match="No images"):
         Counts.of(np.array([], dtype=int), np.array([], dtype=int))
-    with pytest.raises(DegenerateError, match="No counts"):
-        Counts.gather([])
     with pytest.raises(DataError, match="1 of 2 images have a negative class"):
         Counts.of(np.array([-1, 0]), np.array([0, 0]))
     with pytest.raises(DataError, match="negative cluster"):

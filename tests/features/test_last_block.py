@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from justright.features.guarded_timm import Block, timm
-from justright.features.last_block import class_token, describes, enter
+from justright.features.last_block import block_inputs, class_token, is_covered
 
 
 def shaken(block: nn.Module, seed: int = 0) -> nn.Module:
@@ -30,7 +30,7 @@ def outputs_and_gradients(compute, block, tokens):
 
 def assert_exact(block, tokens, tolerance):
     expected, expected_grads = outputs_and_gradients(lambda x: block(x)[:, 0], block, tokens)
-    given, grads = outputs_and_gradients(lambda x: class_token(block, *enter(block, x)), block, tokens)
+    given, grads = outputs_and_gradients(lambda x: class_token(block, *block_inputs(block, x)), block, tokens)
     assert (given - expected).abs().max() <= tolerance * expected.abs().max()
     for name, gradient in expected_grads.items():
         largest = (grads[name] - gradient).abs().max() / gradient.abs().max()
@@ -49,7 +49,7 @@ KINDS = {
 def test_output_and_every_gradient_are_those_of_the_ordinary_block(kind):
     block = shaken(Block(24, num_heads=3, **KINDS[kind]).double())
     tokens = torch.randn(5, 11, 24, dtype=torch.float64)
-    assert describes(block)
+    assert is_covered(block)
     assert_exact(block, tokens, tolerance=1e-13)
 
 
@@ -63,7 +63,7 @@ def test_a_block_of_the_shape_of_vit_b_agrees_in_float32(init_values):
 def test_the_key_bias_has_no_gradient():
     block = shaken(Block(24, num_heads=3, qkv_bias=True).double())
     tokens = torch.randn(2, 7, 24, dtype=torch.float64)
-    _, exact = outputs_and_gradients(lambda x: class_token(block, *enter(block, x)), block, tokens)
+    _, exact = outputs_and_gradients(lambda x: class_token(block, *block_inputs(block, x)), block, tokens)
     _, ordinary = outputs_and_gradients(lambda x: block(x)[:, 0], block, tokens)
     assert exact["attn.qkv.bias"][24:48].abs().max() == 0
     assert ordinary["attn.qkv.bias"][24:48].abs().max() < 1e-14
@@ -73,7 +73,7 @@ def test_the_key_bias_has_no_gradient():
 def test_agrees_with_the_formulas_written_as_loops():
     block = shaken(Block(8, num_heads=2, qkv_bias=True, init_values=1.0).double())
     x = torch.randn(1, 4, 8, dtype=torch.float64)
-    n, x_0 = enter(block, x)
+    n, x_0 = block_inputs(block, x)
     g, b = block.norm1.weight, block.norm1.bias
     width, c, heads = 4, block.norm1.weight * n[0, 0] + block.norm1.bias, []
     w_q, w_k, w_v = block.attn.qkv.weight.view(3, 2, width, 8)
@@ -102,33 +102,33 @@ REFUSED = {
 
 @pytest.mark.parametrize("why", REFUSED)
 def test_refuses(why):
-    assert not describes(Block(32, num_heads=2, qkv_bias=True, **REFUSED[why]))
+    assert not is_covered(Block(32, num_heads=2, qkv_bias=True, **REFUSED[why]))
 
 
 def test_refuses_other_kinds_of_blocks():
     from timm.models.eva import EvaBlock
     from timm.models.vision_transformer import ParallelScalingBlock, ResPostBlock
 
-    assert not describes(EvaBlock(32, num_heads=2))  # rotary positions
-    assert not describes(ResPostBlock(32, num_heads=2))
-    assert not describes(ParallelScalingBlock(32, num_heads=2))
-    assert not describes(nn.Linear(2, 2))
+    assert not is_covered(EvaBlock(32, num_heads=2))  # rotary positions
+    assert not is_covered(ResPostBlock(32, num_heads=2))
+    assert not is_covered(ParallelScalingBlock(32, num_heads=2))
+    assert not is_covered(nn.Linear(2, 2))
 
 
 def test_refuses_gated_attention():
     block = Block(32, num_heads=2)
     block.attn = timm.layers.Attention(32, num_heads=2, gated=True)
-    assert not describes(block)
+    assert not is_covered(block)
 
 
 def test_refuses_a_block_into_which_someone_hung_a_hook():
     block = Block(32, num_heads=2)
-    assert describes(block)
+    assert is_covered(block)
     block.attn.qkv.register_forward_hook(lambda *_: None)
-    assert not describes(block)
+    assert not is_covered(block)
 
 
 def test_accepts_a_gated_mlp_as_in_dinov2_giant():
     block = shaken(Block(24, num_heads=3, qkv_bias=True, mlp_layer=timm.layers.SwiGLUPacked).double())
-    assert describes(block)
+    assert is_covered(block)
     assert_exact(block, torch.randn(2, 7, 24, dtype=torch.float64), tolerance=1e-13)

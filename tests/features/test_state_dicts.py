@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from justright.errors import JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.guarded_timm import timm
-from justright.features.state_dicts import in_order, positions_for, read, with_timm_names
+from justright.features.state_dicts import by_order, positions_for, read, with_timm_names
 
 REVERSED = {
     "dinov2": {"norm1": "norm1", "norm2": "norm2", "mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"},
@@ -140,14 +140,14 @@ def test_a_damaged_file_is_named(tmp_path, name):
             read(tmp_path / name)
 
 
-def test_in_order_takes_all_or_nothing():
+def test_by_order_takes_all_or_nothing():
     own = model()
     anonymous = {f"t{number}": tensor for number, tensor in enumerate(own.state_dict().values())}
-    assert in_order(anonymous, own).keys() == own.state_dict().keys()
+    assert by_order(anonymous, own).keys() == own.state_dict().keys()
     with pytest.raises(JustrightError, match="a checkpoint of"):
-        in_order({"t0": torch.zeros(1)}, own)
+        by_order({"t0": torch.zeros(1)}, own)
     with pytest.raises(JustrightError, match="t3 has shape"):
-        in_order(anonymous | {"t3": torch.zeros(7)}, own)
+        by_order(anonymous | {"t3": torch.zeros(7)}, own)
 
 
 def test_positions_change_their_grid_and_keep_their_prefix():

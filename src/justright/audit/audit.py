@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +16,13 @@ from jaxtyping import Int
 from justright.audit.duplicates import NEAR, groups_of, near_components
 from justright.audit.findings import AuditedSource, AuditReport, ClassPlace, Finding, Place, Side
 from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
-from justright.data.class_names import comparable_name
 from justright.data.folder import is_image_name, walk
 from justright.data.image_set import ImageSet
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
+
+NUMBER_BEFORE_NAME = re.compile(r"^\d+[\s._-]+(?=\D)")
+BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
 @dataclass(frozen=True)
@@ -49,13 +53,23 @@ def audit(
     sides: list[tuple[Side, ImageSet]] = [("pool", images) for images in pool]
     if target is not None:
         sides.append(("target", target))
-    sources = [_Source(side, images, inspect_images(images, True, track, n_workers)) for side, images in sides]
+    sources = [_Source(side, images, inspect_images(images, track, n_workers)) for side, images in sides]
     findings = [*_copies(sources, near), *_odd_classes(sources), *_misnamed(sources)]
     findings += [Finding("ignored_file", "its name does not end like an image's", (place,)) for place in ignored]
     audited = [
         AuditedSource(s.side, ", ".join(s.images.datasets), len(s.images), tuple(s.found.bad.values())) for s in sources
     ]
     return AuditReport(tuple(audited), tuple(findings), near)
+
+
+def comparable_name(class_name: str) -> str | None:
+    """The name without case, underscores, a number before it ("001.Gull") and the folders above it.
+
+    None for a name that is only a number: 7 in one data set says nothing about 7 in another.
+    """
+    leaf = class_name.rstrip("/").rpartition("/")[2]
+    words = BETWEEN_WORDS.sub(" ", NUMBER_BEFORE_NAME.sub("", unicodedata.normalize("NFKC", leaf))).strip()
+    return None if not words or words.isdecimal() else words.casefold()
 
 
 def ignored_files(folder: Path, side: Side) -> list[Place]:

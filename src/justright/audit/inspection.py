@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from jaxtyping import Bool, Int, UInt64
 
 from justright.audit.duplicates import look_of
-from justright.audit.quarantine import MAX_BAD, Quarantined, reason_of, refuse_above
+from justright.audit.quarantine import Quarantined, reason_of
 from justright.audit.signatures import contradicts_suffix, format_of
 from justright.data.decoding import decode
 from justright.data.image_set import ImageSet
-from justright.data.readers import Reader, content_hash
+from justright.data.readers import Reader
+from justright.hashing import hash_bytes
+from justright.parallel import in_threads
 from justright.progress import Track, silent
 from justright.types import Array
 
 N_WORKERS = 8
 """Threads: reading waits for the disk, and Pillow decodes outside the interpreter's lock."""
-
-ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -54,66 +51,40 @@ class _Seen:
     real_format: str | None
 
 
-def inspect_images(
-    images: ImageSet, with_looks: bool = True, track: Track = silent, n_workers: int = N_WORKERS
-) -> Inspection:
-    """Read every file once; the result does not depend on the number of threads. `with_looks` adds what near needs."""
+def inspect_images(images: ImageSet, track: Track = silent, n_workers: int = N_WORKERS) -> Inspection:
+    """Read every file once; the result does not depend on the number of threads."""
     n = len(images)
     content_ids, has_look = [""] * n, np.zeros(n, bool)
     hashes, colors = np.zeros(n, np.uint64), np.zeros((n, 3), np.int32)
     bad: dict[int, Quarantined] = {}
     misnamed: dict[int, str] = {}
-    threads = ThreadPoolExecutor(n_workers)
+    see = partial(_see, images)
     # decode() sets the warning filters of the whole process aside for a moment. Threads that do so at once could put
     # back each other's: nothing is lost when they all start from silence
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), closing(in_threads(see, range(n), n_workers)) as seen:
         warnings.simplefilter("ignore")
-        try:
-            seen = _seen_in_order(images, with_looks, threads)
-            for row, outcome in enumerate(track(seen, n, f"reading {', '.join(images.datasets)}")):
-                if isinstance(outcome, Quarantined):
-                    bad[row] = outcome
-                    continue
-                content_ids[row] = outcome.content_id
-                if outcome.look is not None:
-                    has_look[row], (hashes[row], colors[row]) = True, outcome.look
-                if outcome.real_format is not None:
-                    misnamed[row] = outcome.real_format
-        finally:
-            threads.shutdown(cancel_futures=True)  # after Ctrl-C, wait only for the files being read
+        for row, outcome in enumerate(track(seen, n, f"reading {', '.join(images.datasets)}")):
+            if isinstance(outcome, Quarantined):
+                bad[row] = outcome
+                continue
+            content_ids[row] = outcome.content_id
+            if outcome.look is not None:
+                has_look[row], (hashes[row], colors[row]) = True, outcome.look
+            if outcome.real_format is not None:
+                misnamed[row] = outcome.real_format
     return Inspection(content_ids, has_look, hashes, colors, bad, misnamed)
 
 
-def check_images(
-    images: ImageSet, max_bad: float = MAX_BAD, track: Track = silent, n_workers: int = N_WORKERS
-) -> tuple[ImageSet, list[Quarantined]]:
-    """The images that can be used, with ids, and the others with their reasons; TooManyBadError above the limit."""
-    found = inspect_images(images, with_looks=False, track=track, n_workers=n_workers)
-    bad = list(found.bad.values())
-    refuse_above(max_bad, bad, len(images), ", ".join(images.datasets))
-    # an id that the table already has stays: other files may refer to it
-    ids = pc.coalesce(images.table["id"], pa.array(found.content_ids, pa.string()))
-    table = images.table.set_column(images.table.schema.get_field_index("id"), "id", ids)
-    return ImageSet(table, images.readers).take(np.flatnonzero(found.is_good)), bad
-
-
-def _seen_in_order(images: ImageSet, with_looks: bool, threads: ThreadPoolExecutor) -> Iterator[_Seen | Quarantined]:
-    columns = images.table.select(["source", "path", "dataset"])
-    see = partial(_see, images, with_looks)
-    for start in range(0, len(images), ROWS_AT_ONCE):  # a million rows are not a million waiting futures
-        block = columns.slice(start, ROWS_AT_ONCE).to_pydict()
-        yield from threads.map(see, block["source"], block["path"], block["dataset"])
-
-
-def _see(images: ImageSet, with_look: bool, source: str, path: str, dataset: str) -> _Seen | Quarantined:
+def _see(images: ImageSet, row: int) -> _Seen | Quarantined:
+    source, path, dataset = (images.table[name][row].as_py() for name in ("source", "path", "dataset"))
     reader, data = images.readers[source], b""
     try:
         if _holds_files(reader):
             data = reader.encoded(path)
-            content_id, image = content_hash(data), decode(data, path)
+            content_id, image = hash_bytes(data), decode(data, path)
         else:
             content_id, image = reader.content_id(path), reader.image(path)
-        look = look_of(image) if with_look else None
+        look = look_of(image)
     except Exception as error:
         # decoders fail on damaged files in more ways than anyone has listed; one file must not end the work, and
         # nothing is hidden, for the reason carries the error

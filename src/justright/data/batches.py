@@ -20,7 +20,11 @@ class BalancedBatches:
     in proportion to it (resampling, Tab. A2), and labeled and unlabeled ones stay balanced. What an epoch draws is a
     function of seed, purpose and epoch alone.
 
-    Attributes: labeled and unlabeled, rows of the images; chance, one entry a labeled row or None.
+    Parameters:
+        labeled, unlabeled: rows of the images.
+        batch_size: images a batch.
+        seed, purpose: what is drawn depends on these and the epoch.
+        chance: one entry a labeled row, or None for equal chances.
     """
 
     labeled: Int[Array, " labeled"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from justright.data.folder import is_image_name
 from justright.data.image_set import ImageSet
+from justright.parallel import n_cores
 from justright.progress import Track, silent
 
 CHUNK = 200
@@ -24,7 +25,7 @@ def write_tree(images: ImageSet, root: Path, n_processes: int | None = None, tra
     """
     chunks = [range(first, min(first + CHUNK, len(images))) for first in range(0, len(images), CHUNK)]
     work = partial(_write_chunk, images, root)
-    n_processes = n_processes or os.cpu_count() or 1
+    n_processes = n_processes or n_cores()
     return sum(track(_spread(work, chunks, n_processes), len(chunks), f"writing, {CHUNK} images a step"))
 
 

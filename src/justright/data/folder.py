@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader
 from justright.errors import DataError, MissingDataError
@@ -43,19 +44,13 @@ def columns_of(paths: list[str]) -> dict[str, Any]:
     """Path, label, class name and super-categories of files in class folders, sorted as ImageFolder sorts."""
     folders = sorted({os.path.dirname(path) for path in paths} - {""})
     label_of = {folder: label for label, folder in enumerate(folders)} | {"": UNLABELED}
-    parts = {folder: folder.split("/")[:-1] for folder in folders} | {"": []}
-    n_levels = max(map(len, parts.values()))
     order = sorted(paths, key=lambda path: (label_of[os.path.dirname(path)], path))
     where = [os.path.dirname(path) for path in order]
     return {
         "path": order,
         "label": [label_of[folder] for folder in where],
         "class_name": [folder or None for folder in where],
-        # a class that lies less deep than others has no name at the finest levels
-        "superclasses": [
-            [parts[folder][depth] if depth < len(parts[folder]) else None for folder in where]
-            for depth in reversed(range(n_levels))
-        ],
+        "superclasses": levels_of([folder.split("/")[:-1] for folder in where]),
     }
 
 

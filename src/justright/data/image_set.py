@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,24 +15,21 @@ import pyarrow.parquet as pq
 from jaxtyping import Int
 from PIL import Image
 
+from justright.data.columns import (
+    COLUMNS,
+    column,
+    names_column,
+    rename_sources,
+    superclass_column,
+    superclass_columns,
+    with_columns,
+)
 from justright.data.readers import Reader
 from justright.errors import BadImageError, DataError
 from justright.files import replacing
+from justright.parallel import in_threads
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array, Labels
-
-NAME = pa.dictionary(pa.int32(), pa.string())  # a million equal names cost four bytes each
-COLUMNS = {
-    "id": pa.string(),
-    "source": NAME,
-    "path": pa.string(),
-    "label": pa.int32(),
-    "class_name": NAME,
-    "dataset": NAME,
-    "split": NAME,
-}
-SUPERCLASS = "superclass"
-"""The finest super-category stands in this column; `superclass2`, `superclass3`, ... are coarser."""
 
 SAVED_BYTES = "bytes"
 """Column and source of images that only a saved table holds."""
@@ -43,9 +39,14 @@ SAVED_BYTES = "bytes"
 class ImageSet:
     """A table of images and the readers that find their pixels. Nothing is decoded before it is asked for.
 
-    Columns: `id` (content-based, null until `with_ids`), `source` and `path` (where the pixels are), `label`
-    (the data set's official class index, -1 where unknown), `class_name`, `dataset`, `split` (the data set's own
-    train or test) and, from fine to coarse, `superclass`, `superclass2`, ...
+    Columns:
+        id: made of the content, null until `with_ids`.
+        source, path: where the pixels are.
+        label: the data set's official class index, -1 where unknown.
+        class_name: what the class is called.
+        dataset: what the data set is called.
+        split: the data set's own train or test.
+        superclass, superclass2, ...: the groups above the class, fine to coarse.
     """
 
     table: pa.Table
@@ -60,14 +61,18 @@ class ImageSet:
         `superclasses` holds one such sequence a level, fine to coarse.
         """
         n = len(path)
-        columns |= {"path": path, "source": _same(reader.source, n), "dataset": _same(dataset, n)}
+        columns |= {
+            "path": path,
+            "source": names_column([reader.source], np.zeros(n, np.int32)),
+            "dataset": names_column([dataset], np.zeros(n, np.int32)),
+        }
         if columns.get("label") is None:
             columns["label"] = np.full(n, UNLABELED)
-        given = {name: _column(name, columns.pop(name, None), n) for name in COLUMNS}
+        given = {name: column(name, columns.pop(name, None), n) for name in COLUMNS}
         if columns:
             raise TypeError(f"unknown columns {sorted(columns)}; an ImageSet has {sorted(COLUMNS)}")
         for depth, names in enumerate(superclasses, start=1):
-            given[superclass_column(depth)] = _column(superclass_column(depth), names, n)
+            given[superclass_column(depth)] = column(superclass_column(depth), names, n)
         return cls(pa.table(given), {reader.source: reader})
 
     def __len__(self) -> int:
@@ -106,22 +111,15 @@ class ImageSet:
     @cached_property
     def classes(self) -> dict[int, str]:
         """Class name by label, in the order of the labels."""
-        rows = self._first_of_each_class.select(["label", "class_name"]).to_pydict()
-        return {
-            label: str(label) if name is None else name
-            for label, name in zip(rows["label"], rows["class_name"], strict=True)
-        }
+        labels, names = (self._first_of_each_class[name].to_pylist() for name in ("label", "class_name"))
+        return {label: str(label) if name is None else name for label, name in zip(labels, names, strict=True)}
 
     @cached_property
     def hierarchy(self) -> dict[int, tuple[str, ...]]:
         """Super-categories by label, from coarse to fine; empty where there are none."""
-        depths = range(self._n_levels, 0, -1)
-        levels = [self._first_of_each_class[superclass_column(depth)].to_pylist() for depth in depths]
+        coarse_first = reversed(superclass_columns(self.table))
+        levels = [self._first_of_each_class[name].to_pylist() for name in coarse_first]
         return {label: tuple(level[i] for level in levels if level[i]) for i, label in enumerate(self.classes)}
-
-    @property
-    def _n_levels(self) -> int:
-        return sum(name.startswith(SUPERCLASS) for name in self.table.column_names)
 
     @cached_property
     def _first_of_each_class(self) -> pa.Table:
@@ -136,16 +134,9 @@ class ImageSet:
         """One image as a file holds it."""
         return self._reader(row).encoded(self.table["path"][row].as_py())
 
-    def content_id(self, row: int) -> str:
-        """The content-based id of one image, computed now if the table does not have it."""
-        known: str | None = self.table["id"][row].as_py()
-        return self._reader(row).content_id(self.table["path"][row].as_py()) if known is None else known
-
-    def _content_id_or_none(self, row: int) -> str | None:
-        try:
-            return self.content_id(row)
-        except BadImageError:
-            return None
+    def computed_id(self, row: int) -> str:
+        """The id of one image computed from its content, whatever id the table has."""
+        return self._reader(row).content_id(self.table["path"][row].as_py())
 
     def _reader(self, row: int) -> Reader:
         return self.readers[self.table["source"][row].as_py()]
@@ -157,10 +148,19 @@ class ImageSet:
         """
         if not self.table["id"].null_count:
             return self
-        content_id = self.content_id if is_strict else self._content_id_or_none
-        with ThreadPoolExecutor(n_threads) as threads:  # reading and hashing both release the interpreter's lock
-            ids = list(track(threads.map(content_id, range(len(self))), len(self), "hashing images"))
-        return ImageSet(_set(self.table, "id", pa.array(ids, pa.string())), self.readers)
+
+        def content_id(row: int) -> str | None:
+            try:
+                known: str | None = self.table["id"][row].as_py()
+                return self.computed_id(row) if known is None else known
+            except BadImageError:
+                if is_strict:
+                    raise
+                return None
+
+        # threads help: reading and hashing both release the interpreter's lock
+        ids = list(track(in_threads(content_id, range(len(self)), n_threads), len(self), "hashing images"))
+        return ImageSet(with_columns(self.table, {"id": pa.array(ids, pa.string())}), self.readers)
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> ImageSet:
         """The images at these positions, in this order."""
@@ -178,10 +178,8 @@ class ImageSet:
         """The same images with every column gone that tells their class."""
         n = len(self)
         kept = {name: self.table[name] for name in ("id", "source", "path", "dataset")}
-        blank = {"label": pa.array(np.full(n, UNLABELED, np.int32))} | {
-            name: _column(name, None, n) for name in ("class_name", "split")
-        }
-        return ImageSet(pa.table({name: (kept | blank)[name] for name in COLUMNS}), self.readers)
+        kept["label"] = pa.array(np.full(n, UNLABELED, np.int32))
+        return ImageSet(pa.table({name: column(name, kept.get(name), n) for name in COLUMNS}), self.readers)
 
     @staticmethod
     def concat(sets: Sequence[ImageSet]) -> ImageSet:
@@ -201,37 +199,7 @@ class ImageSet:
             inside = pc.equal(table["source"].cast(pa.string()), SAVED_BYTES).to_numpy()
             images = [self.encoded(row) if inside[row] else None for row in range(len(self))]
             rows = [str(row) if inside[row] else old for row, old in enumerate(self.paths)]
-            table = _set(table, "path", pa.array(rows)).append_column(SAVED_BYTES, pa.array(images, pa.binary()))
+            table = with_columns(table, {"path": pa.array(rows)})
+            table = table.append_column(SAVED_BYTES, pa.array(images, pa.binary()))
         with replacing(path) as temporary:
             pq.write_table(table, temporary)
-
-
-def superclass_column(depth: int) -> str:
-    """The column of the super-category `depth` levels above the class."""
-    return SUPERCLASS if depth == 1 else f"{SUPERCLASS}{depth}"
-
-
-def rename_sources(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
-    """The table with other names for its sources."""
-    column = table["source"].unify_dictionaries().combine_chunks()
-    renamed = pa.array([names.get(source) for source in column.dictionary.to_pylist()], pa.string())
-    return _set(table, "source", pa.DictionaryArray.from_arrays(column.indices, renamed))
-
-
-def _same(value: str, n: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int32)), pa.array([value]))
-
-
-def _column(name: str, values: Any, n: int) -> pa.Array | pa.ChunkedArray:
-    kind = COLUMNS.get(name, NAME)
-    if values is None:
-        return pa.nulls(n, kind)
-    if not isinstance(values, pa.Array | pa.ChunkedArray):
-        values = pa.array(values)
-    if len(values) != n:
-        raise DataError(f"column {name} has {len(values):,} entries", expected=f"{n:,}, one an image")
-    return values.cast(kind) if values.type != kind else values
-
-
-def _set(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
-    return table.set_column(table.schema.get_field_index(name), name, values)

@@ -14,7 +14,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from justright.data.catalog.glyph_set import GlyphReader
-from justright.data.image_set import COLUMNS, NAME, SAVED_BYTES, SUPERCLASS, ImageSet, rename_sources, superclass_column
+from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, superclass_columns, with_columns
+from justright.data.image_set import SAVED_BYTES, ImageSet
 from justright.data.readers import BytesReader, FolderReader, Reader, ZipReader
 from justright.errors import DataError, MissingDataError
 from justright.types import UNLABELED, Array
@@ -64,10 +65,6 @@ def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, 
     if paths.null_count:
         row = int(np.flatnonzero(pc.is_null(paths).to_numpy())[0])
         raise DataError(f"{origin}: row {row + 2} has no {path_name}", expected="a path in every row")
-    depth, superclasses = 1, []
-    while (name := superclass_column(depth)) in table.column_names:
-        superclasses.append(table[name])
-        depth += 1
     label, class_name = _labels(table, origin)
     images = ImageSet.of(
         reader,
@@ -75,14 +72,13 @@ def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, 
         path=pc.binary_join_element_wise(prefix, paths, "") if prefix else paths,
         label=label,
         class_name=class_name,
-        superclasses=superclasses,
+        superclasses=[table[name] for name in superclass_columns(table)],
         **{name: table[name].cast(pa.string()) for name in ("id", "split") if name in table.column_names},
     )
     if "dataset" not in table.column_names:
         return images
     named = pc.fill_null(table["dataset"].cast(pa.string()), dataset).cast(NAME)
-    position = images.table.schema.get_field_index("dataset")
-    return ImageSet(images.table.set_column(position, "dataset", named), images.readers)
+    return ImageSet(with_columns(images.table, {"dataset": named}), images.readers)
 
 
 def path_column(table: pa.Table, origin: str) -> str:

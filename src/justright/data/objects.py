@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
+from justright.data.decoding import decode, to_rgb
 from justright.data.image_set import ImageSet
-from justright.data.readers import FolderReader, ObjectReader
+from justright.data.readers import FolderReader, Reader, png
 from justright.errors import DataError
+from justright.hashing import hash_bytes
 
 EXPECTED = (
     "a Hugging Face data set (with features and an image column), or a torchvision one (with samples, or with "
     "targets and items of image and label)"
 )
+
+
+class ObjectReader(Reader):
+    """A data set in memory: a function gives the picture at a position, asked only when needed."""
+
+    def __init__(self, name: str, picture: Callable[[int], Any]):
+        self.picture = picture
+        self.source = f"object:{name}-{id(picture):x}"
+
+    def image(self, path: str) -> Image.Image:
+        """The picture at a position, whatever form the object keeps it in."""
+        picture = self.picture(int(path))
+        if isinstance(picture, Image.Image):
+            return to_rgb(picture)
+        if isinstance(picture, bytes):
+            return decode(picture, path)
+        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8:
+            return to_rgb(Image.fromarray(picture))
+        raise DataError(
+            f"image {path} is a {type(picture).__name__}",
+            expected="a PIL image, encoded bytes or a uint8 array",
+            advice="give the data set without a transform",
+        )
+
+    def encoded(self, path: str) -> bytes:
+        """The picture as a PNG."""
+        return png(self.image(path))
+
+    def content_id(self, path: str) -> str:
+        """Hash of the pixels: a PNG of them may differ between versions of a library."""
+        image = self.image(path)
+        return hash_bytes(repr(image.size).encode() + image.tobytes())
+
+    def saved_as(self, folder: Path) -> None:
+        """An object cannot be named in a file."""
 
 
 def from_dataset(data: Any, name: str) -> ImageSet:

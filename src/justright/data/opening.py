@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from justright.data.archive import open_archive
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.data.folder import open_folder
 from justright.data.image_set import ImageSet
 from justright.data.manifest import open_manifest
@@ -20,8 +20,8 @@ ACCEPTED = (
 def open_images(source: str | Path) -> ImageSet:
     """Open a folder, a manifest, a saved ImageSet, a zip, or a data set of the catalog (`cub:/data/cub`, `glyphs`)."""
     name, _, root = str(source).partition(":")
-    if name in CATALOG and not Path(source).exists():
-        return CATALOG[name].load(root)
+    if name in DATA_SETS and not Path(source).exists():
+        return DATA_SETS[name].load(root)
     path = Path(source)
     if path.is_dir():
         return open_folder(path)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from justright.data.image_set import NAME, ImageSet
+from justright.data.columns import names_column, with_columns
+from justright.data.image_set import ImageSet
 from justright.errors import DataError
 from justright.seeding import generator
 from justright.types import UNLABELED, Array
@@ -94,12 +95,6 @@ def _draw(rows: Array, n: int, seed: int, *name: str) -> Array:
 
 def _relabeled(part: ImageSet, own: list[Origin], first: int) -> ImageSet:
     position = np.searchsorted([origin.label for origin in own], part.labels)
-    names = pa.array([f"{origin.dataset}/{origin.class_name}" for origin in own], pa.string())
-    columns = {
-        "label": pa.array((first + position).astype(np.int32)),
-        "class_name": pa.DictionaryArray.from_arrays(pa.array(position.astype(np.int32)), names).cast(NAME),
-    }
-    table = part.table
-    for column, values in columns.items():
-        table = table.set_column(table.schema.get_field_index(column), column, values)
-    return ImageSet(table, part.readers)
+    names = names_column([f"{origin.dataset}/{origin.class_name}" for origin in own], position)
+    labels = pa.array((first + position).astype(np.int32))
+    return ImageSet(with_columns(part.table, {"label": labels, "class_name": names}), part.readers)

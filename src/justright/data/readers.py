@@ -6,26 +6,30 @@ one table can hold images from many places and a saved table finds them again.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import stat
 import threading
 import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from justright.data.decoding import decode, to_rgb
+from justright.data.decoding import decode
 from justright.errors import BadImageError, DataError, MissingDataError
+from justright.hashing import hash_bytes
 
 MAX_FILE_BYTES = 1 << 30
 """A single image file above this is refused unread."""
+
+_HASHED: dict[str, dict[str, tuple[Any, str]]] = {}
+"""Version and content id of what this process has hashed, by source and path: no file is read twice for its id.
+
+Only what a reader computed itself is in here, never an id that came with a table.
+"""
 
 
 class Reader(ABC):
@@ -47,13 +51,27 @@ class Reader(ABC):
         return decode(self.encoded(path), path)
 
     def content_id(self, path: str) -> str:
-        """A name made of the content: equal content, equal id."""
-        return content_hash(self.encoded(path))
+        """A name made of the content: equal content, equal id. Computed once for each version of a file."""
+        version = self.version(path)  # before the reading: what changes in between is another version
+        if version is None:
+            return hash_bytes(self.encoded(path))
+        known = _HASHED.setdefault(self.source, {})
+        if known.get(path, (None, ""))[0] != version:
+            known[path] = version, hash_bytes(self.encoded(path))
+        return known[path][1]
+
+    def version(self, path: str) -> Any:
+        """A value that changes whenever the content does, found without reading it; None if there is no such value."""
+        return None
 
 
-def content_hash(data: bytes) -> str:
-    """32 hexadecimal digits; equal bytes, equal name."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+def version_of(file: Path) -> tuple[int, ...] | None:
+    """What the file system says of a file that is another after every change; None where there is no file."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 class FolderReader(Reader):
@@ -75,6 +93,10 @@ class FolderReader(Reader):
             return file.read_bytes()
         except OSError as error:
             raise BadImageError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+    def version(self, path: str) -> Any:
+        """Size, times and number of the file."""
+        return version_of(self.root / path)
 
     def saved_as(self, folder: Path) -> str:
         """The root, relative to the saved table: both can move together."""
@@ -112,6 +134,10 @@ class ZipReader(Reader):
         handle: zipfile.ZipFile = self._local.handle
         return handle
 
+    def version(self, path: str) -> Any:
+        """Size, times and number of the archive."""
+        return version_of(self.archive)
+
     def saved_as(self, folder: Path) -> str:
         """The archive, relative to the saved table."""
         return f"zip:{os.path.relpath(self.archive, folder)}"
@@ -130,41 +156,6 @@ class BytesReader(Reader):
 
     def saved_as(self, folder: Path) -> None:
         """The bytes go along."""
-
-
-class ObjectReader(Reader):
-    """A data set in memory: a function gives the picture at a position, asked only when needed."""
-
-    def __init__(self, name: str, picture: Callable[[int], Any]):
-        self.picture = picture
-        self.source = f"object:{name}-{id(picture):x}"
-
-    def image(self, path: str) -> Image.Image:
-        """The picture at a position, whatever form the object keeps it in."""
-        picture = self.picture(int(path))
-        if isinstance(picture, Image.Image):
-            return to_rgb(picture)
-        if isinstance(picture, bytes):
-            return decode(picture, path)
-        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8:
-            return to_rgb(Image.fromarray(picture))
-        raise DataError(
-            f"image {path} is a {type(picture).__name__}",
-            expected="a PIL image, encoded bytes or a uint8 array",
-            advice="give the data set without a transform",
-        )
-
-    def encoded(self, path: str) -> bytes:
-        """The picture as a PNG."""
-        return png(self.image(path))
-
-    def content_id(self, path: str) -> str:
-        """Hash of the pixels: a PNG of them may differ between versions of a library."""
-        image = self.image(path)
-        return content_hash(repr(image.size).encode() + image.tobytes())
-
-    def saved_as(self, folder: Path) -> None:
-        """An object cannot be named in a file."""
 
 
 def open_zip(archive: Path) -> zipfile.ZipFile:

@@ -22,9 +22,13 @@ IMAGENET_STD: Color = (0.229, 0.224, 0.225)
 class ImageRecipe:
     """The test transform of a backbone: resize the shorter side, crop the middle, normalize.
 
-    resolution: pixels a side that the backbone sees; resize: the shorter side before the crop;
-    mean, std: of colors on [0, 1]; interpolation: "bicubic" or "bilinear", both antialiased.
     The defaults are those of the field's public code: 256, then 224, ImageNet colors.
+
+    Parameters:
+        resolution: pixels a side that the backbone sees.
+        resize: the shorter side before the crop.
+        mean, std: of colors on [0, 1].
+        interpolation: "bicubic" or "bilinear", both antialiased.
     """
 
     resolution: int = 224

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,9 +16,11 @@ from justright.errors import DataError
 class Split:
     """What selection and training may know: labeled images, unlabeled images, and the roles of the classes.
 
-    `unlabeled` has no labels, no class names and no super-categories; they are in a Truth that is not part of this.
-    `classes` is None where nobody knows which classes the target has, as with a person's own photos. Labels that are in
-    `guide_classes` only guide learning: no image of the target is ever called one of them.
+    Parameters:
+        labeled: the images whose labels training sees.
+        unlabeled: the target, without labels, class names and super-categories: these are in a Truth, apart.
+        classes: which classes are old and new; None where nobody knows, as with a person's own photos.
+        guide_classes: labels that only guide learning: no image of the target is ever called one of them.
     """
 
     labeled: ImageSet
@@ -36,11 +37,6 @@ class Split:
     def new_classes(self) -> tuple[int, ...]:
         """Classes of the target that its own labeled part lacks."""
         return () if self.classes is None else self.classes.new
-
-    @property
-    def groups(self) -> Mapping[str, tuple[int, ...]]:
-        """New classes by similarity to the old ones: Similar, Medium, Dissimilar."""
-        return {} if self.classes is None else self.classes.groups
 
     def with_labeled(self, pool: ImageSet) -> Split:
         """The same target learned with other labeled images; which of its classes are old does not change."""

@@ -1,7 +1,7 @@
 """The labels of the target, sealed.
 
 Selection and training receive a Split, and a Split holds no Truth: what they cannot reach they cannot use. Only
-evaluation, benchmark, report and the command line open it, and a test keeps every other package from naming it.
+evaluation, runs, benchmark, report and the command line open it, and a test keeps every other package from naming it.
 """
 
 from __future__ import annotations

@@ -49,7 +49,12 @@ class Strong:
     """Crop and resize, flip, color jitter, grayscale, blur.
 
     muGCD's recipe is not published; this DINO-like set is a reconstruction (methods.md 1.4), every part an option.
-    scale, ratio: the crop's share of the area and its width by height; jitter, grayscale, blur: how often.
+
+    Parameters:
+        scale, ratio: the crop's share of the area, and its width by its height, from and to.
+        flip, jitter, grayscale, blur: how often each is done, as a share of the views.
+        brightness, contrast, saturation, hue: how strong jitter is at most.
+        blur_sigma: the width of the blur in pixels, from and to.
     """
 
     scale: tuple[float, float] = (0.3, 1.0)

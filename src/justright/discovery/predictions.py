@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from jaxtyping import Float, Int
 
-from justright.data.image_set import NAME
+from justright.data.columns import NAME
 from justright.errors import DataError
 from justright.files import replacing
 from justright.types import Array, Mask

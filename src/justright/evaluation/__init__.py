@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from justright.evaluation.accuracy import evaluate, evaluate_counts
+from justright.evaluation.accuracy import evaluate
 from justright.evaluation.checked import CheckedAccuracy, estimate_accuracy
-from justright.evaluation.confusions import Confusion, Errors, break_down, break_down_counts, matched_confusion
+from justright.evaluation.confusions import Confusion, Errors, break_down, matched_confusion
 from justright.evaluation.counts import Counts
 from justright.evaluation.matching import Matching, match_clusters, match_counts
 from justright.evaluation.scores import PROTOCOLS, Protocol, Scores
@@ -19,10 +19,8 @@ __all__ = [
     "Protocol",
     "Scores",
     "break_down",
-    "break_down_counts",
     "estimate_accuracy",
     "evaluate",
-    "evaluate_counts",
     "match_clusters",
     "match_counts",
     "matched_confusion",

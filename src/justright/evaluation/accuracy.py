@@ -42,47 +42,18 @@ def evaluate(
     selected since. `has_kept_labels` splits Old into classes whose labels selection kept and those it dropped; it is
     read for old images only. Both must agree within a class. `n_resamples` = 0 leaves the intervals out.
     """
-    counts = Counts.of(y_true, y_pred)
-    old_classes = classes_where(is_old, y_true, "is_old")
-    kept_classes = None
-    if has_kept_labels is not None:
-        kept_classes = classes_where(has_kept_labels[is_old], y_true[is_old], "has_kept_labels")
-    return evaluate_counts(
-        counts,
-        old_classes,
-        kept_classes=kept_classes,
-        protocol=protocol,
-        n_resamples=n_resamples,
-        level=level,
-        seed=seed,
-    )
-
-
-def evaluate_counts(
-    counts: Counts,
-    old_classes: Int[Array, " old"],
-    *,
-    kept_classes: Int[Array, " kept"] | None = None,
-    protocol: Protocol = "v2",
-    n_resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Scores:
-    """`evaluate` from counts, e.g. those gathered from several processes: still one assignment over all images.
-
-    Classes beyond those counted may be listed as old or kept; they change nothing.
-    """
     if protocol not in PROTOCOLS:
         raise DataError(f"There is no protocol {protocol!r}.", expected=f"one of {', '.join(PROTOCOLS)}")
     if not (0 < level < 1 and n_resamples >= 0):
         raise DataError(f"level = {level}, n_resamples = {n_resamples}.", expected="0 < level < 1, n_resamples >= 0")
+    counts = Counts.of(y_true, y_pred)
     classes, n_images = counts.classes, counts.per_class()
-    is_old = np.isin(classes, old_classes)
-    groups = {"all": np.ones_like(is_old), "old": is_old, "new": ~is_old}
-    if kept_classes is not None:
-        is_kept = np.isin(classes, kept_classes)
-        groups |= {"old_kept": is_old & is_kept, "old_dropped": is_old & ~is_kept}
-    n_right = _right_per_class(counts, is_old, protocol)
+    is_old_class = np.isin(classes, classes_where(is_old, y_true, "is_old"))
+    groups = {"all": np.ones_like(is_old_class), "old": is_old_class, "new": ~is_old_class}
+    if has_kept_labels is not None:
+        is_kept = np.isin(classes, classes_where(has_kept_labels[is_old], y_true[is_old], "has_kept_labels"))
+        groups |= {"old_kept": is_old_class & is_kept, "old_dropped": is_old_class & ~is_kept}
+    n_right = _right_per_class(counts, is_old_class, protocol)
     tally = _tally(n_right, n_images, np.stack(list(groups.values())), averages_units=protocol == "v2b")
 
     accuracy = {name: float(value) for name, value in zip(groups, tally.accuracy(), strict=True)}
@@ -100,8 +71,8 @@ def evaluate_counts(
         ari=adjusted_rand_index(counts),
         protocol=protocol,
         n_images=counts.n_images,
-        n_old=int(n_images[is_old].sum()),
-        n_new=int(n_images[~is_old].sum()),
+        n_old=int(n_images[is_old_class].sum()),
+        n_new=int(n_images[~is_old_class].sum()),
         n_classes=len(classes),
         n_clusters=len(counts.clusters),
         level=level,

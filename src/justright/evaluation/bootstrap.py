@@ -14,8 +14,10 @@ from justright.types import Array
 class Tally:
     """Right and all images of each unit: a class, or a whole group of classes whose images count alike.
 
-    Attributes: n_right and n_images, aligned with the units; is_member[g, u], whether unit u belongs to group g;
-    averages_units, whether an accuracy is the mean over units (each counts once) or over images.
+    Attributes:
+        n_right, n_images: of each unit.
+        is_member: [g, u] says whether unit u belongs to group g.
+        averages_units: whether an accuracy is the mean over units (each counts once) or over images.
     """
 
     n_right: Int[Array, " units"]

@@ -33,9 +33,12 @@ _ENOUGH = 8
 class CheckedAccuracy:
     """What the checks say about the accuracy on all images.
 
-    Attributes: accuracy, with the interval from low to high at the given level; n_checked of n_images were looked at;
-    n_effective, how many plain looks would be worth as much; n_more_to_halve, how many more looks, spread as
-    before, should halve the interval.
+    Attributes:
+        accuracy: the estimate.
+        low, high: its interval at the given level.
+        n_checked, n_images: how many images were looked at, and how many there are.
+        n_effective: how many plain looks would be worth as much.
+        n_more_to_halve: how many more looks, spread as before, should halve the interval.
     """
 
     accuracy: float

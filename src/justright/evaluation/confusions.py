@@ -27,10 +27,14 @@ class Errors:
     - merged, if more than half of class c lies in k: c was swallowed by a cluster that stands for something else;
     - stray otherwise. Where both halves hold, split counts.
 
-    Attributes, aligned, one entry per class in ascending order: classes, is_old, cluster (the one matched to the class,
-    or `UNLABELED`), n_images = n_right + n_as_old + n_as_new, wrong images = n_split + n_merged + n_stray,
-    n_pieces (clusters that are pieces of the class beyond its own), is_merged (whether the class was swallowed).
-    n_unmatched is the number of all images in clusters without a class.
+    Attributes, one entry per class in ascending order:
+        classes, is_old: the class, and whether it is old.
+        cluster: the one matched to the class, or `UNLABELED`.
+        n_images: all of its images, n_right + n_as_old + n_as_new.
+        n_split, n_merged, n_stray: its wrong images by cause.
+        n_pieces: clusters that are pieces of the class beyond its own.
+        is_merged: whether the class was swallowed.
+        n_unmatched: one number, all images in clusters without a class.
     """
 
     classes: Int[Array, " classes"]
@@ -49,13 +53,9 @@ class Errors:
 
     def by_kind(self) -> dict[str, int]:
         """Wrong images in total by `ERROR_KINDS`: the class of the image, then what it was taken for."""
-        old, new = self.is_old, ~self.is_old
-        return {
-            "new_as_old": int(self.n_as_old[new].sum()),
-            "new_as_new": int(self.n_as_new[new].sum()),
-            "old_as_new": int(self.n_as_new[old].sum()),
-            "old_as_old": int(self.n_as_old[old].sum()),
-        }
+        sides = {"old": self.is_old, "new": ~self.is_old}
+        pairs = [kind.split("_as_") for kind in ERROR_KINDS]
+        return {f"{own}_as_{taken}": int(getattr(self, f"n_as_{taken}")[sides[own]].sum()) for own, taken in pairs}
 
     def by_cause(self) -> dict[str, int]:
         """Wrong images in total by `CAUSES`."""
@@ -78,9 +78,12 @@ class Errors:
 class Confusion:
     """Images by class and cluster, ordered so that what the matching calls right lies on the diagonal.
 
-    Attributes: classes, old ones first; clusters, column j < len(classes) being the one matched to class j
-    (`UNLABELED` over an empty column if there is none), then those without a class, the largest first; n, the
-    images; n_old, the number of old classes.
+    Attributes:
+        classes: old ones first.
+        clusters: those matched to the classes, in their order (`UNLABELED` over an empty column where there is none),
+            then those without a class, the largest first.
+        n: the images.
+        n_old: how many of the classes are old.
     """
 
     classes: Int[Array, " classes"]
@@ -91,19 +94,14 @@ class Confusion:
 
 def break_down(y_true: Labels, y_pred: Labels, is_old: Mask) -> Errors:
     """Sort the errors by kind and cause; arguments as in `evaluate`, matched once over all images."""
-    return break_down_counts(Counts.of(y_true, y_pred), classes_where(is_old, y_true, "is_old"))
-
-
-def break_down_counts(counts: Counts, old_classes: Int[Array, " old"]) -> Errors:
-    """`break_down` from counts, e.g. those gathered from several processes."""
-    matching = match_counts(counts)
-    classes = counts.classes
-    is_old = np.isin(classes, old_classes)
+    counts = Counts.of(y_true, y_pred)
+    matching, classes = match_counts(counts), counts.classes
+    is_old_class = np.isin(classes, classes_where(is_old, y_true, "is_old"))
     n_images, in_cluster = counts.per_class(), counts.per_cluster()[counts.row]
 
     taken_for = matching.to_classes(counts.cluster)  # P(k) of each cell
     is_right = taken_for == counts.class_
-    is_as_old = ~is_right & np.isin(taken_for, classes[is_old])  # UNLABELED is no class, so it counts as new
+    is_as_old = ~is_right & np.isin(taken_for, classes[is_old_class])  # UNLABELED is no class, so it counts as new
     is_split = ~is_right & (2 * counts.n > in_cluster)
     is_merged = ~is_right & ~is_split & (2 * counts.n > n_images[counts.column])
 
@@ -114,7 +112,7 @@ def break_down_counts(counts: Counts, old_classes: Int[Array, " old"]) -> Errors
 
     return Errors(
         classes=classes,
-        is_old=is_old,
+        is_old=is_old_class,
         cluster=_clusters_of(matching, classes),
         n_images=n_images,
         n_right=per_class(is_right, counts.n),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,11 +19,10 @@ _DENSE_CELLS = 1 << 24
 class Counts:
     """Contingency counts n(k, c): images that lie in cluster k and belong to class c.
 
-    Only cells that hold an image are stored, ordered by cluster, then class. Counts of disjoint sets of images add
-    up, so several processes can each count their share and one of them matches the sum: `Counts.gather(shares)`.
-    A matching made per process would be biased upward, since each would pick the map that suits its share.
-
-    Attributes: cluster, class_ and n, aligned, one entry per cell, n at least 1.
+    Attributes, one entry for each cell that holds an image, ordered by cluster, then class:
+        cluster: the cluster k of the cell.
+        class_: its class c.
+        n: how many images lie in it, at least 1.
     """
 
     cluster: Int[Array, " cells"]
@@ -46,23 +44,6 @@ class Counts:
             filled, n = np.unique(cell, return_counts=True)
         row, column = np.divmod(filled, len(classes))
         return Counts(clusters[row], classes[column], n.astype(np.int64))
-
-    @staticmethod
-    def gather(shares: Iterable[Counts]) -> Counts:
-        """The counts of all images from the counts of disjoint shares of them, in any order."""
-        parts = list(shares)
-        if not parts:
-            raise DegenerateError("No counts to gather.", expected="at least one share of counted images")
-        cluster, class_, n = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in ("cluster", "class_", "n")
-        )
-        order = np.lexsort((class_, cluster))
-        cluster, class_, n = cluster[order], class_[order], n[order]
-        is_first = np.r_[True, (np.diff(cluster) != 0) | (np.diff(class_) != 0)]
-        return Counts(cluster[is_first], class_[is_first], np.add.reduceat(n, np.flatnonzero(is_first)))
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts.gather([self, other])
 
     @property
     def n_images(self) -> int:

@@ -6,12 +6,11 @@ Import this module only to draw: matplotlib takes half a second, which evaluatio
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import matplotlib
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
@@ -19,6 +18,7 @@ from matplotlib.figure import Figure
 from justright.evaluation.confusions import Confusion, Errors
 from justright.types import Array
 
+SIDES = ("New", "Old")
 TAKEN_FOR = {"n_as_old": ("an Old class", "#d1603d"), "n_as_new": ("a New class or none", "#2f6db3")}
 CAUSE = {
     "n_split": ("split off from its class", "#7a5195"),
@@ -32,7 +32,6 @@ MOST_CELLS = 256
 MOST_NAMES = 40
 """With more classes their names would overlap."""
 
-
 LONGEST_NAME = 30
 """Longer names are cut: they would push the picture aside."""
 
@@ -43,20 +42,23 @@ def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
     Left is Fig. 3 of the paper, given one entry per labeled set.
     """
     runs = {"": errors} if isinstance(errors, Errors) else dict(errors)
-    rows = [(name, side, is_side, run) for name, run in runs.items() for side, is_side in _sides(run)]
+    rows = [(f"{_short(name)}  {side}".strip(), run, side == "Old") for name, run in runs.items() for side in SIDES]
+    # the two bars of a run stand closer together than those of different runs
+    heights = [place + 0.35 * (place // 2) for place in range(len(rows))]
     figure = Figure(figsize=(9.5, 1.75 + 0.42 * len(rows) + 0.15 * len(runs)), layout="constrained")
     taken_for, cause = figure.subplots(1, 2, sharey=True, sharex=True, gridspec_kw={"wspace": 0.09})
     for axes, title, parts in ((taken_for, "Taken for", TAKEN_FOR), (cause, "Why", CAUSE)):
-        _draw_bars(axes, rows, parts)
+        shares = np.stack([_shares(run, is_old, parts) for _, run, is_old in rows])
+        _draw_bars(axes, heights, shares, parts)
         axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=26)
         axes.legend(
             loc="lower left", bbox_to_anchor=(-0.015, 0.99), ncols=3, frameon=False, fontsize=9,
             handlelength=0.9, handleheight=0.9, columnspacing=1.2, handletextpad=0.4, borderpad=0.2,
         )  # fmt: skip
-    _name_ticks(taken_for, _heights(rows), [f"{_short(name)}  {side}".strip() for name, side, _, _ in rows])
+    _name_ticks(taken_for, heights, [name for name, _, _ in rows])
     taken_for.invert_yaxis()
     # room for the sum that stands behind the longest bar
-    longest = max((_shares(run, is_side, TAKEN_FOR).sum() for _, _, is_side, run in rows), default=0.0)
+    longest = max((_shares(run, is_old, TAKEN_FOR).sum() for _, run, is_old in rows), default=0.0)
     taken_for.set_xlim(0, min(1.0, max(0.05, longest)) * 1.18)
     return figure
 
@@ -109,27 +111,20 @@ def to_svg(figure: Figure) -> str:
     return text.getvalue()
 
 
-def _sides(errors: Errors) -> list[tuple[str, Bool[Array, " classes"]]]:
-    return [("New", ~errors.is_old), ("Old", errors.is_old)]
+def _shares(errors: Errors, is_old: bool, parts: Iterable[str]) -> Float[Array, " parts"]:
+    """What share of the images of old or of new classes each part makes up; 0 where there are no such images."""
+    side = errors.is_old == is_old
+    wrong = np.array([getattr(errors, part)[side].sum() for part in parts], dtype=float)
+    return wrong / max(int(errors.n_images[side].sum()), 1)
 
 
-def _shares(errors: Errors, is_side: Bool[Array, " classes"], parts: Mapping[str, Any]) -> Float[Array, " parts"]:
-    """What share of the images of these classes each part makes up; 0 where there are no such images."""
-    wrong = np.array([getattr(errors, part)[is_side].sum() for part in parts], dtype=float)
-    return wrong / max(int(errors.n_images[is_side].sum()), 1)
-
-
-def _heights(rows: list[Any]) -> list[float]:
-    # the two bars of a run stand closer together than those of different runs
-    return [place + 0.35 * (place // 2) for place in range(len(rows))]
-
-
-def _draw_bars(axes: Axes, rows: list[Any], parts: Mapping[str, tuple[str, str]]) -> None:
-    shares = np.stack([_shares(run, is_side, parts) for _, _, is_side, run in rows])
+def _draw_bars(
+    axes: Axes, heights: list[float], shares: Float[Array, "bars parts"], parts: Mapping[str, tuple[str, str]]
+) -> None:
     left = np.cumsum(shares, axis=1) - shares
     for column, (title, color) in enumerate(parts.values()):
-        axes.barh(_heights(rows), shares[:, column], 0.78, left[:, column], color=color, label=title, edgecolor="white")
-    for height, total in zip(_heights(rows), shares.sum(axis=1), strict=True):
+        axes.barh(heights, shares[:, column], 0.78, left[:, column], color=color, label=title, edgecolor="white")
+    for height, total in zip(heights, shares.sum(axis=1), strict=True):
         axes.text(total, height, f" {100 * total:.1f} %", va="center", fontsize=9, color="#333333")
     axes.xaxis.set_major_formatter(_percent)
     axes.set_xlabel("wrong images, as a share of all New or all Old ones")

@@ -17,9 +17,14 @@ from justright.types import UNLABELED, Array, Labels
 class Matching:
     """A one-to-one map P from clusters to classes.
 
-    Attributes: clusters, ascending, and classes, aligned: clusters[j] is taken for classes[j], n_shared[j] images
-    are in both. n_images is the number of images the map was made on. A cluster or a class may be missing: there
-    were more of one than of the other, or it shares no image with any partner left.
+    A cluster or a class may be missing: there were more of one than of the other, or it shares no image with any
+    partner left.
+
+    Attributes:
+        clusters: those that have a class, ascending.
+        classes: the class that each of them is taken for.
+        n_shared: the images in both.
+        n_images: all images the map was made on.
     """
 
     clusters: Int[Array, " pairs"]
@@ -52,7 +57,7 @@ def match_clusters(y_true: Labels, y_pred: Labels) -> Matching:
 
 
 def match_counts(counts: Counts) -> Matching:
-    """`match_clusters` from counts, e.g. those gathered from several processes.
+    """`match_clusters` from counts.
 
     A pair that shares no image is no pair, though it would cost nothing. Among equally good maps the choice depends
     on what the clusters hold and never on how they are numbered, so renaming clusters changes no score.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaincinv, betaln
@@ -29,22 +31,17 @@ def exact_interval(n_right: int, n_checked: int, n_images: int, level: float) ->
     """
     tail = (1 - level) / 2
 
-    def is_too_few(total: int) -> bool:
-        return float(_hypergeometric(n_images, total, n_checked)[n_right:].sum()) <= tail
+    def is_enough(total: int) -> bool:
+        return float(_hypergeometric(n_images, total, n_checked)[n_right:].sum()) > tail
 
     def is_too_many(total: int) -> bool:
         return float(_hypergeometric(n_images, total, n_checked)[: n_right + 1].sum()) <= tail
 
-    low, high = n_right, n_images - (n_checked - n_right)
-    below, above = low, high
-    while below < above:
-        middle = (below + above) // 2
-        below, above = (middle + 1, above) if is_too_few(middle) else (below, middle)
-    smallest, below, above = below, low, high
-    while below < above:
-        middle = (below + above + 1) // 2
-        below, above = (below, middle - 1) if is_too_many(middle) else (middle, above)
-    return smallest / n_images, below / n_images
+    # the counts that the checked images allow; the last one, or the first, needs no test
+    least, most = n_right, n_images - (n_checked - n_right)
+    low = least + bisect_left(range(least, most), True, key=is_enough)
+    high = least + bisect_left(range(least + 1, most + 1), True, key=is_too_many)
+    return low / n_images, high / n_images
 
 
 def _hypergeometric(n_images: int, n_right: int, n_checked: int) -> Float[Array, " outcomes"]:
@@ -77,8 +74,4 @@ def n_more_to_halve(accuracy: float, n_effective: float, n_checked: int, n_image
         return high - low
 
     goal = width(n_checked) / 2
-    few, enough = n_checked, n_images
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if width(middle) <= goal else (middle, enough)
-    return enough - n_checked
+    return 1 + bisect_left(range(n_checked + 1, n_images), True, key=lambda n: width(n) <= goal)

@@ -25,9 +25,11 @@ _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropp
 class Scores:
     """How well clusters agree with classes; accuracies are shares between 0 and 1, NaN where there is no image.
 
-    Attributes: all, old and new, the accuracy on all images, on those of old and on those of new classes. old_kept and
-    old_dropped split old by whether selection kept the labels of the class; NaN unless asked for. nmi and ari ignore
-    the matching. intervals holds (low, high) by the name of the accuracy, at the given level.
+    Attributes:
+        all, old, new: the accuracy on all images, on those of old and on those of new classes.
+        old_kept, old_dropped: old by whether selection kept the labels of the class; NaN unless asked for.
+        nmi, ari: agreement without any matching.
+        intervals: (low, high) by the name of the accuracy, at the given level.
     """
 
     all: float
@@ -47,13 +49,11 @@ class Scores:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        parts = [f"{title} {self._percent(name)}" for name, title in _TITLES.items() if self._is_shown(name)]
+        shown = [name for name in _TITLES if name in ("all", "old", "new") or math.isfinite(getattr(self, name))]
+        parts = [f"{_TITLES[name]} {self._percent(name)}" for name in shown]
         parts += [f"NMI {self.nmi:.3f}", f"ARI {self.ari:.3f}"]
         sizes = f"{self.n_images:,} images, {self.n_classes:,} classes, {self.n_clusters:,} clusters, {self.protocol}"
         return f"{' | '.join(parts)} ({sizes})"
-
-    def _is_shown(self, name: str) -> bool:
-        return name in ("all", "old", "new") or math.isfinite(getattr(self, name))
 
     def _percent(self, name: str) -> str:
         value = getattr(self, name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +12,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.recipe import ImageRecipe
-from justright.features.checkpoints import CheckpointError, Named, find_checkpoint, named
-from justright.features.cuts import LastStageCut, cut
+from justright.features.checkpoints import BackboneSpec, CheckpointError, find_checkpoint, spec_of
+from justright.features.cuts import LastStageCut, Stored, cut
 from justright.features.guarded_timm import Network, timm
-from justright.features.halves import Stored
-from justright.features.state_dicts import State, architecture_in, in_order, positions_for, read, with_timm_names
+from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
+from justright.hashing import hash_pieces
 
-__all__ = ["POOLINGS", "Backbone", "ImageRecipe", "Pooling", "Stored", "load_backbone"]
+__all__ = ["POOLINGS", "Backbone", "Pooling", "Stored", "load_backbone"]
 
 Pooling = Literal["class", "average", "patches"]
 POOLINGS: tuple[str, ...] = get_args(Pooling)
@@ -131,12 +130,13 @@ class Backbone(nn.Module):
         return self._hash({name: tensor for name, tensor in self.model.state_dict().items() if name not in tuned})
 
     def _hash(self, state: State) -> str:
-        digest = hashlib.blake2b(digest_size=16)
-        digest.update(json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode())
-        for name, tensor in sorted(state.items()):
-            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        def pieces() -> Iterator[bytes | memoryview]:
+            yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode()
+            for name, tensor in sorted(state.items()):
+                yield f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
+                yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+
+        return hash_pieces(pieces())
 
 
 def _plain(tensor: Tensor) -> Tensor:
@@ -150,7 +150,7 @@ def load_backbone(
 
     `img_size` overrides the resolution; position embeddings are interpolated to it.
     """
-    what = named(name)
+    what = spec_of(name)
     file = find_checkpoint(name, checkpoint)
     written = architecture_in(file)
     if written is not None and written.partition(".")[0] != what.architecture.partition(".")[0]:
@@ -161,7 +161,7 @@ def load_backbone(
     model = _create(what, recipe.resolution)
     state = read(file)
     if what.layout == "order" and next(iter(state), "").startswith("_"):
-        state = in_order(state, _create(what, recipe.resolution, n_classes=1000))
+        state = by_order(state, _create(what, recipe.resolution, n_classes=1000))
     _fill(model, with_timm_names(state), what, file)
     return Backbone(model.to(device), name, recipe)
 
@@ -175,7 +175,7 @@ def _timm_recipe(architecture: str) -> ImageRecipe:
     return ImageRecipe(resolution, int(resolution / config.crop_pct), config.mean, config.std, interpolation)
 
 
-def _create(what: Named, resolution: int, n_classes: int = 0) -> Network:
+def _create(what: BackboneSpec, resolution: int, n_classes: int = 0) -> Network:
     options = dict(what.options)
     config = timm.models.get_pretrained_cfg(what.architecture)
     if config is not None and config.fixed_input_size:
@@ -183,14 +183,12 @@ def _create(what: Named, resolution: int, n_classes: int = 0) -> Network:
     return timm.create_model(what.architecture, pretrained=False, num_classes=n_classes, **options)
 
 
-def _fill(model: Network, state: State, what: Named, file: Path) -> None:
+def _fill(model: Network, state: State, what: BackboneSpec, file: Path) -> None:
     wanted = model.state_dict()
     if "pos_embed" in state and "pos_embed" in wanted and hasattr(model, "patch_embed"):
         n_prefix = 0 if getattr(model, "no_embed_class", False) else getattr(model, "num_prefix_tokens", 0)
-        grid = model.patch_embed.grid_size
-        state["pos_embed"] = positions_for(
-            state["pos_embed"], n_prefix, grid, antialiased=what.positions == "antialiased"
-        )
+        grid, antialiased = model.patch_embed.grid_size, what.positions == "antialiased"
+        state["pos_embed"] = positions_for(state["pos_embed"], n_prefix, grid, antialiased=antialiased)
     missing = wanted.keys() - state.keys()
     wrong = [name for name in wanted.keys() & state.keys() if wanted[name].shape != state[name].shape]
     # heads of a classification or of pre-training are left behind; anything else that is left is another network

@@ -7,12 +7,9 @@ same numbers and stores nothing.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,15 +22,17 @@ from justright.errors import DataError, JustrightError
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_records import BankPrecision
-from justright.features.halves import Stored
+from justright.features.cuts import Stored
 from justright.features.stored_views import FreshViews, Rows, Views
-from justright.features.workers import in_order, n_cores, one_core_a_thread
+from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.files import replacing, write_json
+from justright.hashing import hash_value
+from justright.parallel import n_cores
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
 
-_Task = tuple[tuple[int, ...], tuple[int, ...]]
+_Task = tuple[range, list[int]]
 """Rows, and the numbers of the views to draw of each."""
 
 FORMAT = 1
@@ -45,8 +44,14 @@ MAX_VIEWS = 1 << 20
 class ViewBank(Views):
     """`n_views` views of each image on disk, below `root` in a directory named by all that they depend on.
 
-    precision: float32, float16, or int8 with one scale a token. `refresh`: the share of the bank that is renewed
-    every epoch. A shard is one view of some neighboring rows; finished ones are kept when a build is killed.
+    A shard is one view of some neighboring rows; finished ones are kept when a build is killed.
+
+    Parameters, beside those of `Views`:
+        root: the folder of all banks.
+        n_views: how many views of each image are stored.
+        precision: float32, float16, or int8 with one scale a token.
+        refresh: the share of the bank that is renewed every epoch.
+        shard_bytes: about how large a file gets.
     """
 
     def __init__(
@@ -73,12 +78,14 @@ class ViewBank(Views):
         self.refresh_share = refresh
         self.layout = bank_records.record_type(backbone.stored_names, backbone.stored_shapes, precision)
         self.rows_per_shard = max(1, shard_bytes // self.layout.itemsize)
-        self.n_blocks = -(-len(self.images) // self.rows_per_shard)
+        n, size = len(self.images), self.rows_per_shard
+        self.blocks = [range(start, min(start + size, n)) for start in range(0, n, size)]
         self.index = self._index(precision)
-        self.directory = root / _hash(self.index)[:24]
-        self._round = np.zeros((self.n_blocks, n_views), dtype=np.int64)
+        self.directory = root / hash_value(self.index)[:24]
+        self._round = np.zeros((len(self.blocks), n_views), dtype=np.int64)
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
+        """All that the stored bytes depend on."""
         return {
             "format": FORMAT,
             "backbone": self.backbone.name,
@@ -87,7 +94,7 @@ class ViewBank(Views):
             "transform": describe(self.transform),
             "seed": self.seed,
             "n_images": len(self.images),
-            "images": _hash(self.drawer.ids),
+            "images": hash_value(self.drawer.ids),
             "precision": precision,
             "refresh": self.refresh_share,
             "rows_per_shard": self.rows_per_shard,
@@ -107,33 +114,33 @@ class ViewBank(Views):
         """
         missing = [
             (block, views)
-            for block in range(self.n_blocks)
+            for block in range(len(self.blocks))
             if (views := [view for view in range(self.n_views) if not self._path(block, view).exists()])
         ]
         if not missing:
             return self
-        self._expect_room(sum(len(self._block_rows(block)) * len(views) for block, views in missing))
+        self._expect_room(sum(len(self.blocks[block]) * len(views) for block, views in missing))
         write_json(self.directory / "index.json", self.index)
         tasks = [task for block, views in missing for task in self._tasks(block, views)]
-        with one_core_a_thread(), closing(in_order(self._work, iter(tasks), self.n_threads)) as results:
-            done = track((stored for _, stored in results), len(tasks), "building the view bank")
+        with one_core_a_thread(), closing(on_one_core_each(self._work, tasks, self.n_threads)) as results:
+            done = track(results, len(tasks), "building the view bank")
             for block, views in missing:
                 self._build_block(block, views, done)
         return self
 
     def _tasks(self, block: int, views: Sequence[int]) -> Iterator[_Task]:
-        rows = self._block_rows(block)
-        numbers = tuple(int(self._round[block, view]) * MAX_VIEWS + view for view in views)
+        rows = self.blocks[block]
+        numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
         for start in range(0, len(rows), self.batch_size):
-            yield tuple(rows[start : start + self.batch_size]), numbers
+            yield rows[start : start + self.batch_size], numbers
 
     def _work(self, task: _Task) -> list[Any]:
         # a batch holds one view of the same rows whatever else is missing: rounding cannot depend on a kill
-        drawn = self.drawer.views_of(*task)
+        drawn = self.drawer.all_of_each(*task)
         return [self.backbone.prefix(views) for views in drawn] if self.backbone.device.type == "cpu" else drawn
 
     def _build_block(self, block: int, views: Sequence[int], done: Iterator[list[Any]]) -> None:
-        n_rows, names = len(self._block_rows(block)), self.backbone.stored_names
+        n_rows, names = len(self.blocks[block]), self.backbone.stored_names
         with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
             paths = [files.enter_context(replacing(self._path(block, view))) for view in views]
             shards = [bank_records.create(path, self.layout, n_rows) for path in paths]
@@ -175,10 +182,6 @@ class ViewBank(Views):
         for block, view in np.argwhere(old != self._round):
             self._path(int(block), int(view), int(old[block, view])).unlink(missing_ok=True)
 
-    def _block_rows(self, block: int) -> range:
-        start = block * self.rows_per_shard
-        return range(start, min(start + self.rows_per_shard, len(self.images)))
-
     def _path(self, block: int, view: int, round_: int | None = None) -> Path:
         number = int(self._round[block, view]) if round_ is None else round_
         return self.directory / f"rows{block:06d}-view{view:03d}-round{number:04d}.npy"
@@ -187,7 +190,7 @@ class ViewBank(Views):
         path = self._path(block, view)
         if not path.exists():
             raise DataError(f"{path.name} is not in the bank yet", advice="bank.build() computes what is missing")
-        return _mapped(path, self.layout, len(self._block_rows(block)))
+        return bank_records.open_shard(path, self.layout, len(self.blocks[block]))
 
     def _expect_room(self, n_records: int) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -197,13 +200,6 @@ class ViewBank(Views):
                 f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.directory.parent}",
                 advice="fewer views, precision int8, another root, or fresh views, which store nothing",
             )
-
-
-_mapped = lru_cache(maxsize=256)(bank_records.open_shard)  # each map holds a file descriptor
-
-
-def _hash(value: Any) -> str:
-    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 def open_views(
@@ -217,6 +213,6 @@ def open_views(
 ) -> Views:
     """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
     if views == "fresh":
-        fresh = {"transform", "seed", "rows", "n_threads", "batch_size"}
-        return FreshViews(backbone, images, **{name: value for name, value in options.items() if name in fresh})
+        of_banks = ("precision", "refresh", "shard_bytes")
+        return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})
     return ViewBank(backbone, images, root, n_views=views, **options).build(track)

@@ -7,6 +7,7 @@ What is small (x_0) stays float32.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 
 from justright.errors import DataError
-from justright.features.halves import Stored
+from justright.features.cuts import Stored
 from justright.types import Array
 
 BankPrecision = Literal["float32", "float16", "int8"]
@@ -72,6 +73,7 @@ def create(path: Path, layout: np.dtype[np.void], n_records: int) -> Array:
     return np.lib.format.open_memmap(path, mode="w+", dtype=layout, shape=(n_records,))
 
 
+@lru_cache(maxsize=256)  # each map holds a file descriptor
 def open_shard(path: Path, layout: np.dtype[np.void], n_records: int) -> Array:
     """Map a finished shard for reading."""
     shard: Array = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from justright.errors import DataError
 from justright.features.cache_section import Block, CacheSection, blocks_of
 from justright.features.home import home
 from justright.files import write_json
+from justright.hashing import hash_value
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +54,8 @@ class FeatureCache:
 
     def section(self, key: Mapping[str, Any]) -> CacheSection:
         """The features that one backbone computed in one way."""
-        text = json.dumps(key, sort_keys=True)
         name = re.sub(r"[^\w.-]", "_", str(key["backbone"]["name"]))
-        folder = self.root / f"{name}-{blake2b(text.encode(), digest_size=8).hexdigest()}"
+        folder = self.root / f"{name}-{hash_value(key, size=8)}"
         if not (folder / "key.json").exists():
             write_json(folder / "key.json", key)
         return CacheSection(folder, self._grow)
@@ -65,27 +64,15 @@ class FeatureCache:
         """Each section: backbone, pooling, precision, images, bytes, and when it was last used (seconds of 1970)."""
         found = []
         for folder in self._folders():
-            blocks = list(blocks_of(folder))
             try:
-                key = json.loads((folder / "key.json").read_text(encoding="utf-8"))
-                n_images = sum(len(np.load(block.ids, mmap_mode="r")) for block in blocks)
+                found.append(_about(folder))
             except (OSError, ValueError, EOFError) as error:
                 logger.warning("%s cannot be read and is left out: %s", folder, error)
-                continue
-            found.append(
-                {
-                    "name": folder.name,
-                    "backbone": key["backbone"]["name"],
-                    "pooling": key["backbone"].get("pooling", ""),
-                }
-                | {"precision": key.get("computation", {}).get("precision", ""), "images": n_images}
-                | {"bytes": sum(block.n_bytes for block in blocks), "used": max((b.used for b in blocks), default=0.0)}
-            )
         return found
 
     def clear(self, backbone: str | None = None, limit: str | None = None) -> int:
         """Remove the sections of a backbone (of all without a name), or only what is above `limit`; the bytes freed."""
-        folders = [folder for folder in self._folders() if backbone is None or _belongs_to(folder, backbone)]
+        folders = [folder for folder in self._folders() if backbone in (None, folder.name, _backbone_of(folder))]
         before = sum(block.n_bytes for block in self._blocks())
         if limit is not None:
             self._shrink(parse_size(limit), [block for folder in folders for block in blocks_of(folder)])
@@ -118,10 +105,27 @@ class FeatureCache:
             yield from blocks_of(folder)
 
 
-def _belongs_to(folder: Path, backbone: str) -> bool:
-    """Whether a section is of this backbone, or has this name."""
+def _key_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "key.json").read_text(encoding="utf-8"))
+    return found
+
+
+def _backbone_of(folder: Path) -> str | None:
     try:
-        key = json.loads((folder / "key.json").read_text(encoding="utf-8"))
+        return str(_key_of(folder)["backbone"]["name"])
     except (OSError, ValueError):
-        return False
-    return backbone in (key["backbone"]["name"], folder.name)
+        return None
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    key = _key_of(folder)
+    blocks = list(blocks_of(folder))
+    return {
+        "name": folder.name,
+        "backbone": key["backbone"]["name"],
+        "pooling": key["backbone"].get("pooling", ""),
+        "precision": key.get("computation", {}).get("precision", ""),
+        "images": sum(len(np.load(block.ids, mmap_mode="r")) for block in blocks),
+        "bytes": sum(block.n_bytes for block in blocks),
+        "used": max((block.used for block in blocks), default=0.0),
+    }

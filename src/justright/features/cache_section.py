@@ -15,26 +15,26 @@ import uuid
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 
+from justright.features.store import FeatureRows
 from justright.files import replacing
+from justright.hashing import hash_bytes
 from justright.types import Array
 
 logger = logging.getLogger(__name__)
 
 IDS = ".ids.npy"
 Digests: TypeAlias = Shaped[Array, " images"]
-Features: TypeAlias = Float[Array, " rows *axes"]
 
 
 def digests(content_ids: Sequence[str]) -> Digests:
     """Content ids as 16 bytes each, which sort and compare as arrays."""
-    return np.array([blake2b(name.encode(), digest_size=16).digest() for name in content_ids], dtype="S16")
+    return np.array([bytes.fromhex(hash_bytes(name.encode())) for name in content_ids], dtype="S16")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class CacheSection:
         """Which of these images the section knew when it was opened."""
         return self._find(ids) >= 0
 
-    def read(self, ids: Digests) -> tuple[Bool[Array, " images"], Features | None]:
+    def read(self, ids: Digests) -> tuple[Bool[Array, " images"], FeatureRows | None]:
         """Which of these images are there, and their features in this order; None if there are none."""
         place = self._find(ids)
         is_found, features = np.zeros(len(ids), bool), None
@@ -108,7 +108,7 @@ class CacheSection:
             is_found[mine] = True
         return is_found, None if features is None else features[is_found]
 
-    def add(self, ids: Digests, features: Features) -> None:
+    def add(self, ids: Digests, features: FeatureRows) -> None:
         """Keep features as one block."""
         if not len(ids):
             return
@@ -128,11 +128,11 @@ class CacheSection:
         place = np.minimum(np.searchsorted(self._known, ids), len(self._known) - 1)
         return np.where(self._known[place] == ids, place, -1)
 
-    def _open(self, number: int) -> Features | None:
+    def _open(self, number: int) -> FeatureRows | None:
         """A block, its checksum compared once; None, and a remark, where it is gone or damaged."""
         block = self._blocks[number]
         try:
-            features: Features = np.load(block.features, mmap_mode="r", allow_pickle=False)
+            features: FeatureRows = np.load(block.features, mmap_mode="r", allow_pickle=False)
             if number not in self._intact:
                 self._intact[number] = f"{zlib.crc32(features.tobytes()):08x}" == block.ids.name[:8]
                 os.utime(block.ids)

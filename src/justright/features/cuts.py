@@ -1,10 +1,10 @@
 """Where a network is cut: a frozen prefix whose output can be stored, and a suffix that is tuned.
 
 Four ways, from the most to the least known:
-`ClassTokenCut`   a ViT whose last block `last_block` describes; stores n and x_0, never forms keys or values.
+`ClassTokenCut`   a ViT whose last block `last_block` covers; stores n and x_0, never forms keys or values.
 `LastBlockCut`    any other network of blocks (q/k norm, rotary positions, average pooling); stores its tokens.
 `LastStageCut`    conv nets and other networks in stages; stores the feature map that enters the last stage.
-`FrozenCut`       a network that none of these computes faithfully; stores its features and tunes nothing.
+`Cut`             a network that none of these computes faithfully; stores its features and tunes nothing.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from justright.features.early_stop import arguments_at, make_stoppable
 from justright.features.guarded_timm import Network, VisionTransformer
-from justright.features.halves import Cut, Stored, entering, make_stoppable, whole
-from justright.features.last_block import class_token, describes, enter
+from justright.features.last_block import block_inputs, class_token, is_covered
 
 _log = logging.getLogger(__name__)
 
@@ -27,6 +27,41 @@ HEAD_PARTS = frozenset(
     {"global_pool", "pool", "attn_pool", "fc_norm", "head_drop", "head", "head_dist", "fc", "classifier"}
 )
 """Children of timm's models that its `forward_head` runs itself."""
+
+Stored = tuple[Float[Tensor, " batch ..."], ...]
+"""What crosses the cut: one entry an image in each tensor, channels on the last axis."""
+
+
+def uncut_features(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch dim"]:
+    """The feature as the uncut network computes it."""
+    return model.forward_head(model.forward_features(images), pre_logits=True)
+
+
+class Cut:
+    """Prefix and suffix of one network, as a network that no subclass computes faithfully has them: all is prefix.
+
+    Gradients and modes are the caller's business.
+    """
+
+    names: tuple[str, ...] = ("feature",)
+    """A name for each stored tensor. The first is the large one, which a bank may keep in fewer bits."""
+
+    tuned: tuple[str, ...] = ()
+    """The modules that training changes, by path in the network."""
+
+    ends_in_norm = False
+    """Whether features leave the network through a norm of their own, as in a ViT, or as pooled activations."""
+
+    def __init__(self, model: Network):
+        self.model = model
+
+    def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
+        """The frozen part."""
+        return (uncut_features(self.model, images),)
+
+    def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
+        """The tuned part, the frozen final norm and the pooling."""
+        return stored[0]
 
 
 class ClassTokenCut(Cut):
@@ -49,14 +84,14 @@ class ClassTokenCut(Cut):
             and model.attn_pool is None
             and type(model.fc_norm) is nn.Identity
             and len(model.blocks) > 0
-            and describes(model.blocks[-1])
+            and is_covered(model.blocks[-1])
         )
 
     def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
         """n_i of all tokens and x_0."""
         model = self.model
         tokens = model.norm_pre(model.patch_drop(model._pos_embed(model.patch_embed(images))))
-        return enter(model.blocks[-1], model.blocks[:-1](tokens))
+        return block_inputs(model.blocks[-1], model.blocks[:-1](tokens))
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The class token after block and final norm."""
@@ -86,7 +121,7 @@ class LastBlockCut(Cut):
     def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
         """The tokens that enter the last block."""
         # what else the block is given (rotary positions) depends on the image size only: kept for the suffix
-        tokens, *more, named = entering(self.model, self.model.blocks[-1], images)
+        tokens, *more, named = arguments_at(self.model, self.model.blocks[-1], images)
         self._arguments = tuple(more), named
         return (tokens,)
 
@@ -120,7 +155,7 @@ class LastStageCut(Cut):
 
     def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
         """The feature map that enters the last stage."""
-        x: Tensor = entering(self.model, self.stage, images)[0]
+        x: Tensor = arguments_at(self.model, self.stage, images)[0]
         return (x.permute(0, 2, 3, 1) if self._turns(x) else x,)
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
@@ -133,22 +168,6 @@ class LastStageCut(Cut):
 
     def _turns(self, x: Tensor) -> bool:
         return self.is_channels_first and x.ndim == 4
-
-
-class FrozenCut(Cut):
-    """All of the network is prefix."""
-
-    names = ("feature",)
-    tuned = ()
-    ends_in_norm = False
-
-    def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
-        """The feature itself."""
-        return (whole(self.model, images),)
-
-    def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
-        """The same feature."""
-        return stored[0]
 
 
 def _modules_after(model: Network, path: str) -> dict[str, nn.Module]:
@@ -170,12 +189,12 @@ def cut(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Cut:
     if ClassTokenCut.fits(model):
         return ClassTokenCut(model)
     with torch.no_grad():
-        expected = whole(model, images)
+        expected = uncut_features(model, images)
         for kind in (LastBlockCut, LastStageCut):
             if kind.fits(model) and _computes(made := kind(model), images, expected):
                 return made
     _log.warning("%s cannot be cut before its last stage: its features stay frozen", type(model).__name__)
-    return FrozenCut(model)
+    return Cut(model)
 
 
 def _computes(made: Cut, images: Tensor, expected: Tensor) -> bool:

@@ -3,14 +3,12 @@
 On a CPU each worker is a thread that decodes a batch and runs the network on it with one core, so cores never wait for
 each other, as they do when torch splits every operation over all of them. For another device workers decode ahead and
 the calling thread runs the network. Neither the number of workers nor a kill and a resume changes a byte: see
-extraction.py.
+shard_job.py.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -20,22 +18,23 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 
 from justright.audit.quarantine import MAX_BAD
-from justright.data.image_set import NAME, ImageSet
+from justright.data.columns import NAME, with_columns
+from justright.data.image_set import ImageSet
 from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
 from justright.features.bad_rows import Reasons, quarantined, reason_at, refuse_bad_rows
 from justright.features.cache import FeatureCache
 from justright.features.feature_network import FeatureNetwork, Precision
 from justright.features.shard_job import Extraction
-from justright.features.store_header import Header, data_print
+from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable
-from justright.features.workers import n_cores, one_core_a_thread
+from justright.features.workers import one_core_a_thread
+from justright.parallel import in_threads, n_cores
 from justright.progress import Track, silent
 from justright.types import Array
 
 BATCH_SIZE = 16  # on a CPU larger ones leave its caches: efficientnet_lite0 took 1.3 times as long with 32
-HASH_ROWS = 1024
 
 
 def extract(
@@ -54,10 +53,14 @@ def extract(
 ) -> FeatureTable:
     """Compute the features of all images into the store `out`, or go on where an earlier call stopped.
 
-    n_workers: threads, by default one a core; 0 does all in the calling thread, with one core.
-    precision: of the network; features are stored as float32, or as float16 where it is one of the halves.
-    max_bad: a larger share of images that cannot be decoded is refused; the others are listed in `quarantined`.
-    cache: where features are looked up by content and kept; overwrite: replace a store that holds something else.
+    Parameters:
+        batch_size: images that go through the network at once.
+        n_workers: threads, by default one a core; 0 does all in the calling thread, with one core.
+        precision: of the network; features are stored as float32, or as float16 where it is a half precision.
+        pooling: which feature of an image, see `Backbone.forward`.
+        max_bad: a larger share of images that cannot be decoded is refused; the others are listed in `quarantined`.
+        cache: where features are looked up by content and kept.
+        overwrite: whether to replace a store that holds something else.
     """
     if not len(images) or batch_size < 1:
         raise DataError(f"{len(images)} images in batches of {batch_size}", expected="at least one of both")
@@ -68,7 +71,7 @@ def extract(
         network = FeatureNetwork(backbone, batch_size, precision, pooling)
         content_ids, unreadable = _content_ids(images, max(n_workers, 1), track)
         refuse_bad_rows(max_bad, images, unreadable)
-        header = Header(**network.key(), data=data_print(content_ids, images.table))
+        header = Header(**network.key(), data=data_fingerprint(content_ids, images.table))
         if begin_store(out, header, overwrite):
             return FeatureTable.open(out)
         section = None if cache is None else cache.section(network.key())
@@ -90,24 +93,17 @@ def _content_ids(images: ImageSet, n_threads: int, track: Track) -> tuple[list[s
 
     Computed even where the table has an id: a manifest may bring ids that name something else than content.
     """
-    columns = images.table.select(["source", "path"])
     unreadable: dict[int, tuple[str, str]] = {}
 
-    def content_id(row: int, source: str, path: str) -> str:
+    def content_id(row: int) -> str:
         try:
-            return images.readers[source].content_id(path)
+            return images.computed_id(row)
         except Exception as error:
             unreadable[row] = reason_at(error, images, row)
             return ""
 
-    def all_ids() -> Iterator[str]:
-        with ThreadPoolExecutor(n_threads) as threads:
-            for start in range(0, len(images), HASH_ROWS):  # a million rows are not a million waiting futures
-                block = columns.slice(start, HASH_ROWS).to_pydict()
-                rows = range(start, start + HASH_ROWS)
-                yield from threads.map(content_id, rows, block["source"], block["path"])
-
-    return list(track(all_ids(), len(images), "hashing images")), unreadable
+    ids = in_threads(content_id, range(len(images)), n_threads)
+    return list(track(ids, len(images), "hashing images")), unreadable
 
 
 def _index(images: ImageSet, content_ids: list[str], position: Int[Array, " images"], out: Path) -> pa.Table:
@@ -118,6 +114,5 @@ def _index(images: ImageSet, content_ids: list[str], position: Int[Array, " imag
         name: reader.saved_as(out.absolute()) or f"{name.partition(':')[0]}:" for name, reader in images.readers.items()
     }
     sources = pa.array([saved[name] for name in table["source"].to_pylist()], pa.string()).cast(NAME)
-    for name, column in (("id", ids), ("source", sources)):
-        table = table.set_column(table.schema.get_field_index(name), name, column)
+    table = with_columns(table, {"id": ids, "source": sources})
     return table.take(pa.array(np.flatnonzero(position >= 0))).combine_chunks()

@@ -13,9 +13,8 @@ from torch import Tensor
 
 from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
-from justright.features.cuts import ClassTokenCut
+from justright.features.cuts import ClassTokenCut, uncut_features
 from justright.features.folding import folded
-from justright.features.halves import whole
 from justright.types import Array
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -67,7 +66,7 @@ class FeatureNetwork:
     def _features(self, batch: Tensor) -> Tensor:
         # cutting a network that is no plain ViT takes hooks, which threads would see of each other
         if self.pooling == "class" and not self.is_cut:
-            return whole(self.model, batch)
+            return uncut_features(self.model, batch)
         return self.backbone(batch, self.pooling)
 
 

@@ -1,9 +1,9 @@
-"""timm, imported so that it works beside every build of torch.
+"""timm, imported so that it works beside every build of torch. All other modules take timm from here.
 
-timm imports torchvision for its transforms. Where torchvision's binary part was linked for another build of torch
-(a CUDA wheel beside CPU torch), its import stops at operators that this part would have declared. None of them is
-used here: they belong to object detection. So when, and only when, that import fails in that way, their schemas are
-declared without an implementation and the import is tried again. All other modules take timm from here.
+timm imports torchvision. Where only torchvision's CUDA build can be had beside the CPU build of torch (as when the
+place that offers CPU builds is out of reach), its binary part does not load, and its import stops at two operators of
+object detection that this part would have declared. timm uses neither. So after that failure, and no other, they are
+declared here without an implementation. `scripts/install` takes the fitting build of torchvision where there is one.
 """
 
 from __future__ import annotations
@@ -13,26 +13,17 @@ from typing import Any, TypeAlias
 
 import torch
 
-_SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-_declared: list[Any] = []  # a library that is collected takes its schemas along
-
-
-def _import_torchvision() -> None:
-    try:
-        import torchvision
-    except RuntimeError as error:
-        if "operator torchvision::" not in str(error):
-            raise
-        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
-            del sys.modules[name]  # what a failed import leaves behind would be taken for the whole
-        library: Any = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
-        library.define(f"nms{_SCHEMA}")
-        library.define(f"qnms{_SCHEMA}")
-        _declared.append(library)
-        import torchvision  # noqa: F401
-
-
-_import_torchvision()
+_declared: Any = None  # kept: a library that is collected takes its operators along
+try:
+    import torchvision  # noqa: F401
+except RuntimeError as error:
+    if "operator torchvision::" not in str(error):
+        raise
+    for _left in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+        del sys.modules[_left]  # half an import would be taken for the whole
+    _declared = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+    for _operator in ("nms", "qnms"):
+        _declared.define(f"{_operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 import timm  # noqa: E402
 from timm.layers import Attention, GluMlp, LayerScale, Mlp, SwiGLU  # noqa: E402

@@ -26,7 +26,7 @@ from torch.nn.functional import layer_norm
 from justright.features.guarded_timm import Attention, Block, GluMlp, LayerScale, Mlp, Network, SwiGLU
 
 
-def describes(block: Network) -> bool:
+def is_covered(block: Network) -> bool:
     """Whether the formulas above are what this block computes for the class token.
 
     They are not where queries or keys are normed, positions rotate, attention is gated or of another kind, a norm is
@@ -54,7 +54,7 @@ def _has_hooks(part: nn.Module) -> bool:
     return bool(part._forward_hooks or part._forward_pre_hooks)
 
 
-def enter(
+def block_inputs(
     block: Network, tokens: Float[Tensor, "batch tokens dim"]
 ) -> tuple[Float[Tensor, "batch tokens dim"], Float[Tensor, "batch dim"]]:
     """All that the block's formulas read from the tokens: n_i for every i, and x_0."""

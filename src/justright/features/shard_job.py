@@ -9,11 +9,11 @@ that breaks this changes rounding, never more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,7 +24,7 @@ from justright.features.bad_rows import Reasons, reason_at, refuse_bad_rows
 from justright.features.cache_section import CacheSection, digests
 from justright.features.feature_network import Batch, FeatureNetwork, Features
 from justright.features.store_writer import StoreWriter
-from justright.features.workers import in_order
+from justright.features.workers import on_one_core_each
 from justright.types import Array
 
 SHARD_BATCHES = 16
@@ -83,11 +83,9 @@ class Extraction:
         """Do what is left; one step for each image."""
         parts: list[_Part] = []
         bad: dict[int, tuple[str, str]] = {}
-        on_cpu = self.network.device.type == "cpu"
-        work: Callable[[_Task], Any] = self._compute if on_cpu else self._load
-        with closing(in_order(work, self._tasks(), n_workers)) as results:
-            for task, result in results:
-                features, reasons = result if on_cpu else (self.network(result[0]), result[1])
+        with closing(on_one_core_each(self._work, self._tasks(), n_workers)) as results:
+            for task, batch, reasons in results:
+                features = batch if isinstance(batch, np.ndarray) else self.network(batch)
                 bad |= reasons
                 is_good = np.isin(task.rows, list(reasons), invert=True)
                 parts.append(_Part(task.rows[is_good], features[: len(task.rows)][is_good]))
@@ -119,7 +117,8 @@ class Extraction:
             yield from (_Task(start, batch) for batch in batches[:-1])
             yield _Task(start, batches[-1], cached)
 
-    def _load(self, task: _Task) -> tuple[Batch, Reasons]:
+    def _work(self, task: _Task) -> tuple[_Task, Batch | Features, Reasons]:
+        """Decode a batch and, on a CPU, compute its features; another device computes in the calling thread."""
         batch = self.network.black(self.network.batch_size if len(task.rows) else 0)
         bad = {}
         for slot, row in enumerate(task.rows.tolist()):
@@ -128,11 +127,7 @@ class Extraction:
             except Exception as error:
                 # decoders fail on damaged files in more ways than anyone has listed; the reason carries the error
                 bad[row] = reason_at(error, self.images, row)
-        return batch, bad
-
-    def _compute(self, task: _Task) -> tuple[Features, Reasons]:
-        batch, bad = self._load(task)
-        return self.network(batch), bad
+        return task, self.network(batch) if self.network.device.type == "cpu" else batch, bad
 
     def _finish_shard(self, start: int, parts: list[_Part], bad: dict[int, tuple[str, str]]) -> None:
         stop = min(start + self.shard_rows, len(self.images))

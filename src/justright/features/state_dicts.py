@@ -125,7 +125,7 @@ def _timm_name(key: str) -> str:
     return key
 
 
-def in_order(state: State, model: nn.Module) -> State:
+def by_order(state: State, model: nn.Module) -> State:
     """Take the names of a model for tensors that come in the same order and shapes, all of them or none."""
     wanted = model.state_dict()
     if len(state) != len(wanted):

@@ -34,7 +34,7 @@ from justright.features.store_header import Header
 from justright.files import write_json
 from justright.types import Array
 
-Rows: TypeAlias = Float[Array, " rows *axes"]
+FeatureRows: TypeAlias = Float[Array, " rows *axes"]
 """Features, one a row: (rows, dim), or (rows, patches, dim) where patch tokens were asked for."""
 
 FORMAT = 1
@@ -56,7 +56,7 @@ class Shard:
     bad: Mapping[int, tuple[str, str]]
 
 
-def read_store(path: Path, verify: bool = True) -> tuple[Rows, pa.Table, Header]:
+def read_store(path: Path, verify: bool = True) -> tuple[FeatureRows, pa.Table, Header]:
     """Features, memory-mapped, and their index, of a finished store; what is missing or damaged is refused by name.
 
     `verify` reads the features once to compare their checksums, about a second for each gigabyte or two.
@@ -145,7 +145,7 @@ def read_quarantine(path: Path) -> list[Quarantined]:
         raise DamagedStoreError(f"{path / QUARANTINE} cannot be read: {error!r}", advice="extract again") from error
 
 
-def mapped(path: Path, header: Header, start: int, stop: int) -> Rows:
+def mapped(path: Path, header: Header, start: int, stop: int) -> FeatureRows:
     """A range of the features as a read-only memory map."""
     if start == stop:  # nothing cannot be mapped
         return np.empty((0, *header.shape), header.dtype)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from typing import Any
 
 import pyarrow as pa
 
 from justright.errors import DataError
+from justright.hashing import hash_pieces
 
 PRINT_ROWS = 4096  # labels are hashed in pieces of so many: another number is another print
 COMPARABLE = ("backbone", "transform")
@@ -49,16 +49,14 @@ class Header:
             raise StoreMismatchError("two feature tables do not belong together:\n" + indented(lines))
 
 
-def data_print(content_ids: Sequence[str], table: pa.Table) -> dict[str, Any]:
+def data_fingerprint(content_ids: Sequence[str], table: pa.Table) -> dict[str, Any]:
     """The data as the header names them: how many images, their content, and all else the table says of them."""
-    content, said = blake2b(digest_size=16), blake2b(digest_size=16)
-    for start in range(0, len(content_ids), PRINT_ROWS):
-        content.update("\n".join(content_ids[start : start + PRINT_ROWS]).encode() + b"\n")
     # where a source lies on this machine does not matter, and ids are the content
     table = table.select([name for name in table.column_names if name not in ("id", "source")])
-    for start in range(0, table.num_rows, PRINT_ROWS):
-        said.update(json.dumps(table.slice(start, PRINT_ROWS).to_pydict()).encode())
-    return {"images": len(content_ids), "content": content.hexdigest(), "labels_and_paths": said.hexdigest()}
+    starts = range(0, table.num_rows, PRINT_ROWS)
+    said = hash_pieces(json.dumps(table.slice(start, PRINT_ROWS).to_pydict()).encode() for start in starts)
+    content = hash_pieces(f"{name}\n".encode() for name in content_ids)
+    return {"images": len(content_ids), "content": content, "labels_and_paths": said}
 
 
 def indented(lines: Sequence[str]) -> str:

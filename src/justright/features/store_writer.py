@@ -23,7 +23,7 @@ from justright.features.store import (
     QUARANTINE,
     SHARDS,
     DamagedStoreError,
-    Rows,
+    FeatureRows,
     Shard,
     mapped,
     n_intact,
@@ -85,7 +85,7 @@ class StoreWriter:
         self._array.truncate(self._array.seek(len(beginning) + self.n_rows * row_bytes(header)))
         self._lines.truncate(self._lines.seek(sum(len(shard_line(shard)) for shard in self.shards)))
 
-    def add(self, features: Rows, bad: Mapping[int, tuple[str, str]]) -> None:
+    def add(self, features: FeatureRows, bad: Mapping[int, tuple[str, str]]) -> None:
         """Append a shard. From the return on, a kill does not lose it."""
         data = np.ascontiguousarray(features, dtype=self.header.dtype).tobytes()
         shard = Shard(len(features), zlib.crc32(data), bad)
@@ -97,8 +97,8 @@ class StoreWriter:
         self.shards.append(shard)
         self.n_rows += shard.n_rows
 
-    def read(self, rows: Int[Array, " rows"]) -> Rows:
-        """Rows that were written before."""
+    def read(self, rows: Int[Array, " rows"]) -> FeatureRows:
+        """FeatureRows that were written before."""
         return np.array(mapped(self.path, self.header, 0, self.n_rows)[rows])
 
     def finish(self, index: pa.Table, quarantined: Sequence[Quarantined]) -> None:

@@ -12,8 +12,8 @@ from justright.data.image_set import ImageSet
 from justright.data.views import Transform, transform_named
 from justright.errors import DataError
 from justright.features.backbone import Backbone
-from justright.features.drawing import Job, ViewDrawer
-from justright.features.halves import Stored
+from justright.features.cuts import Stored
+from justright.features.drawing import ViewDrawer
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
@@ -22,7 +22,17 @@ Rows = Sequence[int] | Int[Array, " rows"]
 
 
 class Views(ABC):
-    """Views of images after the frozen prefix. Rows are positions in the image set it was made from."""
+    """Views of images after the frozen prefix. Rows are positions in the image set it was made from.
+
+    Parameters:
+        backbone: whose prefix is applied.
+        images: what the views are of.
+        transform: how they are drawn, or its name: weak, strong or plain.
+        seed: of the drawing.
+        rows: the images that can be read, all by default; the others cannot be asked for.
+        n_threads: how many threads draw.
+        batch_size: images that go through the prefix at once.
+    """
 
     def __init__(
         self,
@@ -34,7 +44,6 @@ class Views(ABC):
         n_threads: int = 4,
         batch_size: int = 32,
     ):
-        """`rows` are the good ones; the others cannot be asked for."""
         good = np.arange(len(images)) if rows is None else np.asarray(rows, dtype=np.int64)
         self.backbone = backbone
         self.transform = transform_named(transform)
@@ -69,8 +78,7 @@ class FreshViews(Views):
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Draw the views now and push them through the prefix."""
-        jobs: list[Job] = [(tuple(self._positions(rows).tolist()), tuple(views.tolist()))]
-        (drawn,) = self.drawer.draw(jobs)
+        drawn = self.drawer.one_of_each(self._positions(rows).tolist(), views.tolist())
         return self.backbone.prefix(drawn.to(self.backbone.device))
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from justright.audit.quarantine import Quarantined
-from justright.data.image_set import NAME
+from justright.data.columns import NAME
 from justright.errors import DataError
-from justright.features.store import Rows, mapped, read_quarantine, read_store
-from justright.features.store_header import Header, data_print
+from justright.features.store import FeatureRows, mapped, read_quarantine, read_store
+from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.types import UNLABELED, Array, Labels
 
@@ -30,7 +30,7 @@ class FeatureTable:
     `features` is a read-only memory map when the table was opened from disk; `path` says where.
     """
 
-    features: Rows
+    features: FeatureRows
     index: pa.Table
     header: Header
     path: Path | None = None
@@ -40,12 +40,12 @@ class FeatureTable:
             raise DataError(f"{len(self.features):,} features and {self.index.num_rows:,} rows of their index")
 
     @classmethod
-    def of(cls, features: Rows, **columns: Any) -> FeatureTable:
+    def of(cls, features: FeatureRows, **columns: Any) -> FeatureTable:
         """A table in memory, from arrays: `label`, `id`, `class_name`, `dataset`, `path`, each with one entry a row."""
         n = len(features)
         given = {"id": [str(row) for row in range(n)], "label": np.full(n, UNLABELED), "class_name": pa.nulls(n, NAME)}
         given |= {"dataset": ["given"] * n, "path": [""] * n} | columns
-        header = Header(features.shape[1:], str(features.dtype), data=data_print(given["id"], pa.table(given)))
+        header = Header(features.shape[1:], str(features.dtype), data=data_fingerprint(given["id"], pa.table(given)))
         return cls(features, pa.table(given), header)
 
     @classmethod
@@ -103,16 +103,17 @@ class FeatureTable:
     def from_row(self, start: int) -> FeatureTable:
         """The rows from this one on, mapped where the table is."""
         features = self.features[start:] if self.path is None else mapped(self.path, self.header, start, len(self))
-        index = self.index.slice(start)
-        data = data_print(index["id"].to_pylist(), index)
-        return FeatureTable(features, index, Header(**asdict(self.header) | {"data": data}))
+        return self._part(features, self.index.slice(start))
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> FeatureTable:
         """The rows at these positions, in this order, in memory."""
         rows = np.asarray(rows, dtype=np.int64)
-        index = self.index.take(pa.array(rows))
-        data = data_print(index["id"].to_pylist(), index)
-        return FeatureTable(self.features[rows], index, Header(**asdict(self.header) | {"data": data}))
+        return self._part(self.features[rows], self.index.take(pa.array(rows)))
+
+    def _part(self, features: FeatureRows, index: pa.Table) -> FeatureTable:
+        return FeatureTable(
+            features, index, replace(self.header, data=data_fingerprint(index["id"].to_pylist(), index))
+        )
 
     def without_labels(self) -> FeatureTable:
         """The same features with every column gone that tells their class."""
@@ -131,3 +132,12 @@ class FeatureTable:
                     writer.add(self.features[start : start + BLOCK_ROWS], {})
                 writer.finish(self.index, self.quarantined)
         return FeatureTable.open(path)
+
+
+def labeled_and_target(labeled: FeatureTable, target: FeatureTable) -> tuple[Float[Array, "images dim"], Labels]:
+    """The rows of both, labeled ones first; every row of the target counts as unlabeled, whatever its table says."""
+    labeled.header.require_comparable(target.header)
+    if (labeled.labels == UNLABELED).all():
+        raise DataError("none of the labeled images has a label", expected="features extracted from labeled images")
+    features = np.concatenate([labeled.features, target.features]).astype(np.float32, copy=False)
+    return features, np.concatenate([labeled.labels, np.full(len(target), UNLABELED)])

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from justright.data import ImageSet
-from justright.data.image_set import COLUMNS
-from justright.data.name_columns import name_column, write_csv
+from justright.data.columns import COLUMNS, names_column, write_csv
 from justright.errors import DataError, DegenerateError
 from justright.files import replacing
 from justright.review.class_folders import write_class_folders
@@ -38,12 +37,12 @@ def label_table(opened: OpenReview) -> pa.Table:
         who = [", ".join(sorted(state.opinions.get(cluster, ()))) for cluster in clusters]
     columns = {
         "cluster": pa.array(group[place]),
-        "class_name": name_column([label.name if label else None for label in labels], place),
-        "kind": name_column([label.kind if label else None for label in labels], place),
-        "status": name_column(status, place),
+        "class_name": names_column([label.name if label else None for label in labels], place),
+        "kind": names_column([label.kind if label else None for label in labels], place),
+        "status": names_column(status, place),
         "confidence": pa.array(predictions.confidence.astype(np.float32)),
-        "predicted": name_column([category.name for category in predictions.categories], predictions.cluster),
-        "reviewers": name_column(who, place),
+        "predicted": names_column([category.name for category in predictions.categories], predictions.cluster),
+        "reviewers": names_column(who, place),
     }
     return pa.table({name: predictions.index[name] for name in ("id", "dataset", "path")} | columns)
 
@@ -77,8 +76,8 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
     classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
     columns = {
         "label": pa.array(labels.astype(np.int32)),
-        "class_name": name_column(classes.tolist(), labels),
-        "dataset": name_column([dataset], np.zeros(len(names), dtype=np.int64)),
+        "class_name": names_column(classes.tolist(), labels),
+        "dataset": names_column([dataset], np.zeros(len(names), dtype=np.int64)),
     }
     new = chosen.table
     for name, values in columns.items():

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from justright.data.image_set import NAME
+from justright.data.columns import NAME, names_column
 from justright.data.pool import Origin
 from justright.errors import DataError
 from justright.features.table import FeatureTable
@@ -70,17 +70,7 @@ class FeaturePool:
         parts = [_with_text(table.index.select(list(PLACES))) for table in self.tables]
         labels = pa.array(self.labels.astype(np.int32))
         table = pa.concat_tables(parts).unify_dictionaries().append_column("label", labels)
-        return table.append_column("class_name", spread(self.class_names, labels))
-
-
-@dataclass(frozen=True)
-class TargetBlocks:
-    """The features of an unlabeled table, one block in memory at a time; may be iterated again."""
-
-    table: FeatureTable
-
-    def __iter__(self) -> Iterator[ArrayLike]:
-        yield from row_shards(self.table.features)
+        return table.append_column("class_name", names_column(self.class_names, self.labels))
 
 
 def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
@@ -129,14 +119,6 @@ def _check(tables: Sequence[FeatureTable]) -> None:
                 expected="labeled images in the pool",
                 advice="extract the labeled images alone, or give this store as --target",
             )
-
-
-def spread(of_class: Sequence[str], labels: pa.Array) -> pa.Array:
-    """What is said of each class, said of each image: four bytes an image, and the same bytes in every file.
-
-    A dictionary that repeats a text, as the plain one by class may, does not always give the same file.
-    """
-    return pa.array(of_class, pa.string()).take(labels).cast(NAME)
 
 
 def require_flat(table: FeatureTable) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.errors import DataError, MissingDataError
 
 LISTS = {
@@ -29,25 +29,25 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_labels_are_positions_among_the_sorted_variants_in_the_order_of_the_lists(root: Path) -> None:
-    images = CATALOG["aircraft"].load(root)
+    images = DATA_SETS["aircraft"].load(root)
     assert images.classes == {0: "707-320", 1: "A300B4", 2: "Hawk T1"}
     assert images.labels.tolist() == [2, 0, 1, 0]
     assert images.paths == ["0000003.jpg", "0000001.jpg", "0000002.jpg", "0000004.jpg"]
 
 
 def test_trainval_is_called_train(root: Path) -> None:
-    assert CATALOG["aircraft"].load(root).table["split"].to_pylist() == ["train", "train", "train", "test"]
+    assert DATA_SETS["aircraft"].load(root).table["split"].to_pylist() == ["train", "train", "train", "test"]
 
 
 def test_the_hierarchy_is_manufacturer_then_family(root: Path) -> None:
-    hierarchy = CATALOG["aircraft"].load(root).hierarchy
+    hierarchy = DATA_SETS["aircraft"].load(root).hierarchy
     assert hierarchy[0] == ("Boeing", "Boeing 707")
     assert hierarchy[2] == ("British Aerospace", "Hawk T1")
 
 
 def test_without_the_lists_of_a_level_the_level_is_left_out(root: Path) -> None:
     (root / "fgvc-aircraft-2013b/data/images_family_test.txt").unlink()
-    assert CATALOG["aircraft"].load(root / "fgvc-aircraft-2013b").hierarchy[0] == ("Boeing",)
+    assert DATA_SETS["aircraft"].load(root / "fgvc-aircraft-2013b").hierarchy[0] == ("Boeing",)
 
 
 @pytest.mark.parametrize("name", ["images_variant_trainval.txt", "images_variant_test.txt", "images/0000002.jpg"])
@@ -55,7 +55,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
     missing = root / "fgvc-aircraft-2013b/data" / name
     missing.unlink()
     with pytest.raises(MissingDataError) as error:
-        CATALOG["aircraft"].load(root)
+        DATA_SETS["aircraft"].load(root)
     assert f"{missing} is not there" in str(error.value)
     assert "fgvc-aircraft-2013b/" in str(error.value)
     assert "robots.ox.ac.uk" in str(error.value)
@@ -72,4 +72,4 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
 def test_a_damaged_list_is_named_with_its_line(root: Path, name: str, text: str, message: str) -> None:
     (root / "fgvc-aircraft-2013b/data" / name).write_text(text)
     with pytest.raises(DataError, match=message):
-        CATALOG["aircraft"].load(root)
+        DATA_SETS["aircraft"].load(root)

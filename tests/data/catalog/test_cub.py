@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.errors import DataError, MissingDataError
 
 LISTS = {
@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_labels_are_official_numbers_minus_one_in_the_order_of_images_txt(root: Path) -> None:
-    images = CATALOG["cub"].load(root)
+    images = DATA_SETS["cub"].load(root)
     assert images.labels.tolist() == [2, 0, 1, 0]
     assert images.paths[0] == "003.Indigo_Bunting/c.jpg"
     assert images.table["split"].to_pylist() == ["train", "test", "train", "train"]
@@ -40,16 +40,16 @@ def test_labels_are_official_numbers_minus_one_in_the_order_of_images_txt(root: 
 
 
 def test_the_super_category_is_the_last_word_of_the_name(root: Path) -> None:
-    assert CATALOG["cub"].load(root).hierarchy == {0: ("Albatross",), 1: ("Albatross",), 2: ("Bunting",)}
+    assert DATA_SETS["cub"].load(root).hierarchy == {0: ("Albatross",), 1: ("Albatross",), 2: ("Bunting",)}
 
 
 def test_the_root_may_be_the_unpacked_folder_itself(root: Path) -> None:
-    assert len(CATALOG["cub"].load(root / "CUB_200_2011")) == 4
+    assert len(DATA_SETS["cub"].load(root / "CUB_200_2011")) == 4
 
 
 def test_an_image_is_found_where_the_row_says(root: Path) -> None:
     (root / "CUB_200_2011/images/003.Indigo_Bunting/c.jpg").write_bytes(b"pixels")
-    assert CATALOG["cub"].load(root).encoded(0) == b"pixels"
+    assert DATA_SETS["cub"].load(root).encoded(0) == b"pixels"
 
 
 @pytest.mark.parametrize("name", [*LISTS, "images/002.Laysan_Albatross/b.jpg"])
@@ -57,7 +57,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
     missing = root / "CUB_200_2011" / name
     missing.unlink()
     with pytest.raises(MissingDataError) as error:
-        CATALOG["cub"].load(root)
+        DATA_SETS["cub"].load(root)
     assert str(missing) in str(error.value)
     assert "train_test_split.txt" in str(error.value)
     assert "vision.caltech.edu" in str(error.value)
@@ -65,7 +65,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
 
 def test_a_root_that_is_not_there_is_told_alike(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match=r"classes\.txt is not there"):
-        CATALOG["cub"].load(tmp_path / "nowhere")
+        DATA_SETS["cub"].load(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
@@ -85,17 +85,17 @@ def test_a_root_that_is_not_there_is_told_alike(tmp_path: Path) -> None:
 def test_a_damaged_list_is_named_with_its_line(root: Path, name: str, text: str, message: str) -> None:
     (root / "CUB_200_2011" / name).write_text(text)
     with pytest.raises(DataError, match=message):
-        CATALOG["cub"].load(root)
+        DATA_SETS["cub"].load(root)
 
 
 def test_a_list_that_is_no_text_is_named(root: Path) -> None:
     (root / "CUB_200_2011/images.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match=r"images\.txt is not text"):
-        CATALOG["cub"].load(root)
+        DATA_SETS["cub"].load(root)
 
 
 def test_a_folder_in_place_of_a_list_is_no_traceback(root: Path) -> None:
     (root / "CUB_200_2011/images.txt").unlink()
     (root / "CUB_200_2011/images.txt").mkdir()
     with pytest.raises(DataError, match=r"images\.txt cannot be read"):
-        CATALOG["cub"].load(root)
+        DATA_SETS["cub"].load(root)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from justright.data import glyph_set, open_images
@@ -65,10 +63,3 @@ def test_a_path_that_names_no_glyph_is_a_bad_image():
     reader = next(iter(images.readers.values()))
     with pytest.raises(BadImageError, match="names no glyph"):
         reader.image("alphabets/latin/nothing/0")
-
-
-def test_a_folder_called_glyphs_is_not_mistaken(make_tree, monkeypatch):
-    root = make_tree({"a": 1}, name="glyphs")
-    monkeypatch.chdir(root.parent)
-    assert open_images("glyphs").paths == ["a/0.png"]
-    assert open_images(Path("glyphs")).paths == ["a/0.png"]

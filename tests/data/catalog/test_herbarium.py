@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.errors import DataError, MissingDataError
 
 
@@ -19,7 +19,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_folders_are_sorted_as_strings_and_files_by_name(root: Path) -> None:
-    images = CATALOG["herbarium19"].load(root)
+    images = DATA_SETS["herbarium19"].load(root)
     assert images.classes == {0: "10", 1: "2"}
     assert images.of_split("train").paths == ["small-train/10/c.jpg", "small-train/2/a.jpg", "small-train/2/b.jpg"]
     assert images.of_split("train").labels.tolist() == [0, 1, 1]
@@ -30,7 +30,7 @@ def test_folders_are_sorted_as_strings_and_files_by_name(root: Path) -> None:
 def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
     shutil.rmtree(root / name)
     with pytest.raises(MissingDataError) as error:
-        CATALOG["herbarium19"].load(root)
+        DATA_SETS["herbarium19"].load(root)
     assert f"{root / name} is not there" in str(error.value)
     assert "small-validation/0" in str(error.value)
     assert "herbarium-2019-fgvc6" in str(error.value)
@@ -41,10 +41,10 @@ def test_an_empty_folder_is_named(root: Path, name: str) -> None:
     shutil.rmtree(root / name)
     (root / name).mkdir()
     with pytest.raises(MissingDataError, match=f"{name}/"):
-        CATALOG["herbarium19"].load(root)
+        DATA_SETS["herbarium19"].load(root)
 
 
 def test_a_class_that_only_validation_has_is_named(root: Path) -> None:
     (root / "small-validation/7").mkdir()
     with pytest.raises(DataError, match="small-validation/7 is no class of small-train"):
-        CATALOG["herbarium19"].load(root)
+        DATA_SETS["herbarium19"].load(root)

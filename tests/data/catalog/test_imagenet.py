@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.data.catalog.imagenet import chosen_classes
 from justright.errors import DataError, MissingDataError
 
@@ -56,7 +56,7 @@ def test_choosing_leaves_the_global_generator_alone() -> None:
 
 
 def test_imagenet_100_is_relabeled_in_the_order_of_the_synsets(imagenet: Path) -> None:
-    images = CATALOG["imagenet100"].load(imagenet)
+    images = DATA_SETS["imagenet100"].load(imagenet)
     assert images.classes == {label: synset(position) for label, position in enumerate(chosen_classes())}
     assert images.paths[:2] == [f"train/{synset(1)}/a.JPEG", f"train/{synset(1)}/b.JPEG"]
     assert images.of_split("train").labels.tolist() == np.repeat(np.arange(100), 2).tolist()
@@ -66,14 +66,14 @@ def test_imagenet_100_is_relabeled_in_the_order_of_the_synsets(imagenet: Path) -
 def test_a_tree_that_is_not_the_whole_of_imagenet_is_refused(imagenet: Path) -> None:
     shutil.rmtree(imagenet / "train" / synset(500))
     with pytest.raises(DataError, match="999 class folders"):
-        CATALOG["imagenet100"].load(imagenet)
+        DATA_SETS["imagenet100"].load(imagenet)
 
 
 @pytest.mark.parametrize("name", ["train", "val", f"val/{synset(14)}"])
 def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(imagenet: Path, name: str) -> None:
     shutil.rmtree(imagenet / name)
     with pytest.raises(MissingDataError) as error:
-        CATALOG["imagenet100"].load(imagenet)
+        DATA_SETS["imagenet100"].load(imagenet)
     assert f"{imagenet / name}" in str(error.value)
     assert "val/n01440764" in str(error.value)
     assert "image-net.org" in str(error.value)
@@ -83,11 +83,11 @@ def test_an_empty_class_folder_is_named(imagenet: Path) -> None:
     for image in (imagenet / "train" / synset(27)).iterdir():
         image.unlink()
     with pytest.raises(MissingDataError, match=synset(27)):
-        CATALOG["imagenet100"].load(imagenet)
+        DATA_SETS["imagenet100"].load(imagenet)
 
 
 def test_ssb_labels_count_the_known_synsets_first(ssb: Path) -> None:
-    images = CATALOG["imagenet1k-ssb"].load(ssb)
+    images = DATA_SETS["imagenet1k-ssb"].load(ssb)
     assert images.classes == {0: "n01000001", 1: "n02000001", 2: "n00000007", 3: "n03000000"}
     assert images.paths == [
         "imagenet1k/train/n01000001/1.JPEG",
@@ -100,14 +100,14 @@ def test_ssb_labels_count_the_known_synsets_first(ssb: Path) -> None:
 
 def test_a_synset_in_both_trees_is_read_once(ssb: Path) -> None:
     touch(ssb / "imagenet21k/n01000001/other.JPEG")
-    assert CATALOG["imagenet1k-ssb"].load(ssb).labels.tolist() == [0, 1, 2, 3]
+    assert DATA_SETS["imagenet1k-ssb"].load(ssb).labels.tolist() == [0, 1, 2, 3]
 
 
 def test_the_layout_that_ssb_downloads_is_read_with_its_test_part(tmp_path: Path) -> None:
     for part in ("train", "val"):
         touch(tmp_path / "ImageNet-1K" / part / "n01000001/1.JPEG")
         touch(tmp_path / f"ImageNet-21K/imagenet21k_{part}/n03000000/1.JPEG")
-    images = CATALOG["imagenet1k-ssb"].load(tmp_path)
+    images = DATA_SETS["imagenet1k-ssb"].load(tmp_path)
     assert images.labels.tolist() == [0, 1, 0, 1]
     assert images.table["split"].to_pylist() == ["train", "train", "test", "test"]
 
@@ -116,7 +116,7 @@ def test_the_layout_that_ssb_downloads_is_read_with_its_test_part(tmp_path: Path
 def test_a_missing_part_of_ssb_is_named(ssb: Path, name: str) -> None:
     shutil.rmtree(ssb / name)
     with pytest.raises(MissingDataError, match=f"{name} is not there"):
-        CATALOG["imagenet1k-ssb"].load(ssb)
+        DATA_SETS["imagenet1k-ssb"].load(ssb)
 
 
 def test_a_21k_tree_without_further_synsets_is_told(ssb: Path) -> None:
@@ -124,4 +124,4 @@ def test_a_21k_tree_without_further_synsets_is_told(ssb: Path) -> None:
         (ssb / "imagenet21k" / name).rename(ssb / name)
     touch(ssb / "imagenet21k/n01000001/1.JPEG")
     with pytest.raises(MissingDataError, match="imagenet21k"):
-        CATALOG["imagenet1k-ssb"].load(ssb)
+        DATA_SETS["imagenet1k-ssb"].load(ssb)

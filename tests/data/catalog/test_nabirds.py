@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.errors import DataError, MissingDataError
 
 LISTS = {
@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_only_classes_with_images_are_counted_in_the_order_of_their_numbers(root: Path) -> None:
-    images = CATALOG["nabirds"].load(root)
+    images = DATA_SETS["nabirds"].load(root)
     assert images.classes == {0: "Eared Grebe", 1: "Common Eider (Adult male)"}
     assert images.labels.tolist() == [1, 0, 1]
     assert images.paths == ["0817/b1.jpg", "0295/a2.jpg", "0817/c3.jpg"]
@@ -41,11 +41,11 @@ def test_only_classes_with_images_are_counted_in_the_order_of_their_numbers(root
 def test_numbers_are_ordered_as_numbers(root: Path) -> None:
     base = root / "nabirds"
     (base / "image_class_labels.txt").write_text("a-2 100\nb-1 22\nc-3 817\n")
-    assert CATALOG["nabirds"].load(base).labels.tolist() == [0, 1, 2]
+    assert DATA_SETS["nabirds"].load(base).labels.tolist() == [0, 1, 2]
 
 
 def test_the_hierarchy_holds_the_ancestors_without_the_root(root: Path) -> None:
-    images = CATALOG["nabirds"].load(root)
+    images = DATA_SETS["nabirds"].load(root)
     assert images.hierarchy == {0: ("Grebes",), 1: ("Ducks, Geese, and Swans", "Common Eider")}
     # the coarse level is filled for every class, the fine one only where the tree is deep
     assert images.table["superclass"].to_pylist() == ["Common Eider", None, "Common Eider"]
@@ -55,7 +55,7 @@ def test_the_hierarchy_holds_the_ancestors_without_the_root(root: Path) -> None:
 def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
     (root / "nabirds" / name).unlink()
     with pytest.raises(MissingDataError) as error:
-        CATALOG["nabirds"].load(root)
+        DATA_SETS["nabirds"].load(root)
     assert f"{root / 'nabirds' / name} is not there" in str(error.value)
     assert "hierarchy.txt" in str(error.value)
     assert "allaboutbirds.org" in str(error.value)
@@ -75,4 +75,4 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
 def test_a_damaged_list_is_named_with_its_line(root: Path, name: str, text: str, message: str) -> None:
     (root / "nabirds" / name).write_text(text)
     with pytest.raises(DataError, match=message):
-        CATALOG["nabirds"].load(root)
+        DATA_SETS["nabirds"].load(root)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.errors import DataError, MissingDataError
 
 # A piece of the official order, which is not the alphabet's: Integra stands behind TSX.
@@ -62,7 +62,7 @@ def folders(tmp_path: Path) -> Path:
 
 
 def test_devkit_labels_are_positions_in_cars_meta_in_the_order_of_the_annotations(devkit: Path) -> None:
-    images = CATALOG["cars"].load(devkit)
+    images = DATA_SETS["cars"].load(devkit)
     assert images.labels.tolist() == [3, 0, 2, 1]
     assert images.paths == [
         "cars_train/00001.jpg",
@@ -77,16 +77,16 @@ def test_devkit_labels_are_positions_in_cars_meta_in_the_order_of_the_annotation
 def test_the_test_labels_may_lie_beside_the_devkit(devkit: Path) -> None:
     name = "cars_test_annos_withlabels.mat"
     (devkit / "devkit" / name).rename(devkit / name)
-    assert len(CATALOG["cars"].load(devkit)) == 4
+    assert len(DATA_SETS["cars"].load(devkit)) == 4
 
 
 def test_a_single_annotation_is_read_like_many(devkit: Path) -> None:
     write_annotations(devkit / "devkit/cars_train_annos.mat", [(2, "00003.jpg")])
-    assert CATALOG["cars"].load(devkit).of_split("train").labels.tolist() == [1]
+    assert DATA_SETS["cars"].load(devkit).of_split("train").labels.tolist() == [1]
 
 
 def test_class_folders_are_labeled_by_name_and_not_by_the_alphabet(folders: Path) -> None:
-    images = CATALOG["cars"].load(folders)
+    images = DATA_SETS["cars"].load(folders)
     train = images.of_split("train")
     assert [path.split("/")[1] for path in train.paths] == sorted(name.replace("/", "-") for name in NAMES)
     assert train.labels.tolist() == [0, 2, 1, 3]
@@ -99,25 +99,25 @@ def test_class_folders_are_labeled_by_name_and_not_by_the_alphabet(folders: Path
 def test_class_folders_are_found_in_every_usual_place_and_spelling(tmp_path: Path, folder: str, place: str) -> None:
     write_meta(tmp_path / "cars_meta.mat")
     touch(*(tmp_path / place / part / folder / "1.jpg" for part in ("train", "test")))
-    assert CATALOG["cars"].load(tmp_path).labels.tolist() == [3, 3]
+    assert DATA_SETS["cars"].load(tmp_path).labels.tolist() == [3, 3]
 
 
 def test_class_folders_without_the_order_of_the_classes_are_refused(folders: Path) -> None:
     (folders / "names.csv").unlink()
     with pytest.raises(MissingDataError, match=r"cars_meta\.mat is not there(.|\n)*names\.csv"):
-        CATALOG["cars"].load(folders)
+        DATA_SETS["cars"].load(folders)
 
 
 def test_an_unknown_class_folder_is_named(folders: Path) -> None:
     touch(folders / "car_data/car_data/train/Trabant 601 1964/1.jpg")
     with pytest.raises(DataError, match="Trabant 601 1964 is no class"):
-        CATALOG["cars"].load(folders)
+        DATA_SETS["cars"].load(folders)
 
 
 def test_an_empty_class_folder_is_named(folders: Path) -> None:
     (folders / "car_data/car_data/test" / NAMES[0] / "00001.jpg").unlink()
     with pytest.raises(MissingDataError, match="AM General Hummer SUV 2000"):
-        CATALOG["cars"].load(folders)
+        DATA_SETS["cars"].load(folders)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_empty_class_folder_is_named(folders: Path) -> None:
 def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(devkit: Path, name: str) -> None:
     (devkit / name).unlink()
     with pytest.raises(MissingDataError) as error:
-        CATALOG["cars"].load(devkit)
+        DATA_SETS["cars"].load(devkit)
     assert f"{devkit / name} is not there" in str(error.value)
     assert "car_data/car_data/" in str(error.value)
     assert "jkrause/cars" in str(error.value)
@@ -143,29 +143,29 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(devkit: Path, 
 def test_a_class_out_of_range_is_named_with_its_annotation(devkit: Path, number: int) -> None:
     write_annotations(devkit / "devkit/cars_train_annos.mat", [(1, "00001.jpg"), (number, "00002.jpg")])
     with pytest.raises(DataError, match=rf"cars_train_annos\.mat, annotation 2: {number}"):
-        CATALOG["cars"].load(devkit)
+        DATA_SETS["cars"].load(devkit)
 
 
 def test_test_annotations_without_labels_are_told_apart(devkit: Path) -> None:
     fields = tuple(field for field in FIELDS if field != "class")
     write_annotations(devkit / "devkit/cars_test_annos_withlabels.mat", [(1, "00001.jpg")], fields)
     with pytest.raises(DataError, match="with labels are a file of their own"):
-        CATALOG["cars"].load(devkit)
+        DATA_SETS["cars"].load(devkit)
 
 
 def test_a_file_that_is_no_matlab_file_is_named(devkit: Path) -> None:
     (devkit / "devkit/cars_meta.mat").write_bytes(b"<html>moved</html>" * 20)
     with pytest.raises(DataError, match=r"cars_meta\.mat cannot be read"):
-        CATALOG["cars"].load(devkit)
+        DATA_SETS["cars"].load(devkit)
 
 
 def test_a_matlab_file_with_other_variables_is_named(devkit: Path) -> None:
     savemat(devkit / "devkit/cars_meta.mat", {"names": np.zeros(3)})
     with pytest.raises(DataError, match=r"cars_meta\.mat has no variable class_names"):
-        CATALOG["cars"].load(devkit)
+        DATA_SETS["cars"].load(devkit)
 
 
 def test_a_class_named_twice_is_refused(devkit: Path) -> None:
     write_meta(devkit / "devkit/cars_meta.mat", [*NAMES, NAMES[0]])
     with pytest.raises(DataError, match="names a class twice"):
-        CATALOG["cars"].load(devkit)
+        DATA_SETS["cars"].load(devkit)

@@ -7,7 +7,7 @@ import pytest
 from scipy.io import savemat
 
 from justright.data import grade
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.data.catalog.stanford_dogs import KINDS, kind_of
 from justright.errors import DataError, MissingDataError
 
@@ -40,14 +40,14 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_labels_are_official_numbers_minus_one_in_the_order_of_the_lists(root: Path) -> None:
-    images = CATALOG["dogs"].load(root)
+    images = DATA_SETS["dogs"].load(root)
     assert images.labels.tolist() == [1, 0, 119, 0]
     assert images.paths == [path for path, _ in TRAIN + TEST]
     assert images.table["split"].to_pylist() == ["train", "train", "train", "test"]
 
 
 def test_a_class_is_called_as_its_folder_and_its_synset_gives_the_super_categories(root: Path) -> None:
-    images = CATALOG["dogs"].load(root)
+    images = DATA_SETS["dogs"].load(root)
     assert images.classes == {
         0: "n02085620-Chihuahua",
         1: "n02085782-Japanese_spaniel",
@@ -61,14 +61,14 @@ def test_the_lists_may_lie_in_their_own_folder(root: Path) -> None:
     (root / "lists").mkdir()
     for name in ("train_list.mat", "test_list.mat"):
         (root / name).rename(root / "lists" / name)
-    assert len(CATALOG["dogs"].load(root)) == 4
+    assert len(DATA_SETS["dogs"].load(root)) == 4
 
 
 @pytest.mark.parametrize("name", ["train_list.mat", "test_list.mat", f"Images/{TRAIN[0][0]}"])
 def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
     (root / name).unlink()
     with pytest.raises(MissingDataError) as error:
-        CATALOG["dogs"].load(root)
+        DATA_SETS["dogs"].load(root)
     assert f"{root / name} is not there" in str(error.value)
     assert "Images/n02085620-Chihuahua" in str(error.value)
     assert "ImageNetDogs" in str(error.value)
@@ -77,25 +77,25 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
 def test_a_missing_image_folder_is_named(root: Path) -> None:
     (root / "Images").rename(root / "elsewhere")
     with pytest.raises(MissingDataError, match="Images is not there"):
-        CATALOG["dogs"].load(root)
+        DATA_SETS["dogs"].load(root)
 
 
 def test_a_class_out_of_range_is_named_with_its_row(root: Path) -> None:
     write_list(root / "test_list.mat", [*TEST, (TEST[0][0], 121)])
     with pytest.raises(DataError, match=r"test_list\.mat, row 2: 121"):
-        CATALOG["dogs"].load(root)
+        DATA_SETS["dogs"].load(root)
 
 
 def test_a_class_with_two_folders_is_named_with_its_row(root: Path) -> None:
     write_list(root / "test_list.mat", [(TRAIN[0][0], 1)])
     with pytest.raises(DataError, match=r"test_list\.mat, row 1: class 1 is n02085782-Japanese_spaniel here"):
-        CATALOG["dogs"].load(root)
+        DATA_SETS["dogs"].load(root)
 
 
 def test_lists_of_different_length_are_refused(root: Path) -> None:
     savemat(root / "test_list.mat", {"file_list": np.array(["a", "b"], dtype=object), "labels": np.ones((3, 1))})
     with pytest.raises(DataError, match="2 files and 3 labels"):
-        CATALOG["dogs"].load(root)
+        DATA_SETS["dogs"].load(root)
 
 
 @pytest.mark.parametrize(

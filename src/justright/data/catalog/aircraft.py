@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.data.catalog.base import Benchmark, Listing, check_present, inside, train_then_test
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import check_present, inside, train_then_test
+from justright.data.catalog.official_files import Listing
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -49,8 +51,7 @@ def _groups(data: Path, level: str, variants: list[Listing]) -> dict[str, str]:
     return group_of
 
 
-BENCHMARK = Benchmark(
-    name="aircraft",
+DATA_SET = DataSet(
     title="FGVC-Aircraft",
     loader=load,
     licence="non-commercial research use",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.base import Benchmark, Listing, assemble, check_present, inside
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import assemble, check_present, inside
+from justright.data.catalog.official_files import Listing
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -35,8 +37,7 @@ def load(root: Path) -> ImageSet:
     )
 
 
-BENCHMARK = Benchmark(
-    name="cub",
+DATA_SET = DataSet(
     title="CUB-200-2011",
     loader=load,
     licence="non-commercial research and educational use",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
-from justright.data.catalog.base import Benchmark
+from justright.data.catalog.data_set import DataSet
 from justright.data.catalog.glyphs import DEFAULT_SIZE, DRAWING_VERSION, GLYPH_CLASSES, SCRIPTS, classes_of, draw_glyph
 from justright.data.image_set import ImageSet
-from justright.data.readers import Reader, content_hash, png
+from justright.data.readers import Reader, png
 from justright.errors import BadImageError, DataError
+from justright.hashing import hash_bytes
 
 DEFAULT_PER_CLASS = 20
 _LABELS = {glyph.name: glyph.label for glyph in GLYPH_CLASSES}
@@ -38,7 +40,7 @@ class GlyphReader(Reader):
 
     def content_id(self, path: str) -> str:
         """Made of what determines the drawing, so nothing has to be drawn."""
-        return content_hash(f"{self.source},version={DRAWING_VERSION},{path}".encode())
+        return hash_bytes(f"{self.source},version={DRAWING_VERSION},{path}".encode())
 
     def saved_as(self, folder: Path) -> str:
         """The recipe is all there is to save."""
@@ -69,22 +71,19 @@ def glyph_set(
 
 def parse_glyphs(options: Path) -> ImageSet:
     """A glyph set from options in words: `per_class=50,seed=1,size=32,scripts=latin+greek`; none gives the default."""
-    words = [part.partition("=") for part in str(options).split(",") if options != Path()]
-    given = {key: value for key, _, value in words}
+    words = [] if options == Path() else str(options).split(",")
+    given = dict(word.partition("=")[::2] for word in words)
     scripts = given.pop("scripts", "+".join(SCRIPTS)).split("+")
     if not (set(given) <= {"per_class", "seed", "size"} and all(value.isdecimal() for value in given.values())):
         raise DataError(
             f"glyphs:{options} cannot be drawn",
             expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek",
         )
-    numbers = {key: int(value) for key, value in given.items()}
-    return glyph_set(
-        numbers.get("per_class", DEFAULT_PER_CLASS), scripts, numbers.get("seed", 0), numbers.get("size", DEFAULT_SIZE)
-    )
+    numbers: dict[str, Any] = {name: int(value) for name, value in given.items()}
+    return glyph_set(scripts=scripts, **numbers)
 
 
-BENCHMARK = Benchmark(
-    name="glyphs",
+DATA_SET = DataSet(
     title="Glyphs, drawn by justright",
     loader=parse_glyphs,
     licence="free: drawn here from the DejaVu and STIX fonts",

@@ -51,7 +51,6 @@ GLYPH_CLASSES: tuple[GlyphClass, ...] = tuple(
     for label, (character, block) in enumerate(_ROWS)
 )
 SCRIPTS: tuple[str, ...] = tuple(block.script for block in BLOCKS)
-FAMILIES: tuple[str, ...] = tuple(dict.fromkeys(block.family for block in BLOCKS))
 
 
 def classes_of(*scripts: str) -> tuple[GlyphClass, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.base import Benchmark, class_folders, images_in, train_then_test
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import class_folders, images_in, train_then_test
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -20,8 +21,7 @@ def load(root: Path) -> ImageSet:
     return train_then_test(root, "herbarium19", [train], [test], folders)
 
 
-BENCHMARK = Benchmark(
-    name="herbarium19",
+DATA_SET = DataSet(
     title="Herbarium-19",
     loader=load,
     licence="rules of the competition; see the site",

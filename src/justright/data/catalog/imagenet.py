@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.data.catalog.base import Benchmark, class_folders, first_folder, images_in, missing, train_then_test
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import class_folders, first_folder, images_in, missing, train_then_test
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -65,8 +66,7 @@ def load_1k_ssb(root: Path) -> ImageSet:
     )
 
 
-IMAGENET100 = Benchmark(
-    name="imagenet100",
+IMAGENET100 = DataSet(
     title="ImageNet-100",
     loader=load_100,
     licence=LICENCE,
@@ -76,8 +76,7 @@ IMAGENET100 = Benchmark(
     val/n01440764/*.JPEG""",
 )
 
-IMAGENET1K_SSB = Benchmark(
-    name="imagenet1k-ssb",
+IMAGENET1K_SSB = DataSet(
     title="ImageNet-1k-SSB",
     loader=load_1k_ssb,
     licence=LICENCE,

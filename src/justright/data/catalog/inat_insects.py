@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.base import Benchmark, class_folders, first_folder, images_in, missing, train_then_test
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import class_folders, first_folder, images_in, missing, train_then_test
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -42,8 +43,7 @@ def _ranks(folder: Path) -> dict[str, str]:
     return dict(zip(RANKS, parts, strict=True))
 
 
-BENCHMARK = Benchmark(
-    name="inat-insects",
+DATA_SET = DataSet(
     title="iNaturalist-2021-mini insects",
     loader=load,
     licence="non-commercial research and educational use, no redistribution",

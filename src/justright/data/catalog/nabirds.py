@@ -6,7 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.data.catalog.base import Benchmark, Listing, assemble, check_present, inside, whole_numbers
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import assemble, check_present, inside
+from justright.data.catalog.official_files import Listing, whole_numbers
+from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -31,7 +34,6 @@ def load(root: Path) -> ImageSet:
     check_present(root / "images", images.values)
     nodes = sorted(set(labels.values), key=number_of.__getitem__)
     label_of = {node: label for label, node in enumerate(nodes)}
-    chains = [_ancestors(node, parents, name_of) for node in nodes]
     return assemble(
         root / "images",
         "nabirds",
@@ -39,11 +41,7 @@ def load(root: Path) -> ImageSet:
         label=np.array([label_of[labels.values[row]] for row in labels.rows_of(images)]),
         is_train=parts.numbers(0, 1)[parts.rows_of(images)] == 1,
         class_names=[name_of[node] for node in nodes],
-        # coarse to fine in a chain; a class that lies less deep than others has no name at the finest levels
-        superclasses=[
-            [chain[depth] if depth < len(chain) else None for chain in chains]
-            for depth in reversed(range(max(map(len, chains))))
-        ],
+        superclasses=levels_of([_ancestors(node, parents, name_of) for node in nodes]),
     )
 
 
@@ -62,8 +60,7 @@ def _ancestors(node: str, parents: Listing, name_of: dict[str, str]) -> list[str
     return [name_of[above] for above in reversed(chain[:-1])]
 
 
-BENCHMARK = Benchmark(
-    name="nabirds",
+DATA_SET = DataSet(
     title="NABirds",
     loader=load,
     licence="non-commercial use, on the Cornell Lab's terms; see the site",

@@ -7,18 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.data.catalog.base import (
-    Benchmark,
-    Part,
-    check_present,
-    class_folders,
-    images_in,
-    missing,
-    read_lines,
-    read_mat,
-    train_then_test,
-    whole_numbers,
-)
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import Part, check_present, class_folders, images_in, missing, train_then_test
+from justright.data.catalog.official_files import read_lines, read_mat, whole_numbers
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -99,8 +90,7 @@ def _key(name: str) -> str:
     return re.sub(r"[^a-z0-9.]", "", name.casefold())
 
 
-BENCHMARK = Benchmark(
-    name="cars",
+DATA_SET = DataSet(
     title="Stanford Cars",
     loader=load,
     licence="research use; images under terms like ImageNet's, see the site",

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.base import (
-    Benchmark,
-    Part,
-    check_present,
-    first_folder,
-    read_mat,
-    train_then_test,
-    whole_numbers,
-)
+from justright.data.catalog.data_set import DataSet
+from justright.data.catalog.layouts import Part, check_present, first_folder, train_then_test
+from justright.data.catalog.official_files import read_mat, whole_numbers
+from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -46,8 +41,6 @@ KINDS = (
 """Kinds of dogs in WordNet, coarse to fine, by ranges of synset numbers: what belongs together is numbered in a row.
 Breeds in no range (dalmatian, pug, Newfoundland, ...) stand directly under dog."""
 
-N_LEVELS = 3
-
 
 def load(root: Path) -> ImageSet:
     """Labels are the official class numbers minus 1; rows in the order of the lists, train before test.
@@ -61,8 +54,7 @@ def load(root: Path) -> ImageSet:
     test = _read_list(root, "test_list.mat", names)
     check_present(images, train[0] + test[0])
     folders = [names.get(label, "") for label in range(N_CLASSES)]
-    kinds = [kind_of(folder) for folder in folders]
-    levels = [[kind[level] if level < len(kind) else None for kind in kinds] for level in reversed(range(N_LEVELS))]
+    levels = levels_of([kind_of(folder) for folder in folders])
     return train_then_test(images, "dogs", [train], [test], folders, superclasses=levels)
 
 
@@ -92,8 +84,7 @@ def _read_list(root: Path, name: str, names: dict[int, str]) -> Part:
     return paths, labels
 
 
-BENCHMARK = Benchmark(
-    name="dogs",
+DATA_SET = DataSet(
     title="Stanford Dogs",
     loader=load,
     licence="images from ImageNet, under its terms (non-commercial research); see the site",

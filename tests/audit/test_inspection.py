@@ -1,0 +1,169 @@
+"""One file at a time: what is bad is named with its kind and reason."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import warnings
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.audit.drawn_files import drawing, file_of, put
+
+from justright.audit.audit import audit
+from justright.audit.inspection import inspect_images
+from justright.audit.quarantine import BadKind
+from justright.data.objects import from_dataset
+from justright.data.opening import open_images
+
+
+def bomb(side: int) -> bytes:
+    """A PNG of a few bytes whose header promises gigapixels."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
+
+
+WHOLE = drawing(0)
+
+
+def half(kind: str) -> bytes:
+    data = file_of(WHOLE, kind)
+    return data[: len(data) // 2]
+
+
+BAD_FILES = {
+    "empty.jpg": (b"", BadKind.EMPTY, "the file is empty"),
+    "text.jpg": (b"Dear diary, this is no image at all.", BadKind.NOT_AN_IMAGE, "not an image"),
+    "cut.jpg": (half("JPEG"), BadKind.TRUNCATED, "truncated"),
+    "cut.png": (half("PNG"), BadKind.TRUNCATED, "truncated"),
+    "cut.gif": (half("GIF"), BadKind.TRUNCATED, "truncated"),
+    "cut.webp": (half("WEBP"), BadKind.TRUNCATED, "shorter than its header says"),
+    "header.png": (file_of(WHOLE)[:30], BadKind.TRUNCATED, "begins like PNG"),
+    "huge.png": (bomb(12_000), BadKind.TOO_LARGE, "12000 x 12000 pixels, expected at most 100,000,000 pixels"),
+    "bomb.png": (bomb(100_000), BadKind.TOO_LARGE, "10000000000 pixels"),
+    "zeros.png": (bytes(2000), BadKind.NOT_AN_IMAGE, "not an image"),
+    "Ünïcode 名前.jpg": (b"", BadKind.EMPTY, "the file is empty"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_file_is_named_with_its_kind_and_reason(photos, name):
+    content, kind, reason = BAD_FILES[name]
+    put(photos / "cat" / name, content)
+    (found,) = audit([open_images(photos)]).quarantined
+    assert (found.path, found.kind, found.dataset) == (f"cat/{name}", kind, "photos")
+    assert reason in found.reason
+
+
+def test_a_link_to_nowhere_and_a_folder_in_a_manifest_are_named(photos):
+    (photos / "cat" / "gone.jpg").symlink_to("nowhere.jpg")
+    (found,) = audit([open_images(photos)]).quarantined
+    assert (found.path, found.kind) == ("cat/gone.jpg", BadKind.MISSING)
+    (photos / "x.jpg").mkdir()
+    (photos / "list.csv").write_text("path\nx.jpg\ncat/0.png\nnot/there.png\n")
+    kinds = {image.path: image.kind for image in audit([open_images(photos / "list.csv")]).quarantined}
+    assert kinds == {"x.jpg": BadKind.UNREADABLE, "not/there.png": BadKind.MISSING}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_named(photos):
+    (photos / "cat" / "0.png").chmod(0)
+    (found,) = audit([open_images(photos)]).quarantined
+    assert (found.kind, "Permission denied" in found.reason) == (BadKind.UNREADABLE, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    {
+        "cmyk.jpg": file_of(drawing(70).convert("CMYK"), "JPEG"),
+        "deep.png": file_of(Image.fromarray((np.arange(64 * 64).reshape(64, 64) * 16).astype(np.uint16))),
+        "palette.png": file_of(drawing(71).convert("P"), transparency=3),
+        "moving.gif": file_of(drawing(72), "GIF", save_all=True, append_images=[drawing(73), drawing(74)]),
+        "one-bit.png": file_of(drawing(75).convert("1")),
+        "dot.png": file_of(Image.new("RGB", (1, 1))),
+        "thin.png": file_of(Image.new("RGB", (5000, 1), "red")),
+    }.items(),
+)
+def test_unusual_images_are_fine(photos, name, content):
+    put(photos / "cat" / name, content)
+    assert audit([open_images(photos)]).findings == []
+
+
+def test_a_deep_path_is_read(photos):
+    folder = "/".join(["n" * 200] * 10)
+    put(photos / folder / "1.png", drawing(60))
+    put(photos / folder / "2.png", b"")
+    assert [image.path for image in audit([open_images(photos)]).quarantined] == [f"{folder}/2.png"]
+
+
+def test_a_failure_nobody_foresaw_does_not_end_the_work():
+    pictures = [drawing(1), "no picture", drawing(2)]
+    report = audit([from_dataset([(picture, 0) for picture in pictures], "toys")])
+    (found,) = report.quarantined
+    assert (found.path, found.kind) == ("1", BadKind.UNREADABLE)
+    assert "DataError: image 1 is a str" in found.reason
+
+
+def test_a_damaged_member_of_a_zip_is_named(tmp_path):
+    archive = tmp_path / "pets.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        opened.writestr("cat/1.png", file_of(drawing(1)))
+        opened.writestr("cat/2.png", file_of(drawing(2)))
+    data = bytearray(archive.read_bytes())
+    data[120] ^= 255  # inside the first member: its checksum no longer fits
+    archive.write_bytes(data)
+    (found,) = audit([open_images(archive)]).quarantined
+    assert found.path == "cat/1.png"
+    assert "pets.zip" in found.reason
+
+
+def test_each_file_is_read_once(photos, monkeypatch):
+    images = open_images(photos)
+    (reader,) = images.readers.values()
+    read, plainly = [], reader.encoded
+    monkeypatch.setattr(reader, "encoded", lambda path: read.append(path) or plainly(path))
+    audit([images])
+    assert sorted(read) == sorted(images.paths)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 16])
+def test_the_number_of_threads_changes_nothing(photos, n_workers):
+    put(photos / "cat" / "empty.jpg", b"")
+    images = open_images(photos)
+    assert audit([images], images, n_workers=n_workers).to_json() == audit([images], images).to_json()
+
+
+def test_threads_leave_the_warning_filters_as_they_were(photos):
+    before = list(warnings.filters)
+    inspect_images(open_images(photos), n_workers=8)
+    assert warnings.filters == before
+
+
+def test_an_interruption_leaves_no_thread_behind(photos):
+    def interrupted(steps, total, what):
+        yield next(iter(steps))
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        audit([open_images(photos)], track=interrupted)
+    assert threading.active_count() == before
+
+
+def test_an_inspection_names_good_images_by_content_and_bad_ones_by_reason(photos):
+    put(photos / "cat" / "empty.jpg", b"")
+    images = open_images(photos)
+    found = inspect_images(images)
+    is_empty = [path == "cat/empty.jpg" for path in images.paths]
+    assert found.is_good.tolist() == [not empty for empty in is_empty]
+    named = [images.computed_id(row) if good else "" for row, good in enumerate(found.is_good)]
+    assert found.content_ids == named
+    assert [(image.path, image.kind) for image in found.bad.values()] == [("cat/empty.jpg", BadKind.EMPTY)]

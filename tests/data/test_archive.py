@@ -1,0 +1,66 @@
+"""Zips of images, with labels inside, beside, or in the names of folders."""
+
+from __future__ import annotations
+
+import zipfile
+
+import pytest
+
+from justright.data import open_archive, open_images
+from justright.errors import DataError
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def zipped(tmp_path, members):
+    archive = tmp_path / "set.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        for name, data in members.items():
+            opened.writestr(name, data)
+    return archive
+
+
+@pytest.mark.parametrize("folder", ["", "images/"])
+def test_a_zip_with_labels_inside_opens_without_unpacking(make_tree, tmp_path, folder):
+    pixels = (make_tree({"a": 1}) / "a" / "0.png").read_bytes()
+    archive = zipped(tmp_path, {f"{folder}0/x.png": pixels, "labels.csv": "file,label\n0/x.png,wren\n"})
+    images = open_images(archive)
+    assert images.paths == [f"{folder}0/x.png"]
+    assert images.classes == {0: "wren"}
+    assert images.image(0).size == (16, 12)
+    images.save(tmp_path / "out" / "set.parquet")
+    assert open_images(tmp_path / "out" / "set.parquet").image(0).size == (16, 12)
+
+
+def test_a_zip_of_class_folders_needs_no_labels(tmp_path):
+    images = open_archive(zipped(tmp_path, {"b/1.png": b"", "a/2.png": b"", "a/readme.txt": b""}))
+    assert images.paths == ["a/2.png", "b/1.png"]
+    assert images.classes == {0: "a", 1: "b"}
+
+
+def test_labels_may_lie_beside_the_zip(tmp_path):
+    archive = zipped(tmp_path, {"1.png": b""})
+    labels = write(tmp_path / "truth.csv", "path,label\n1.png,wren\n")
+    assert open_archive(archive, labels=labels).classes == {0: "wren"}
+
+
+@pytest.mark.parametrize(
+    ("members", "complaint"),
+    [
+        ({"labels.csv": "path,label\nnot_there.png,1\n"}, "is not in set.zip"),
+        ({"a.csv": "path\n", "b.csv": "path\n"}, "holds 2 CSV files"),
+        ({"readme.txt": "hello"}, "no images in"),
+    ],
+)
+def test_a_bad_zip_is_refused_with_the_reason(tmp_path, members, complaint):
+    with pytest.raises(DataError, match=complaint):
+        open_archive(zipped(tmp_path, members))
+
+
+def test_what_is_no_zip_is_refused(tmp_path):
+    (tmp_path / "x.zip").write_bytes(b"no zip at all")
+    with pytest.raises(DataError, match="cannot be opened"):
+        open_archive(tmp_path / "x.zip")

@@ -1,0 +1,179 @@
+"""Readers: pixels by path, and content ids that are computed once for each version of a file."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import sys
+import zipfile
+from collections import Counter
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from justright.data import open_folder, open_images
+from justright.data.catalog.glyph_set import GlyphReader
+from justright.data.export import write_tree
+from justright.data.objects import ObjectReader
+from justright.data.readers import BytesReader, FolderReader, ZipReader, png
+from justright.errors import BadImageError, DataError
+from justright.features.backbone import load_backbone
+from justright.hashing import hash_bytes
+from justright.runs.problem import make_problem
+from justright.runs.run import Run
+from justright.runs.spec import RunSpec
+
+opened: Counter[str] | None = None
+
+
+def count_opening(event: str, arguments: tuple[object, ...]) -> None:
+    if opened is not None and event == "open" and str(arguments[0]).endswith(".png"):
+        opened[str(arguments[0])] += 1
+
+
+@pytest.fixture
+def openings():
+    """How often each PNG was opened by anything in this process."""
+    global opened
+    if not getattr(count_opening, "is_hung", False):  # a hook cannot be taken off again
+        sys.addaudithook(count_opening)
+        count_opening.is_hung = True  # type: ignore[attr-defined]
+    opened = Counter()
+    yield opened
+    opened = None
+
+
+def picture(seed: int) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (32, 32, 3), dtype=np.uint8))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for seed in range(3):
+        picture(seed).save(tmp_path / f"{seed}.png")
+    return tmp_path
+
+
+def test_a_run_hashes_a_file_once_and_reads_it_once_more_in_each_stage_that_needs_pixels(
+    tmp_path, openings, monkeypatch
+):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    for part, scripts in (("labeled", ["hebrew"]), ("pool", ["old-italic"]), ("target", ["lao"])):
+        drawn = open_images(f"glyphs:per_class=3,size=32,scripts={'+'.join(scripts)}").take(range(24))
+        write_tree(drawn, tmp_path / part, n_processes=1)
+    openings.clear()
+    sets = {part: open_images(tmp_path / part) for part in ("labeled", "pool", "target")}
+    problem = make_problem([sets["pool"]], sets["labeled"], sets["target"])
+    problem, n_copies = problem.without_copies()
+    spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=12, settings={})
+    Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit")).all()
+    files = [str(path) for part in sets for path in (tmp_path / part).rglob("*.png")]
+    assert n_copies == 0
+    assert len(files) == 72
+    # hashed, then decoded for the frozen features and for the views that the method reads
+    assert {openings[file] for file in files} == {3}
+
+
+def test_with_copies_kept_a_run_still_hashes_a_file_once(tmp_path, openings, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    for part, script in (("labeled", "hebrew"), ("target", "lao")):
+        drawn = open_images(f"glyphs:per_class=3,size=32,scripts={script}").take(range(24))
+        write_tree(drawn, tmp_path / part, n_processes=1)
+    openings.clear()
+    problem = make_problem([], open_images(tmp_path / "labeled"), open_images(tmp_path / "target"))
+    spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=12, settings={})
+    Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit")).all()
+    assert {openings[file] for file in openings if "/run/" not in file} == {3}
+
+
+def test_a_content_id_is_the_hash_of_the_bytes_and_is_computed_once(folder, openings):
+    data = (folder / "1.png").read_bytes()
+    openings.clear()
+    assert {FolderReader(folder).content_id("1.png") for _ in range(3)} == {hash_bytes(data)}
+    assert openings[str(folder / "1.png")] == 1
+
+
+@pytest.mark.parametrize("same_size", [True, False])
+def test_a_file_that_changes_gets_another_id(folder, same_size):
+    reader, file = FolderReader(folder), folder / "0.png"
+    before, data = reader.content_id("0.png"), file.read_bytes()
+    file.write_bytes(data[:-1] + b"\0" if same_size else data + b"\0")
+    assert reader.content_id("0.png") != before
+    assert reader.content_id("0.png") == hash_bytes(file.read_bytes())
+
+
+def test_an_id_that_a_manifest_brings_is_not_taken_for_content(folder):
+    (folder / "list.csv").write_text("path,id\n0.png,claimed\n")
+    images = open_images(folder / "list.csv")
+    assert images.ids == ["claimed"]
+    assert images.readers[f"folder:{folder}"].content_id("0.png") == hash_bytes((folder / "0.png").read_bytes())
+
+
+def test_a_member_of_a_zip_is_hashed_anew_when_the_archive_changes(tmp_path):
+    archive, ids = tmp_path / "a.zip", []
+    for seed in (1, 2):
+        with zipfile.ZipFile(archive, "w") as made:
+            made.writestr("x.png", png(picture(seed)))
+        ids.append(ZipReader(archive).content_id("x.png"))
+    assert ids == [hash_bytes(png(picture(seed))) for seed in (1, 2)]
+
+
+def test_a_zip_travels_to_another_process(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
+        made.writestr("x.png", png(picture(1)))
+    reader = ZipReader(tmp_path / "a.zip")
+    assert reader.image("x.png").size == (32, 32)
+    assert pickle.loads(pickle.dumps(reader)).encoded("x.png") == reader.encoded("x.png")
+
+
+def test_what_is_no_file_has_a_reason(folder, tmp_path):
+    (folder / "deep").mkdir()
+    with pytest.raises(BadImageError, match="a folder, a pipe or a device"):
+        FolderReader(folder).encoded("deep")
+    with pytest.raises(BadImageError, match="No such file"):
+        FolderReader(folder).content_id("gone.png")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
+        made.writestr("x.png", b"")
+    with pytest.raises(BadImageError, match=r"not in a\.zip"):
+        ZipReader(tmp_path / "a.zip").content_id("y.png")
+
+
+def test_pictures_of_any_form_are_read_from_objects_and_named_by_their_pixels():
+    image = picture(3)
+    forms = [image, np.asarray(image), png(image)]
+    reader = ObjectReader("forms", lambda row: forms[row])
+    assert {reader.content_id(str(row)) for row in range(3)} == {reader.content_id("0")}
+    with pytest.raises(DataError, match="image 0 is a int"):
+        ObjectReader("numbers", lambda row: row).image("0")
+
+
+def test_bytes_in_a_table_are_read_by_position():
+    import pyarrow as pa
+
+    reader = BytesReader("t", pa.chunked_array([[png(picture(0)), None]]))
+    assert Image.open(io.BytesIO(reader.encoded("0"))).size == (32, 32)
+    assert reader.content_id("0") == hash_bytes(png(picture(0)))
+    assert reader.encoded("1") == b""
+
+
+def test_the_id_of_a_drawing_needs_no_drawing(monkeypatch):
+    monkeypatch.setattr(GlyphReader, "image", None)
+    reader = GlyphReader()
+    assert reader.content_id("a/b/c/1") != reader.content_id("a/b/c/2")
+
+
+def test_a_missing_image_says_so_when_it_is_read(make_tree):
+    root = make_tree({"a": 1})
+    images = open_folder(root)
+    (root / "a" / "0.png").unlink()
+    with pytest.raises(BadImageError, match=r"a/0.png: cannot be read"):
+        images.image(0)
+
+
+def test_a_pipe_called_like_an_image_is_refused_instead_of_waited_for(make_tree):
+    root = make_tree({"a": 1})
+    os.mkfifo(root / "a" / "1.png")
+    with pytest.raises(BadImageError, match="a pipe or a device"):
+        open_folder(root).image(1)

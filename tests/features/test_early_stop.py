@@ -1,0 +1,57 @@
+"""A forward pass that ends at a module, in one thread and not in another."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import nn
+
+from justright.features.early_stop import arguments_at, make_stoppable
+
+
+class Network(nn.Module):
+    """Two layers; the second is told more than the tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(2, 2), Scaled()
+
+    def forward_features(self, x):
+        return self.second(self.first(x), "more", scale=3)
+
+
+class Scaled(nn.Module):
+    def forward(self, x, word, scale):
+        return scale * x
+
+
+@pytest.fixture
+def network():
+    network = Network()
+    make_stoppable(network.second)
+    return network
+
+
+def test_the_arguments_of_the_module_are_given(network):
+    x = torch.ones(1, 2)
+    tensor, word, named = arguments_at(network, network.second, x)
+    assert torch.equal(tensor, network.first(x))
+    assert (word, named) == ("more", {"scale": 3})
+
+
+def test_nobody_else_is_stopped(network):
+    x = torch.ones(1, 2)
+    arguments_at(network, network.second, x)
+    assert torch.equal(network.forward_features(x), 3 * network.first(x))
+    with ThreadPoolExecutor(4) as threads:
+        stopped = threads.map(lambda _: len(arguments_at(network, network.second, x)), range(40))
+        through = threads.map(lambda _: network.forward_features(x).shape, range(40))
+        assert set(stopped) == {3}
+        assert set(through) == {(1, 2)}
+
+
+def test_a_module_that_never_runs_is_an_error(network):
+    with pytest.raises(RuntimeError, match="never runs"):
+        arguments_at(network, nn.Identity(), torch.ones(1, 2))
