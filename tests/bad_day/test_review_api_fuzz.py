@@ -90,7 +90,7 @@ ids = st.integers(0, 99).map(lambda n: f"{n:016x}")
 right_acts = st.fixed_dictionaries({"id": ids, "base": st.just(10**6), "reviewer": reviewers, "action": actions})
 
 
-def fitting(do: str, by: str, id_: str, one: int, other: int, name: str) -> Body:
+def fitting(do: str, by: str, one: int, other: int, name: str) -> Body:
     """An action that can be done as the review is when it is sent, in most cases."""
 
     def body(opened: OpenReview) -> bytes:
@@ -109,7 +109,14 @@ def fitting(do: str, by: str, id_: str, one: int, other: int, name: str) -> Body
         action = {"do": do} | ({"round": state.round + 1} if do == "round" else {"cluster": cluster})
         if do in ("undo", "redo"):
             del action["cluster"]
-        return as_json({"id": id_, "base": state.seq, "reviewer": by, "action": action | fields.get(do, {})})
+        return as_json(
+            {
+                "id": f"{state.seq:08x}{one:08x}",
+                "base": state.seq,
+                "reviewer": by,
+                "action": action | fields.get(do, {}),
+            }
+        )
 
     return body
 
@@ -119,7 +126,6 @@ fitting_acts = st.builds(
     fitting,
     st.sampled_from([do for do in SCHEMAS if do != "part"]),
     reviewers,
-    ids,
     number,
     number,
     st.text("gull tern", min_size=1),
