@@ -278,9 +278,11 @@ def test_bytes_that_are_no_request_leave_the_real_server_as_it_was(live, damage,
                 pass
         except OSError:  # refused while it was sent
             pass
+    n_logged = OpenReview(RunFolder.open(live.run)).state.seq
     with live.connect(f"GET /{token}/status HTTP/1.0\r\nHost: 127.0.0.1:{live.port}\r\n\r\n".encode()) as connection:
         answer = b""
         while data := connection.recv(65536):
             answer += data
     assert answer.startswith(b"HTTP/1.1 200")
-    assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["seq"] == OpenReview(RunFolder.open(live.run)).state.seq
+    # one whole request may still be on its way into the log: what was there before the answer, the answer knows
+    assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["seq"] >= n_logged
