@@ -103,7 +103,7 @@ def show(
 def _draw(suite: Suite, lines: list[Line], path: Path) -> None:
     from justright.benchmark.suite_table import paired, suite_table
     from justright.evaluation.figures import to_svg
-    from justright.report.suite_figures import draw_suite  # matplotlib is slow to import
+    from justright.report.score_figures import draw_suite  # matplotlib is slow to import
 
     by_problem = {each.name: paired(lines, each.name, suite.baseline, "all") for each in suite.settings}
     write_text(path, to_svg(draw_suite(suite_table(suite, lines), by_problem, suite.baseline)))

@@ -12,8 +12,8 @@ from justright.cli.terminal import Terminal, with_terminal
 
 if TYPE_CHECKING:
     from justright.demo.short_demo import DemoResult
-    from justright.report.change import ScoreChange
     from justright.report.comparison import Comparison
+    from justright.report.seed_groups import ScoreChange
     from justright.runs.run_folder import RunFolder
 
 

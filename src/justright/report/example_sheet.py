@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from jaxtyping import Int
@@ -14,17 +13,19 @@ from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.errors import JustrightError
 from justright.features.store import INDEX
+from justright.report.drawing import INK, PAPER
 from justright.report.page_images import data_uri, square
-from justright.report.svg import INK, PAPER
+from justright.report.rendering import render
 from justright.runs.feature_pool import FeaturePool
 from justright.runs.selection_result import SelectionResult
 from justright.seeding import generator
 from justright.types import Array
 
-N_CLASSES, N_IMAGES, THUMB = 6, 4, 88
+N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88
 """Classes at each end, images a class, and pixels a side."""
 
-ROW, LEFT = THUMB + 26, 10
+LEFT, TITLE_HEIGHT, CLASS_HEIGHT = 10, 34, PIXELS + 26
+"""Pixels of the SVG document."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class ClassExamples:
     class_name: str
     weight: float
     reason: str
-    thumbnails: tuple[str, ...]
+    images: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -77,25 +78,17 @@ def example_sheet(
 
 def draw_sheet(sheet: ExampleSheet) -> str:
     """The sheet as an SVG document."""
-    rows: list[str] = []
-    y = 0
+    rows: list[tuple[int, str, ClassExamples | None]] = []
+    height = 0
     for title, classes in sheet.parts:
-        rows.append(f'<text x="{LEFT}" y="{y + 24}" font-size="15" font-weight="bold">{title}</text>')
-        y += 34
+        rows.append((height, title, None))
+        height += TITLE_HEIGHT
         for each in classes:
-            said = f"{each.class_name}  ·  {each.reason}"
-            rows.append(f'<text x="{LEFT}" y="{y + 14}" font-size="12">{escape(said)}</text>')
-            for place, uri in enumerate(each.thumbnails):
-                at = f'x="{LEFT + place * (THUMB + 4)}" y="{y + 20}" width="{THUMB}" height="{THUMB}"'
-                rows.append(f'<image {at} href="{uri}"/>')
-            y += ROW
-    width = LEFT * 2 + max(460, N_IMAGES * (THUMB + 4))
-    size = f'viewBox="0 0 {width} {y + 10}" width="{width}" height="{y + 10}"'
-    paper = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" fill="{INK}">\n'
-        f"{paper}\n{''.join(rows)}\n</svg>\n"
-    )
+            rows.append((height, "", each))
+            height += CLASS_HEIGHT
+    width = 2 * LEFT + max(460, N_IMAGES * (PIXELS + 4))
+    size = {"width": width, "height": height + 10, "left": LEFT, "pixels": PIXELS}
+    return render("examples.svg", rows=rows, ink=INK, paper=PAPER, **size)
 
 
 def _images(pool: FeaturePool, number: int) -> ImageSet:
@@ -114,7 +107,7 @@ def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_i
         class_name=pool.class_names[label],
         weight=float(result.selector.class_weight_[label]),
         reason=result.selector.reason_[label],
-        thumbnails=tuple(_thumbnail(image) for image in _open(pool, sets, rows)),
+        images=tuple(_small(image) for image in _open(pool, sets, rows)),
     )
 
 
@@ -124,5 +117,5 @@ def _open(pool: FeaturePool, sets: Sequence[ImageSet], rows: Int[Array, " rows"]
     return [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
 
 
-def _thumbnail(image: Image.Image) -> str:
-    return data_uri(square(image, THUMB * 2), "JPEG", quality=72)  # twice, for screens with fine pixels
+def _small(image: Image.Image) -> str:
+    return data_uri(square(image, PIXELS * 2), "JPEG", quality=72)  # twice, for screens with fine pixels

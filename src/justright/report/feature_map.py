@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.features.table import FeatureTable
-from justright.report.drawing import color_of, escape_legend, style_axes
+from justright.geometry import row_norms
+from justright.report.drawing import INK, PAPER, color_of, escape_legend, style_axes
 from justright.report.names import short
-from justright.report.svg import INK, PAPER
 from justright.seeding import generator
 from justright.types import Array
 
@@ -61,7 +61,7 @@ def feature_map(pool: FeatureTable, target: FeatureTable, kind: MapKind = "pca",
     rows = [_sample(len(table), seed, side) for table, side in ((pool, "pool"), (target, "target"))]
     x = np.concatenate([np.asarray(t.features[r], dtype=np.float64) for t, r in zip((pool, target), rows, strict=True)])
     x = x.reshape(len(x), -1)
-    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    x = x / np.maximum(row_norms(x), 1e-12)[:, None]
     column = pool.index["dataset"].cast(pa.string()).combine_chunks().dictionary_encode()
     source = np.concatenate([column.indices.to_numpy()[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
     points, explained = _two_directions(x)

@@ -1,27 +1,34 @@
-"""Names that came with the data, fit to be shown: nothing unseen in them, and no longer than a reader follows."""
+"""Names that came with the data, as a page shows them: without invisible characters, and not too long."""
 
 from __future__ import annotations
 
 import re
-from html import escape
+from collections.abc import Iterable
 
 LONGEST = 120
 
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 """Control characters, half characters, and those that turn the direction of whatever text follows them."""
 
-UNSEEN = "\ufffd"
+REPLACEMENT = "\ufffd"
+
+Words = tuple[str, ...]
+"""A sentence in pieces, so that a page can set the names in it apart from the words."""
 
 
-class Markup(str):
-    """HTML that stands as it is. All other text is escaped where it enters a page."""
+class Name(str):
+    """A name as a page shows it: short, without invisible characters, with a writing direction of its own."""
 
     __slots__ = ()
 
+    def __new__(cls, value: object) -> Name:
+        """The name of anything that can be text."""
+        return super().__new__(cls, short(value))
+
 
 def plain(value: object) -> str:
-    """The text with a mark in place of every character that would not be seen."""
-    return _UNSEEN.sub(UNSEEN, str(value))
+    """The text with a mark in place of every invisible character."""
+    return _INVISIBLE.sub(REPLACEMENT, str(value))
 
 
 def short(value: object, longest: int = LONGEST) -> str:
@@ -30,11 +37,7 @@ def short(value: object, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def text(value: object) -> str:
-    """Plain and escaped; markup passes."""
-    return str(value) if isinstance(value, Markup) else escape(plain(value))
-
-
-def named(value: object) -> Markup:
-    """A name inside a sentence: short, escaped, and its writing direction is its own."""
-    return Markup(f"<bdi>{escape(short(value))}</bdi>")
+def join(separator: str, sentences: Iterable[Words]) -> Words:
+    """Several sentences as one, with a separator between them."""
+    pieces = [piece for words in sentences for piece in (separator, *words)]
+    return tuple(pieces[1:])

@@ -1,4 +1,4 @@
-"""Pool and target at a glance: how many images of what, and a handful of each to look at."""
+"""Pool and target in short: how many images of what, and a handful of each to look at."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 
 from justright.data import ImageSet
-from justright.report.names import named, short
+from justright.report.elements import Table
+from justright.report.names import Name, short
 from justright.report.page_images import PageImages, SheetOrder
-from justright.report.page_shell import note, table
-from justright.report.reading import Missing, attempt
+from justright.report.reading import Missing, Values, attempt
 from justright.runs.problem import OWN
 from justright.runs.run_folder import RunFolder
 from justright.seeding import generator
@@ -24,11 +24,9 @@ MOST_SETS = 12
 BUDGET = 600_000
 
 
-def overview(run: RunFolder, seed: int = 0) -> str:
+def overview(run: RunFolder, seed: int = 0) -> Values:
     """A row a data set, and a sheet each."""
-    rows: list[tuple[object, ...]] = []
-    sheets: list[str] = []
-    remarks: list[str] = []
+    rows, sheets, remarks = [], [], []
     for part, images in (
         ("target, unlabeled", attempt(lambda: run.target, "The list of target images cannot be read")),
         ("pool, labeled", attempt(lambda: run.pool, "The list of labeled images cannot be read")),
@@ -36,24 +34,18 @@ def overview(run: RunFolder, seed: int = 0) -> str:
         if isinstance(images, Missing):
             remarks.append(f"{images.reason}.")
             continue
-        thumbs = PageImages(images, BUDGET // 2)
+        page_images = PageImages(images, BUDGET // 2)
         for number, (dataset, where) in enumerate(_by_dataset(images)):
             labels = np.unique(images.labels[where])
             side = "own classes, labeled" if part.startswith("pool") and dataset == OWN else part
-            rows.append((side, named(dataset), len(where), int((labels >= 0).sum()) or None))
+            rows.append((side, Name(dataset), len(where), int((labels >= 0).sum()) or None))
             if number < MOST_SETS:
-                sheets.append(_sheet(f"{side}: ", dataset, where, thumbs, seed))
-        remarks += thumbs.remarks()
-    said = "".join(map(note, remarks))
-    return f"{table(('part', 'data set', 'images', 'classes'), rows)}\n<div class=sheets>{''.join(sheets)}</div>{said}"
-
-
-def _sheet(side: str, dataset: str, where: Int[Array, " rows"], thumbs: PageImages, seed: int) -> str:
-    drawn = where[np.sort(generator(seed, "overview", side, dataset).permutation(len(where))[:N_IMAGES])]
-    picture = thumbs.sheet(SheetOrder(drawn, PIXELS, COLUMNS, f"images of {short(dataset)}, drawn at random"))
-    if not picture:
-        return ""
-    return f"<figure class=sheet>{picture}<figcaption>{side}{named(dataset)}</figcaption></figure>"
+                drawn = generator(seed, "overview", f"{side}: ", dataset).permutation(len(where))[:N_IMAGES]
+                what = f"images of {short(dataset)}, drawn at random"
+                picture = page_images.sheet(SheetOrder(where[np.sort(drawn)], PIXELS, COLUMNS, what))
+                sheets += [(side, dataset, picture)] if picture else []
+        remarks += page_images.remarks()
+    return {"sets": Table(("part", "data set", "images", "classes"), rows), "sheets": sheets, "remarks": remarks}
 
 
 def _by_dataset(images: ImageSet) -> list[tuple[str, Int[Array, " rows"]]]:

@@ -14,9 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from justright.geometry import beta_density, to_unit_interval
-from justright.report.drawing import COLORS, OTHERS, escape_legend, style_axes
+from justright.report.drawing import COLORS, INK, LINE, OTHERS, PAPER, escape_legend, style_axes
 from justright.report.names import short
-from justright.report.svg import INK, LINE, PAPER
 from justright.runs.selection_result import SelectionResult
 from justright.selection import BetaSelector, BinsSelector, CuiSelector
 from justright.selection.distance_bins import DISCARDED

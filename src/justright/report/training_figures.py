@@ -8,9 +8,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from justright.report.drawing import color_of, escape_legend, style_axes
+from justright.report.drawing import INK, PAPER, color_of, escape_legend, style_axes
 from justright.report.names import short
-from justright.report.svg import INK, PAPER
 
 Record = Mapping[str, Any]
 
