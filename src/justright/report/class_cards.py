@@ -13,7 +13,7 @@ from justright.geometry import class_centroids, cluster_centroids, cosine_simila
 from justright.progress import Track, silent
 from justright.report.elements import Picture, Table, cut_in_the_middle
 from justright.report.names import Name, short
-from justright.report.page_images import PageImages, SheetOrder
+from justright.report.page_images import PageImages, SheetOrder, spread
 from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
 from justright.runs.weight_files import SavedSelection
@@ -95,7 +95,7 @@ def _pictures(
         for place in turn:
             rows = by_label[starts[place] : starts[place] + shown[place]["n_images"]]
             what = f"images of {short(shown[place]['class_name'], LONGEST_ALT)}"
-            orders.append(SheetOrder(_spread(rows, n_images), pixels, n_images, what))
+            orders.append(SheetOrder(spread(rows, n_images), pixels, n_images, what))
         plans.append(orders)
     made = page_images.sheets(page_images.richest(plans), track, "thumbnails of classes")
     pictures = dict(zip(turn, made, strict=True))
@@ -104,7 +104,3 @@ def _pictures(
 
 def _labels(saved: SavedSelection) -> Int[Array, " images"]:
     return saved.images["label"].to_numpy().astype(np.int64)
-
-
-def _spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
-    return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows

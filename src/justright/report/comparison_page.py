@@ -19,7 +19,7 @@ from justright.report.provenance import seconds_by_stage
 from justright.report.reading import Missing, Values, attempt, read_parts
 from justright.report.rendering import render
 from justright.report.score_figures import draw_scores
-from justright.report.score_parts import NO_TRUTH, judged, percent
+from justright.report.score_parts import judged, percent
 from justright.report.seed_groups import LEVEL
 from justright.report.training_figures import draw_training
 
@@ -67,60 +67,37 @@ class ComparisonPage:
         columns = ["setting", *(run.name for run in self.comparison.runs)]
         return {"differing": Table(columns, rows), "shared": Table(("setting", "value"), shared)}
 
-    def scores(self) -> Values | Missing:
+    def scores(self) -> Values:
         """All, Old and New of each run, as table and figure."""
         rows = [
             (Name(run.name), *(percent(run.scores, group) for group in GROUPS), run.scores.nmi, run.scores.ari)
             for run in self.comparison.runs
             if run.scores is not None
         ]
-        if not rows:
-            return Missing(NO_TRUTH)
         columns = ("run", "All %", "Old %", "New %", "NMI", "ARI")
-        return {"accuracies": Table(columns, rows), "figure": draw_scores(self.comparison)}
+        return {"accuracies": Table(columns, rows), "figure": draw_scores(self.comparison) if rows else None}
 
-    def seeds(self) -> Values | Missing:
+    def seeds(self) -> Values:
         """Mean and spread of runs that differ by seed only."""
-        groups = [group for group in self.comparison.groups() if len(group.runs) > 1]
-        if not groups:
-            return Missing(
-                "No two runs differ by their seed alone: how much chance there is in training cannot be told"
-            )
         rows = [
-            (
-                Name(group.name),
-                group.selector,
-                len(group.runs),
-                *(_mean_and_spread(group.mean(name), group.spread(name)) for name in GROUPS),
-            )
-            for group in groups
+            (Name(group.name), group.selector, len(group.runs), *map(group.mean_and_spread, GROUPS))
+            for group in self.comparison.groups()
+            if len(group.runs) > 1
         ]
         return {"groups": Table(("runs", "selector", "seeds", "All", "Old", "New"), rows)}
 
-    def changes(self) -> Values | Missing:
+    def changes(self) -> Values:
         """What the pool or a selection from it changed, with a verdict about each."""
         changes = self.comparison.changes()
-        if not changes:
-            return Missing(
-                'No run with own labels alone ("own") or without selection ("none") shares all other settings with '
-                "another one: what the pool or a selection changed cannot be told from these runs"
-            )
+        flat = [(group, each) for group, found in changes for each in found]
         rows = [
-            (
-                Name(group.name),
-                group.selector,
-                each.group.capitalize(),
-                str(each),
-                f"{each.n_seeds} / {each.n_baseline_seeds}",
-                each.verdict(),
-            )
-            for group, found in changes
-            for each in found
+            (Name(group.name), group.selector, each.group.capitalize(), str(each), seeds, each.verdict())
+            for group, each in flat
+            for seeds in [f"{each.n_seeds} / {each.n_baseline_seeds}"]
         ]
-        if not rows:
-            return Missing(NO_TRUTH)
-        new = [each for _, found in changes for each in found if each.group == "new"]
+        new = [each for _, each in flat if each.group == "new"]
         return {
+            "is_comparable": bool(changes),
             "changes": Table(("runs", "selector", "images of", "change", "seeds / without", "verdict"), rows),
             "n_better": sum(each.low > 0 for each in new),
             "n_worse": sum(each.high < 0 for each in new),
@@ -131,17 +108,18 @@ class ComparisonPage:
 
     def errors(self) -> Values | Missing:
         """Kinds and causes of errors, one pair of bars a run."""
-        found = {}
-        for run in self.comparison.runs[:MOST_DRAWN]:
-            pair = judged(run.run)
-            if not isinstance(pair, Missing):
-                found[plain(run.name)] = break_down(pair.y_true, pair.y_pred, pair.is_old)
+        pairs = {plain(run.name): judged(run.run) for run in self.comparison.runs[:MOST_DRAWN]}
+        found = {
+            name: break_down(pair.y_true, pair.y_pred, pair.is_old)
+            for name, pair in pairs.items()
+            if not isinstance(pair, Missing)
+        }
         if not found:
             return Missing("Errors can be told only where labels of the target were given")
         counts = {name: errors.by_kind() | errors.by_cause() for name, errors in found.items()}
         columns = ("run", *(kind.replace("_", " ") for kind in next(iter(counts.values()))))
-        rows = [(Name(name), *each.values()) for name, each in counts.items()]
-        return {"figure": draw_errors(found), "kinds": Table(columns, rows)}
+        kinds = Table(columns, [(Name(name), *each.values()) for name, each in counts.items()])
+        return {"figure": draw_errors(found), "kinds": kinds}
 
     def selection(self) -> Values:
         """How much of the pool each run kept, and the classes on which they agree least."""
@@ -182,16 +160,8 @@ class ComparisonPage:
         """Seconds by stage."""
         seconds = {run.name: seconds_by_stage(run.run.about) for run in self.comparison.runs}
         stages = list(dict.fromkeys(stage for each in seconds.values() for stage in each))
-        rows = [
-            (Name(name), *(each.get(stage) for stage in stages), sum(each.values())) for name, each in seconds.items()
-        ]
+        rows = [(Name(name), *map(each.get, stages), sum(each.values())) for name, each in seconds.items()]
         return {"stages": Table(("run", *(f"{stage} s" for stage in stages), "all s"), rows)}
-
-
-def _mean_and_spread(mean: float | None, spread: float | None) -> str:
-    if mean is None:
-        return ""
-    return f"{100 * mean:.1f}" + ("" if spread is None else f" ± {100 * spread:.1f}")
 
 
 def _estimate(name: str, said: Mapping[str, Any]) -> str:
@@ -200,7 +170,7 @@ def _estimate(name: str, said: Mapping[str, Any]) -> str:
 
 
 def _disagreement(weights: Mapping[str, Mapping[str, float]]) -> Values:
-    """The classes whose weights differ most; no row where the runs agree or fewer than two selected."""
+    """The classes whose weights differ most; no row where the runs agree."""
     names = [name for name in next(iter(weights.values()), {}) if all(name in each for each in weights.values())]
     values = np.array([[each[name] for each in weights.values()] for name in names]).reshape(len(names), len(weights))
     spread = np.ptp(values, axis=1) if values.size else np.zeros(0)

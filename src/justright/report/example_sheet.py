@@ -6,26 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
-from PIL import Image
 
 from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.errors import JustrightError
 from justright.features.store import INDEX
 from justright.report.drawing import INK, PAPER
-from justright.report.page_images import data_uri, square
+from justright.report.page_images import data_uri, spread, square
 from justright.report.rendering import render
 from justright.runs.feature_pool import FeaturePool
 from justright.runs.selection_result import SelectionResult
 from justright.seeding import generator
-from justright.types import Array
 
 N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88
 """Classes at each end, images a class, and pixels a side."""
-
-LEFT, TITLE_HEIGHT, CLASS_HEIGHT = 10, 34, PIXELS + 26
-"""Pixels of the SVG document."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +56,14 @@ def example_sheet(
     no sheet, but the reason.
     """
     weight = result.selector.class_weight_
+    n_most = min(n_classes, -(-len(weight) // 2))
     n_least = 0 if np.ptp(weight) == 0 else min(n_classes, len(weight) // 2)  # of equals, none weighs least
     drawn = generator(seed, "examples").permutation(len(weight))
-    order = drawn[np.argsort(-weight[drawn], kind="stable")]
+    order = drawn[np.argsort(-weight[drawn], kind="stable")].tolist()
     try:
         sets = [_images(result.pool, number) for number in range(len(result.pool.tables))]
-        most = tuple(
-            _examples(result, sets, label, n_images) for label in order.tolist()[: min(n_classes, -(-len(weight) // 2))]
-        )
-        least = tuple(_examples(result, sets, label, n_images) for label in order.tolist()[len(order) - n_least :])
+        most = tuple(_examples(result, sets, label, n_images) for label in order[:n_most])
+        least = tuple(_examples(result, sets, label, n_images) for label in order[len(order) - n_least :])
     except (JustrightError, OSError) as error:
         return ExampleSheet((), (), problem=str(error).splitlines()[0])
     return ExampleSheet(most, least)
@@ -78,17 +71,7 @@ def example_sheet(
 
 def draw_sheet(sheet: ExampleSheet) -> str:
     """The sheet as an SVG document."""
-    rows: list[tuple[int, str, ClassExamples | None]] = []
-    height = 0
-    for title, classes in sheet.parts:
-        rows.append((height, title, None))
-        height += TITLE_HEIGHT
-        for each in classes:
-            rows.append((height, "", each))
-            height += CLASS_HEIGHT
-    width = 2 * LEFT + max(460, N_IMAGES * (PIXELS + 4))
-    size = {"width": width, "height": height + 10, "left": LEFT, "pixels": PIXELS}
-    return render("examples.svg", rows=rows, ink=INK, paper=PAPER, **size)
+    return render("examples.svg", sheet=sheet, pixels=PIXELS, ink=INK, paper=PAPER)
 
 
 def _images(pool: FeaturePool, number: int) -> ImageSet:
@@ -101,21 +84,14 @@ def _images(pool: FeaturePool, number: int) -> ImageSet:
 
 def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_images: int) -> ClassExamples:
     pool = result.pool
-    rows = np.flatnonzero(pool.labels == label)
-    rows = rows[np.unique(np.linspace(0, len(rows) - 1, n_images).astype(int))]
+    rows = spread(np.flatnonzero(pool.labels == label), n_images)
+    starts = np.cumsum([0, *map(len, pool.tables)])
+    numbers = np.searchsorted(starts, rows, side="right") - 1
+    images = [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
     return ClassExamples(
         class_name=pool.class_names[label],
         weight=float(result.selector.class_weight_[label]),
         reason=result.selector.reason_[label],
-        images=tuple(_small(image) for image in _open(pool, sets, rows)),
+        # twice as fine, for screens with fine pixels
+        images=tuple(data_uri(square(image, PIXELS * 2), "JPEG", quality=72) for image in images),
     )
-
-
-def _open(pool: FeaturePool, sets: Sequence[ImageSet], rows: Int[Array, " rows"]) -> list[Image.Image]:
-    starts = np.cumsum([0, *map(len, pool.tables)])
-    numbers = np.searchsorted(starts, rows, side="right") - 1
-    return [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
-
-
-def _small(image: Image.Image) -> str:
-    return data_uri(square(image, PIXELS * 2), "JPEG", quality=72)  # twice, for screens with fine pixels

@@ -33,27 +33,28 @@ LONGEST_NAME = 24
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Where images lie. `source` is a position in `names`, or TARGET; `explained` is the share of variance shown."""
+    """Where images lie.
+
+    points     in the plane
+    source     the data set of each image as a position in `names`, or TARGET
+    names      of the data sets of the pool
+    kind       how the plane was found: "pca" or "tsne"
+    explained  the share of variance that PCA shows
+    n_images   of pool and target, before sampling
+    """
 
     points: Float[Array, "points 2"]
     source: Int[Array, " points"]
     names: tuple[str, ...]
     kind: MapKind
     explained: float
-    n_pool: int
-    n_target: int
+    n_images: tuple[int, int]
 
-    def caption(self) -> str:
-        """What it shows, and how little distances in it mean."""
-        n_shown = int((self.source == TARGET).sum())
-        drawn = f"{len(self.source) - n_shown:,} of {self.n_pool:,} labeled and {n_shown:,} of {self.n_target:,} target"
-        how = f"the two main directions (PCA) hold {self.explained:.0%} of the variance"
-        if self.kind == "tsne":
-            how = "t-SNE keeps neighbors together; sizes of groups and gaps between them mean nothing"
-        return (
-            f"Frozen features of {drawn} images, drawn at random: {how}. Colors tell the data sets of the pool, "
-            "crosses are the target. Distances in a flat map mean little: near here may be far there."
-        )
+    @property
+    def n_shown(self) -> tuple[int, int]:
+        """How many images of the pool and of the target are drawn."""
+        n_target = int((self.source == TARGET).sum())
+        return len(self.source) - n_target, n_target
 
 
 def feature_map(pool: FeatureTable, target: FeatureTable, kind: MapKind = "pca", seed: int = 0) -> FeatureMap:
@@ -68,7 +69,7 @@ def feature_map(pool: FeatureTable, target: FeatureTable, kind: MapKind = "pca",
     if kind == "tsne":
         points = _neighbors(x, points, seed)
     names = tuple(column.dictionary.to_pylist())
-    return FeatureMap(points, source, names, kind, explained, len(pool), len(target))
+    return FeatureMap(points, source, names, kind, explained, (len(pool), len(target)))
 
 
 def draw_map(found: FeatureMap) -> Figure:

@@ -44,6 +44,11 @@ def square(image: Image.Image, pixels: int) -> Image.Image:
     return ImageOps.fit(image, (pixels, pixels))
 
 
+def spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
+    """At most n of the rows, from the first to the last, evenly apart."""
+    return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows
+
+
 @dataclass(frozen=True)
 class SheetOrder:
     """One sheet that is asked for.
@@ -64,16 +69,15 @@ class SheetOrder:
 class PageImages:
     """Makes sheets of the images of a set until `budget` characters are spent; from then on it gives none.
 
-    Attributes: n_unreadable of n_asked images could not be read, for the `reason` of the first; n_left_out sheets are
-    missing because the budget was spent.
+    Attributes: problems, why images of the n_asked could not be read; n_left_out, how many sheets are missing because
+    the budget was spent.
     """
 
     images: ImageSet | Missing
     budget: int
     n_asked: int = field(default=0, init=False)
-    n_unreadable: int = field(default=0, init=False)
     n_left_out: int = field(default=0, init=False)
-    reason: str = field(default="", init=False)
+    problems: list[str] = field(default_factory=list, init=False)
 
     def sheets(
         self, orders: Sequence[SheetOrder], track: Track = silent, what: str = "images"
@@ -102,13 +106,11 @@ class PageImages:
 
     def remarks(self) -> list[str]:
         """What is missing, in sentences."""
-        said = []
         if isinstance(self.images, Missing):
-            said.append(f"No images to show: {self.images.reason}.")
-        elif self.n_unreadable:
-            said.append(
-                f"{self.n_unreadable:,} of {self.n_asked:,} images could not be read any more, e.g. {self.reason}."
-            )
+            return [f"No images to show: {self.images.reason}."]
+        said = []
+        if n := len(self.problems):
+            said.append(f"{n:,} of {self.n_asked:,} images could not be read any more, e.g. {self.problems[0]}.")
         if self.n_left_out:
             said.append(f"{self.n_left_out:,} sheets of images were left out to keep this page small.")
         return said
@@ -134,14 +136,11 @@ class PageImages:
         return Picture(data_uri(sheet), sheet.width, sheet.height, order.alt), problems
 
     def _pay(self, order: SheetOrder, picture: Picture | None, problems: list[str]) -> Picture | None:
-        if isinstance(self.images, Missing):
-            return None
         if self.budget <= 0:
             self.n_left_out += bool(len(order.rows))
             return None
         self.n_asked += len(order.rows)
-        self.n_unreadable += len(problems)
-        self.reason = self.reason or (problems[0] if problems else "")
+        self.problems += problems
         self.budget -= _n_characters(picture)
         if self.budget < 0:  # this one is one too many
             self.n_left_out += 1

@@ -98,12 +98,10 @@ class RunPage:
 
     def _map(self) -> Values:
         frozen = attempt(lambda: self.run.frozen, "There are no frozen features, so there is no map")
-        if isinstance(frozen, Missing):
-            return {"map": frozen, "caption": ""}
-        if min(map(len, frozen)) < 1:
-            return {"map": Missing("There is no map of nothing"), "caption": ""}
-        found = feature_map(*frozen, kind=self.kind)
-        return {"map": draw_map(found), "caption": found.caption()}
+        if not isinstance(frozen, Missing) and min(map(len, frozen)) < 1:
+            frozen = Missing("There is no map of nothing")
+        found = frozen if isinstance(frozen, Missing) else feature_map(*frozen, kind=self.kind)
+        return {"map": found, "figure": None if isinstance(found, Missing) else draw_map(found)}
 
     def _selection(self) -> Values | Missing:
         saved = attempt(lambda: self.run.selection, "Nothing was selected: every labeled image weighs the same")

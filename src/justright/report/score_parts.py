@@ -33,11 +33,6 @@ MOST_CELLS = 25_000_000
 SHEER = LinearSegmentedColormap.from_list("sheer", [(*(0.18, 0.43, 0.70), 0.0), (*(0.18, 0.43, 0.70), 1.0)])
 """From nothing to blue: on dark paper an empty cell is dark."""
 
-NO_TRUTH = (
-    "No labels of the target were given, so there are no scores. A person who looks at some images gives an estimate: "
-    "justright review"
-)
-
 
 def percent(scores: Scores, name: str) -> str:
     """An accuracy with its interval."""
@@ -50,20 +45,15 @@ def percent(scores: Scores, name: str) -> str:
     return f"{100 * value:.1f} [{100 * low:.1f},\u00a0{100 * high:.1f}]"  # an interval is not torn apart
 
 
-def scores_part(run: RunFolder) -> Values | Missing:
-    """All, Old and New, with intervals."""
-    scores = attempt(lambda: run.scores, "")
-    if isinstance(scores, Missing):
-        return Missing(f"Scores cannot be told: {scores.reason}" if scores.reason else NO_TRUTH)
-    return {"scores": scores, "accuracies": score_table(scores)}
-
-
-def score_table(scores: Scores) -> Table:
-    """A row for each group of images that there is."""
+def scores_part(run: RunFolder) -> Values:
+    """All, Old and New with intervals, where there are any: a row for each group of images."""
+    scores = run.scores
+    if scores is None:
+        return {"scores": None, "accuracies": None}
     shown = [name for name in GROUPS if name in ("all", "old", "new") or math.isfinite(getattr(scores, name))]
     n_images = {"all": scores.n_images, "old": scores.n_old, "new": scores.n_new}
     rows = [(GROUPS[name], percent(scores, name), n_images.get(name)) for name in shown]
-    return Table(("images of", "accuracy %", "images"), rows)
+    return {"scores": scores, "accuracies": Table(("images of", "accuracy %", "images"), rows)}
 
 
 def judged(run: RunFolder) -> JudgedPredictions | Missing:

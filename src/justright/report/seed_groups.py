@@ -99,15 +99,11 @@ class SeedGroup:
         found = [getattr(run.scores, images) for run in self.runs if run.scores is not None]
         return [value for value in found if math.isfinite(value)]
 
-    def mean(self, images: str) -> float | None:
-        """The mean accuracy over the runs."""
-        values = self.values(images)
-        return float(np.mean(values)) if values else None
-
-    def spread(self, images: str) -> float | None:
-        """The standard deviation over seeds; None from one."""
-        values = self.values(images)
-        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+    def mean_and_spread(self, images: str) -> str:
+        """The mean over the runs and the standard deviation over seeds, in percent; no spread from one."""
+        values = 100 * np.array(self.values(images))
+        spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
+        return f"{values.mean():.1f}{spread}" if len(values) else ""
 
     def image_variance(self, images: str) -> float:
         """The variance of an accuracy by the choice of images. Averaging over seeds does not lower it."""
