@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from justright.evaluation.figures import to_svg
+from justright.report.drawing import for_page
 from justright.report.selection_figures import draw_selection
-from justright.report.svg import for_page
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector
 
 SETTINGS = {
