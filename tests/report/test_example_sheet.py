@@ -22,7 +22,9 @@ def result(make_tree, tmp_path):
     rng = np.random.default_rng(0)
     features = (rng.normal(size=(5, 8))[images.labels] + 0.1 * rng.normal(size=(25, 8)) + 0.5).astype(np.float32)
     columns = {name: images.table[name] for name in ("path", "dataset", "class_name", "source")}
-    store = FeatureTable.of(features, label=images.labels, id=images.with_ids().ids, **columns).write(tmp_path / "pool.features")
+    store = FeatureTable.of(features, label=images.labels, id=images.with_ids().ids, **columns).write(
+        tmp_path / "pool.features"
+    )
     pool = merge_tables([store])
     selector = BetaSelector(domain="affine").fit_stream(pool, TargetBlocks(FeatureTable.of(features[:5])))
     return SelectionResult("beta", selector, pool)
@@ -32,10 +34,11 @@ def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result):
     sheet = example_sheet(result, n_classes=2, n_images=3)
     assert sheet.problem == ""
     weight = dict(zip(result.pool.class_names, result.selector.class_weight_, strict=True))
+    reason = dict(zip(result.pool.class_names, result.selector.reason_, strict=True))
     ranked = sorted(weight, key=weight.get, reverse=True)
     assert [each.class_name for each in (*sheet.most, *sheet.least)] == [*ranked[:2], *ranked[-2:]]
     for each in (*sheet.most, *sheet.least):
-        assert each.weight == weight[each.class_name]
+        assert each.reason == reason[each.class_name]
         assert len(each.images) == len(set(each.images)) == 3
         assert all(uri.startswith("data:image/jpeg;base64,") for uri in each.images)
 
@@ -43,12 +46,12 @@ def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result):
 def test_equal_weights_have_no_least_and_lost_images_are_told(weighed):
     sheet = example_sheet(weighed("none", UniformSelector()))
     assert "does not say where its images are" in sheet.problem
-    one = ClassExamples("a", 1.0, "kept", ())
+    one = ClassExamples("a", "kept", ())
     assert [title for title, _ in ExampleSheet((one,), ()).parts] == ["Weigh most"]
 
 
 def test_the_sheet_is_an_svg_document_with_every_name_and_image_inside():
-    most = tuple(ClassExamples(f"<{n}> & co", 1.0, "near", ("data:,a", "data:,b")) for n in range(3))
+    most = tuple(ClassExamples(f"<{n}> & co", "near", ("data:,a", "data:,b")) for n in range(3))
     root = ET.fromstring(draw_sheet(ExampleSheet(most, most[:1])))
     texts = [each.text for each in root.iter(f"{SVG}text")]
     assert texts[:2] == ["Weigh most", "<0> & co  ·  near"]

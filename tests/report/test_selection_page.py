@@ -6,8 +6,8 @@ import pytest
 from tests.report.html_checks import check
 
 from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
-from justright.report import selection_page
-from justright.report.selection_page import SelectionPage
+from justright.report import selection_page as module
+from justright.report.selection_page import selection_page
 from justright.report.selection_report import write_selection_report
 from justright.selection import BetaSelector, UniformSelector
 
@@ -53,9 +53,9 @@ def test_the_same_selection_gives_the_same_page(written, tmp_path):
 
 
 def test_a_long_table_of_classes_is_cut_in_the_middle(weighed, monkeypatch):
-    monkeypatch.setattr(selection_page, "MOST_CLASSES", 4)
+    monkeypatch.setattr(module, "MOST_CLASSES", 4)
     result = weighed("none", UniformSelector())
-    html = SelectionPage(result, {}).html()
+    html = selection_page(result, {}, {})
     check(html)
     assert f"{len(result.pool.origins) - 4} classes in the middle are left out here" in html
     assert html.count("<tr><td>birds") + html.count("<tr><td>&lt;pets") >= 4

@@ -19,12 +19,8 @@ from justright.runs.run_folder import RunFolder
 from justright.runs.weight_files import SavedSelection
 from justright.types import Array
 
-MOST_CLASSES = 3000
-"""A longer list is cut in the middle: the page stays within a few megabytes."""
-
-SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))
-"""Images a card and pixels a side, from the best on."""
-
+MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes
+SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images a card and pixels a side, from the best on
 MEASURES = {
     "similarity": ("similarity", 1),
     "distance": ("distance", 1),

@@ -21,8 +21,7 @@ from justright.review.findings import Review
 from justright.runs.run_folder import RunFolder
 from justright.types import Array
 
-MOST_CLUSTERS = 3000
-"""More cards than this are cut: the largest stay."""
+MOST_CLUSTERS = 3000  # more cards than this are cut: the largest stay
 
 LAYOUTS = ((18, 4, 64, 6), (12, 4, 48, 6), (8, 2, 40, 8), (6, 2, 32, 6), (4, 1, 28, 4), (3, 1, 24, 3))
 """Central images, outliers, pixels a side, columns: the more clusters, the less of each, so that all are there."""

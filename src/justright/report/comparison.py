@@ -10,8 +10,7 @@ from justright.errors import DataError
 from justright.report.seed_groups import ComparedRun, ScoreChange, SeedGroup, change
 from justright.runs.run_folder import RunFolder
 
-GROUPS = ("all", "old", "new")
-"""Of images, whose accuracies are compared."""
+GROUPS = ("all", "old", "new")  # of images, whose accuracies are compared
 
 BASELINES = {"own": "own labels alone", "none": "no selection"}
 """Selectors that others are compared with: the first one that is among the runs, and what it is called."""

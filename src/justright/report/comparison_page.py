@@ -23,11 +23,8 @@ from justright.report.score_parts import judged, percent
 from justright.report.seed_groups import LEVEL
 from justright.report.training_figures import draw_training
 
-MOST_CLASSES = 300
-"""Classes whose weights are listed: those on which the runs agree least."""
-
-MOST_DRAWN = 12
-"""Runs whose errors and curves are drawn."""
+MOST_CLASSES = 300  # classes whose weights are listed: those on which the runs agree least
+MOST_DRAWN = 12  # runs whose errors and curves are drawn
 
 
 def write_comparison(comparison: Comparison, out: Path) -> None:

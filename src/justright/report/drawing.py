@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 
 from markupsafe import Markup, escape
 from matplotlib.axes import Axes
@@ -15,8 +14,7 @@ from justright.evaluation.figures import to_svg
 COLORS = ("#2f6db3", "#d1603d", "#2a9d8f", "#b5892b", "#8a63a8", "#c2568e", "#6f8a3a")
 """Each can be told from the next, on light and on dark paper."""
 
-OTHERS = "#8c8c8c"
-"""The color of everything after the first seven."""
+OTHERS = "#8c8c8c"  # the color of everything after the first seven
 
 INK, LINE, PAPER = "#333333", "#b9b9b9", "#ffffff"
 """Draw with these, and `for_page` lets the page choose what they look like."""
@@ -50,7 +48,7 @@ def for_page(drawn: Figure | str, name: str, title: str) -> Markup:
 
     Its size follows the page. `title` is what a person who cannot see it is told.
     """
-    svg = drawn if isinstance(drawn, str) else _to_svg(drawn)
+    svg = drawn if isinstance(drawn, str) else to_svg(drawn)
     element = svg[svg.index("<svg") :]
     element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
     element = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", element)
@@ -62,11 +60,3 @@ def for_page(drawn: Figure | str, name: str, title: str) -> Markup:
     opening, _, rest = element.partition(">")
     opening = re.sub(r'\s(width|height)="[^"]*"', "", opening)
     return Markup(f'{opening} role="img" aria-label="{escape(title)}">{rest}')  # noqa: S704 matplotlib escapes text
-
-
-def _to_svg(figure: Figure) -> str:
-    with warnings.catch_warnings():
-        # the font that measures the text lacks some scripts; the browser that shows it has them
-        warnings.filterwarnings("ignore", message=r"Glyph \d+", category=UserWarning)
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)
-        return to_svg(figure)

@@ -11,15 +11,14 @@ from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.errors import JustrightError
 from justright.features.store import INDEX
+from justright.features.table import FeatureTable
 from justright.report.drawing import INK, PAPER
 from justright.report.page_images import data_uri, spread, square
 from justright.report.rendering import render
-from justright.runs.feature_pool import FeaturePool
 from justright.runs.selection_result import SelectionResult
 from justright.seeding import generator
 
-N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88
-"""Classes at each end, images a class, and pixels a side."""
+N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,6 @@ class ClassExamples:
     """A class and some of its images, each as the text of a data URI."""
 
     class_name: str
-    weight: float
     reason: str
     images: tuple[str, ...]
 
@@ -61,7 +59,7 @@ def example_sheet(
     drawn = generator(seed, "examples").permutation(len(weight))
     order = drawn[np.argsort(-weight[drawn], kind="stable")].tolist()
     try:
-        sets = [_images(result.pool, number) for number in range(len(result.pool.tables))]
+        sets = [_images(table) for table in result.pool.tables]
         most = tuple(_examples(result, sets, label, n_images) for label in order[:n_most])
         least = tuple(_examples(result, sets, label, n_images) for label in order[len(order) - n_least :])
     except (JustrightError, OSError) as error:
@@ -74,12 +72,11 @@ def draw_sheet(sheet: ExampleSheet) -> str:
     return render("examples.svg", sheet=sheet, pixels=PIXELS, ink=INK, paper=PAPER)
 
 
-def _images(pool: FeaturePool, number: int) -> ImageSet:
+def _images(table: FeatureTable) -> ImageSet:
     """The images behind a feature store: its index lists them as `open_images` reads it."""
-    path = pool.tables[number].path
-    if path is None or "source" not in pool.tables[number].index.column_names:
+    if table.path is None or "source" not in table.index.column_names:
         raise JustrightError("the feature store does not say where its images are")
-    return open_images(path / INDEX)
+    return open_images(table.path / INDEX)
 
 
 def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_images: int) -> ClassExamples:
@@ -90,7 +87,6 @@ def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_i
     images = [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
     return ClassExamples(
         class_name=pool.class_names[label],
-        weight=float(result.selector.class_weight_[label]),
         reason=result.selector.reason_[label],
         # twice as fine, for screens with fine pixels
         images=tuple(data_uri(square(image, PIXELS * 2), "JPEG", quality=72) for image in images),

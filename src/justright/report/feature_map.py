@@ -24,9 +24,7 @@ MAPS: tuple[MapKind, ...] = get_args(MapKind)
 MOST_POINTS = 1000
 """Of pool and of target each. More would hide each other, and t-SNE would take minutes."""
 
-MOST_MARKS = 300
-"""More marks of the pool than this go into the file as pixels."""
-
+MOST_MARKS = 300  # more marks of the pool than this go into the file as pixels
 TARGET = -1
 LONGEST_NAME = 24
 

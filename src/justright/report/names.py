@@ -12,8 +12,7 @@ _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066
 
 REPLACEMENT = "\ufffd"
 
-Words = tuple[str, ...]
-"""A sentence in pieces, so that a page can set the names in it apart from the words."""
+Words = tuple[str, ...]  # a sentence in pieces, so that a page can set the names in it apart from the words
 
 
 class Name(str):

@@ -18,9 +18,7 @@ from justright.seeding import generator
 from justright.types import Array
 
 N_IMAGES, PIXELS, COLUMNS = 16, 64, 8
-MOST_SETS = 12
-"""Data sets that get a sheet; more are only counted."""
-
+MOST_SETS = 12  # data sets that get a sheet; more are only counted
 BUDGET = 600_000
 
 

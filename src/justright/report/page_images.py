@@ -22,14 +22,9 @@ from justright.seeding import generator
 from justright.types import Array
 
 GAP = 2
-QUALITY = 55
-"""Of WebP: a face is still a face, in a third of the bytes of a fine JPEG."""
-
-N_THREADS = 4
-"""Decoding releases the interpreter's lock."""
-
-N_SAMPLED, MARGIN = 40, 1.08
-"""Sheets that tell what all of them cost, and how far that may be off."""
+QUALITY = 55  # of WebP: a face is still a face, in a third of the bytes of a fine JPEG
+N_THREADS = 4  # decoding releases the interpreter's lock
+N_SAMPLED, MARGIN = 40, 1.08  # sheets that tell what all of them cost, and how far that may be off
 
 
 def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> str:

@@ -15,8 +15,7 @@ TITLES = {
     "n_categories": "categories in all",
     "n_known": "known classes",
 }
-SETTINGS = ("config", "selector_params", "spec")
-"""Nested settings, from the resolved to the asked for."""
+SETTINGS = ("config", "selector_params", "spec")  # nested settings, from the resolved to the asked for
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -15,9 +15,7 @@ COLUMNS = ("name by reviewers", "verdict", "images after review", "images that l
 
 MOST_REVIEWERS = 3
 MOST_PLACES = 3
-MOST_MADE = 500
-"""Longer lists are summed up: a page of thousands of clusters has to stay small."""
-
+MOST_MADE = 500  # longer lists are summed up: a page of thousands of clusters has to stay small
 DONE = {"keep": "kept", "reject": "rejected"}
 
 

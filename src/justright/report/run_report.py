@@ -28,17 +28,13 @@ from justright.runs.weight_files import SavedSelection
 
 NAME = "report.html"
 
-MOST_BYTES = 10_000_000
-"""A page that can be sent by mail."""
+MOST_BYTES = 10_000_000  # a page that can be sent by mail
 
 CLASS_BUDGET, CLUSTER_BUDGET = 2_000_000, 4_500_000
 """Characters of pictures: with tables of thousands of rows and all figures the page stays below 10 MB."""
 
-MOST_EPOCHS = 200
-"""Of the table; figures show all."""
-
-MOST_OPEN = 24
-"""More classes than this are folded away at first: they would stand between the reader and the rest."""
+MOST_EPOCHS = 200  # of the table; figures show all
+MOST_OPEN = 24  # more classes than this are folded away at first: they would stand between the reader and the rest
 
 
 def write_report(

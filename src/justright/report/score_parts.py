@@ -27,8 +27,7 @@ GROUPS = {
 
 MOST_CLASSES = 1500
 MOST_PAIRS = 25
-MOST_CELLS = 25_000_000
-"""A larger confusion is told by its worst pairs only."""
+MOST_CELLS = 25_000_000  # a larger confusion is told by its worst pairs only
 
 SHEER = LinearSegmentedColormap.from_list("sheer", [(*(0.18, 0.43, 0.70), 0.0), (*(0.18, 0.43, 0.70), 1.0)])
 """From nothing to blue: on dark paper an empty cell is dark."""

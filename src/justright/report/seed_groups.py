@@ -26,11 +26,8 @@ SETTINGS = (
 OF_SELECTION = ("weighting", "pool_role")
 """Settings beside the selector and its parameters that say how the pool is used."""
 
-TOLD_ELSEWHERE = ("command", "out")
-"""What a person typed and where results went are no settings."""
-
-CHANCE = "seed"
-"""Runs that differ in this alone are repetitions."""
+TOLD_ELSEWHERE = ("command", "out")  # what a person typed and where results went are no settings
+CHANCE = "seed"  # runs that differ in this alone are repetitions
 
 FOLLOWS = ("n_categories", "n_known")
 """Counts that follow from the selection and from K. K itself, `n_target`, follows too where it was estimated."""
