@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from PIL import Image
 from justright.data import open_images
 from justright.report.page_images import GAP, PageImages, SheetOrder
 from justright.report.reading import Missing
+from justright.report.rendering import environment
 
 
 @pytest.fixture
@@ -25,6 +27,11 @@ def order(*rows, pixels=16, columns=3):
 
 def opened(picture):
     return Image.open(io.BytesIO(base64.b64decode(picture.uri.partition("base64,")[2])))
+
+
+def remarks(page_images):
+    html = str(environment().get_template("macros.html").module.picture_notes(page_images))
+    return re.findall("<p class=soft>(.*?)</p>", html)
 
 
 def cost(pictures):
@@ -43,7 +50,7 @@ def test_a_sheet_is_one_picture_with_paper_between_the_images(images):
     assert alpha[0, 0] == 255
     assert alpha[0, 16] == 0, "a gap"
     assert alpha[-1, -1] == 0, "no fifth image"
-    assert page_images.remarks() == []
+    assert remarks(page_images) == []
 
 
 def test_images_that_cannot_be_read_are_left_out_and_counted(images):
@@ -51,7 +58,7 @@ def test_images_that_cannot_be_read_are_left_out_and_counted(images):
     first, second = page_images.sheets([order(0, 1), order(0)])
     assert opened(first).size == (16, 16)
     assert second is None
-    (said,) = page_images.remarks()
+    (said,) = remarks(page_images)
     assert said.startswith("2 of 3 images could not be read any more, e.g. a/0.png")
 
 
@@ -60,7 +67,7 @@ def test_the_budget_is_kept_and_what_is_left_out_is_said(images):
     full = list(PageImages(images, 10**6).sheets(orders))
     page_images = PageImages(images, cost(full[:2]) + 10)
     assert [bool(each) for each in page_images.sheets(orders)] == [True, True] + [False] * 8
-    assert page_images.remarks() == ["8 sheets of images were left out to keep this page small."]
+    assert remarks(page_images) == ["8 sheets of images were left out to keep this page small."]
 
 
 def test_the_richest_plan_that_fits_is_taken(images):
@@ -74,4 +81,4 @@ def test_the_richest_plan_that_fits_is_taken(images):
 def test_without_images_there_is_a_reason():
     page_images = PageImages(Missing("the disk is gone"), 1000)
     assert page_images.sheet(order(1)) is None
-    assert page_images.remarks() == ["No images to show: the disk is gone."]
+    assert remarks(page_images) == ["No images to show: the disk is gone."]

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from justright.errors import DataError
-from justright.geometry import class_centroids, cluster_centroids, cosine_similarity
+from justright.geometry import ClassSums, cosine_similarity
 from justright.progress import Track, silent
 from justright.report.elements import Picture, Table, cut_in_the_middle
 from justright.report.names import Name, short
@@ -56,7 +56,7 @@ def class_cards(run: RunFolder, saved: SavedSelection, page_images: PageImages, 
         "cards": Table((*columns, "nearest cluster", "cosine to it"), cells),
         "near": near,
         "n_left_out": n_left_out,
-        "remarks": page_images.remarks(),
+        "page_images": page_images,
     }
 
 
@@ -68,12 +68,14 @@ def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[N
     pool, target = tables
     if len(pool) != len(saved.images):
         raise DataError(f"{len(pool):,} features and {len(saved.images):,} weights of the pool")
-    classes, centroids = class_centroids(pool.features, _labels(saved))
-    clusters, middles = cluster_centroids(target.features, run.predictions.cluster)
-    cosine = cosine_similarity(centroids, middles)
+    classes = ClassSums().update(pool.features, _labels(saved))
+    clusters = ClassSums().update(target.features, run.predictions.cluster)
+    cosine = cosine_similarity(classes.centroids(), clusters.centroids())
+    names = [Name(run.predictions.categories[cluster].name) for cluster in clusters.classes.tolist()]
+    best = cosine.argmax(axis=1).tolist()
     return {
-        int(label): (Name(run.predictions.categories[int(clusters[place])].name), float(row[place]))
-        for label, row, place in zip(classes, cosine, cosine.argmax(axis=1), strict=True)
+        label: (names[place], float(row[place]))
+        for label, row, place in zip(classes.classes.tolist(), cosine, best, strict=True)
     }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.discovery.predictions import Category, Predictions
-from justright.geometry import cluster_centroids, row_chunks, row_norms
+from justright.geometry import ClassSums, row_chunks, row_norms
 from justright.progress import Track, silent
 from justright.report.elements import Table
 from justright.report.names import Name, short
@@ -69,14 +69,14 @@ def look_at_clusters(predictions: Predictions, features: Float[Array, "target di
     centrality = predictions.confidence.astype(np.float64)
     nearest: dict[int, tuple[int, float]] = {}
     if features is not None and len(predictions):
-        clusters, centroids = cluster_centroids(features, predictions.cluster)
-        unit = _unit(centroids)
-        place, start, cosines = np.searchsorted(clusters, predictions.cluster), 0, []
+        sums = ClassSums().update(features, predictions.cluster)
+        unit = _unit(sums.centroids())
+        place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
         for rows in row_chunks(features):  # a block in memory at a time
-            cosines.append(np.einsum("id,id->i", _unit(rows), unit[place[start : start + len(rows)]]))
-            start += len(rows)
+            own, place = place[: len(rows)], place[len(rows) :]
+            cosines.append(np.einsum("id,id->i", _unit(rows), unit[own]))
         centrality = np.concatenate(cosines)
-        nearest = _nearest_known(predictions, clusters, unit)
+        nearest = _nearest_known(predictions, sums.classes, unit)
     order = np.lexsort((-centrality, predictions.cluster))
     ends = np.cumsum(predictions.sizes)
     views = []
@@ -124,7 +124,7 @@ def cluster_cards(
         "n_empty": len(predictions.categories) - len(views),
         "n_neither": len(neither),
         "neither": page_images.sheet(order) if len(neither) else None,
-        "remarks": page_images.remarks(),
+        "page_images": page_images,
     }
 
 

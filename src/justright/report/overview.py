@@ -24,13 +24,13 @@ BUDGET = 600_000
 
 def overview(run: RunFolder, seed: int = 0) -> Values:
     """A row a data set, and a sheet each."""
-    rows, sheets, remarks = [], [], []
+    rows, sheets, missing, sources = [], [], [], []
     for part, images in (
         ("target, unlabeled", attempt(lambda: run.target, "The list of target images cannot be read")),
         ("pool, labeled", attempt(lambda: run.pool, "The list of labeled images cannot be read")),
     ):
         if isinstance(images, Missing):
-            remarks.append(f"{images.reason}.")
+            missing.append(images)
             continue
         page_images = PageImages(images, BUDGET // 2)
         for number, (dataset, where) in enumerate(_by_dataset(images)):
@@ -42,8 +42,9 @@ def overview(run: RunFolder, seed: int = 0) -> Values:
                 what = f"images of {short(dataset)}, drawn at random"
                 picture = page_images.sheet(SheetOrder(where[np.sort(drawn)], PIXELS, COLUMNS, what))
                 sheets += [(side, dataset, picture)] if picture else []
-        remarks += page_images.remarks()
-    return {"sets": Table(("part", "data set", "images", "classes"), rows), "sheets": sheets, "remarks": remarks}
+        sources.append(page_images)
+    sets = Table(("part", "data set", "images", "classes"), rows)
+    return {"sets": sets, "sheets": sheets, "missing": missing, "sources": sources}
 
 
 def _by_dataset(images: ImageSet) -> list[tuple[str, Int[Array, " rows"]]]:

@@ -99,17 +99,6 @@ class PageImages:
         """A single sheet."""
         return next(self.sheets([order]))
 
-    def remarks(self) -> list[str]:
-        """What is missing, in sentences."""
-        if isinstance(self.images, Missing):
-            return [f"No images to show: {self.images.reason}."]
-        said = []
-        if n := len(self.problems):
-            said.append(f"{n:,} of {self.n_asked:,} images could not be read any more, e.g. {self.problems[0]}.")
-        if self.n_left_out:
-            said.append(f"{self.n_left_out:,} sheets of images were left out to keep this page small.")
-        return said
-
     def _sheet(self, order: SheetOrder) -> tuple[Picture | None, list[str]]:
         """The picture, and why images are missing in it. Nothing is drawn once the budget is spent."""
         tiles: list[Image.Image] = []
