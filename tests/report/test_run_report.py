@@ -14,9 +14,9 @@ from justright.discovery.predictions import Category, Predictions
 from justright.evaluation.figures import to_svg
 from justright.report import run_report
 from justright.report.drawing import for_page
+from justright.report.rendering import environment
 from justright.report.run_report import MOST_BYTES, RunPage, write_report
 from justright.report.selection_figures import draw_selection
-from justright.report.selection_page import CAPTIONS
 from justright.runs.feature_pool import TargetBlocks, merge_tables
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult
@@ -96,7 +96,8 @@ def test_the_threshold_of_bins_is_drawn_as_when_selecting(own_run):
     result = SelectionResult("bins", selector, merged)
     save_selection(own_run.path / "weights.parquet", result, target)
     html = RunPage(RunFolder.open(own_run.path), picture_share=0.0).html()
-    assert for_page(to_svg(draw_selection(result)["ranked"]), "ranked", CAPTIONS["ranked"]) in html
+    caption = environment().get_template("macros.html").module.selection_captions["ranked"]
+    assert for_page(to_svg(draw_selection(result)["ranked"]), "ranked", caption) in html
     assert f"threshold {selector.threshold_:.3g}<" in html
 
 

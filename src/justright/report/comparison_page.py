@@ -20,7 +20,7 @@ from justright.report.reading import Missing, Values, attempt, read_parts
 from justright.report.rendering import render
 from justright.report.score_figures import draw_scores
 from justright.report.score_parts import judged, percent
-from justright.report.seed_groups import LEVEL
+from justright.report.seed_groups import LEVEL, ScoreChange
 from justright.report.training_figures import draw_training
 
 MOST_CLASSES = 300  # classes whose weights are listed: those on which the runs agree least
@@ -86,13 +86,8 @@ class ComparisonPage:
     def changes(self) -> Values:
         """What the pool or a selection from it changed, with a verdict about each."""
         changes = self.comparison.changes()
-        flat = [(group, each) for group, found in changes for each in found]
-        rows = [
-            (Name(group.name), group.selector, each.group.capitalize(), str(each), seeds, each.verdict())
-            for group, each in flat
-            for seeds in [f"{each.n_seeds} / {each.n_baseline_seeds}"]
-        ]
-        new = [each for _, each in flat if each.group == "new"]
+        rows = [(Name(group.name), group.selector, *_cells(each)) for group, found in changes for each in found]
+        new = [each for _, found in changes for each in found if each.group == "new"]
         return {
             "is_comparable": bool(changes),
             "changes": Table(("runs", "selector", "images of", "change", "seeds / without", "verdict"), rows),
@@ -159,6 +154,11 @@ class ComparisonPage:
         stages = list(dict.fromkeys(stage for each in seconds.values() for stage in each))
         rows = [(Name(name), *map(each.get, stages), sum(each.values())) for name, each in seconds.items()]
         return {"stages": Table(("run", *(f"{stage} s" for stage in stages), "all s"), rows)}
+
+
+def _cells(change: ScoreChange) -> tuple[str, ...]:
+    seeds = f"{change.n_seeds} / {change.n_baseline_seeds}"
+    return change.group.capitalize(), str(change), seeds, change.verdict()
 
 
 def _estimate(name: str, said: Mapping[str, Any]) -> str:

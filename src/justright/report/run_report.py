@@ -21,7 +21,6 @@ from justright.report.review_part import review_of
 from justright.report.saved_selection import restored
 from justright.report.score_parts import errors_part, judged, percent, scores_part
 from justright.report.selection_figures import draw_selection
-from justright.report.selection_page import CAPTIONS
 from justright.report.training_figures import draw_training, reported
 from justright.runs.run_folder import RunFolder
 from justright.runs.weight_files import SavedSelection
@@ -111,7 +110,6 @@ class RunPage:
             "notes": self.run.about.get("notes", []),
             "n_own": int(saved.about.get("kept_classes", 0)),
             "result": attempt(lambda: _result(saved), "The picture of the selection cannot be drawn"),
-            "captions": CAPTIONS,
             "classes": class_cards(self.run, saved, page_images, self.track),
             "n_classes": len(saved.classes),
             "is_folded": len(saved.classes) > MOST_OPEN,

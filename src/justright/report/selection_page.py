@@ -11,12 +11,6 @@ from justright.report.rendering import render
 from justright.runs.selection_result import SelectionResult
 
 MOST_CLASSES = 4000  # a longer table of classes is cut in the middle: the page stays within a few megabytes
-CAPTIONS = {
-    "weights": "Each mark is a class of the pool: how similar it is to the target, and what it weighs. Below, how many "
-    "classes of each data set lie where.",
-    "ranked": "Each mark is a class of the pool. Filled ones are kept, hollow ones are left out. Below, how many "
-    "classes of each data set lie where.",
-}
 
 
 def selection_page(
@@ -41,7 +35,6 @@ def selection_page(
         asked=asked,
         sources=Table(result.source_columns(), result.source_cells()),
         figures=figures,
-        captions=CAPTIONS,
         sheet=sheet,
         diagnosis=diagnosis,
         settings=None if diagnosis is None else Table(COLUMNS, diagnosis.cells()),
