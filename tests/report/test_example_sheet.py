@@ -36,23 +36,30 @@ def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result):
     weight = dict(zip(result.pool.class_names, result.selector.class_weight_, strict=True))
     reason = dict(zip(result.pool.class_names, result.selector.reason_, strict=True))
     ranked = sorted(weight, key=weight.get, reverse=True)
-    assert [each.class_name for each in (*sheet.most, *sheet.least)] == [*ranked[:2], *ranked[-2:]]
-    for each in (*sheet.most, *sheet.least):
+    most, least = sheet.parts.values()
+    assert [each.class_name for each in (*most, *least)] == [*ranked[:2], *ranked[-2:]]
+    for each in (*most, *least):
         assert each.reason == reason[each.class_name]
         assert len(each.images) == len(set(each.images)) == 3
         assert all(uri.startswith("data:image/jpeg;base64,") for uri in each.images)
 
 
-def test_equal_weights_have_no_least_and_lost_images_are_told(weighed):
+def test_of_equal_weights_none_is_the_least(result):
+    equal = SelectionResult(
+        "none", UniformSelector().fit_stream(result.pool, TargetBlocks(result.pool.tables[0])), result.pool
+    )
+    assert list(example_sheet(equal).parts) == ["Weigh most"]
+
+
+def test_images_that_cannot_be_found_are_told(weighed):
     sheet = example_sheet(weighed("none", UniformSelector()))
+    assert sheet.parts == {}
     assert "does not say where its images are" in sheet.problem
-    one = ClassExamples("a", "kept", ())
-    assert [title for title, _ in ExampleSheet((one,), ()).parts] == ["Weigh most"]
 
 
 def test_the_sheet_is_an_svg_document_with_every_name_and_image_inside():
     most = tuple(ClassExamples(f"<{n}> & co", "near", ("data:,a", "data:,b")) for n in range(3))
-    root = ET.fromstring(draw_sheet(ExampleSheet(most, most[:1])))
+    root = ET.fromstring(draw_sheet(ExampleSheet({"Weigh most": most, "Weigh least": most[:1]})))
     texts = [each.text for each in root.iter(f"{SVG}text")]
     assert texts[:2] == ["Weigh most", "<0> & co  ·  near"]
     assert texts[4:] == ["Weigh least", "<0> & co  ·  near"]

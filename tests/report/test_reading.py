@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from justright.errors import DataError
-from justright.report.reading import Missing, Part, attempt, read_parts
+from justright.report.reading import Missing, Part, attempt, optional, read_parts
 
 
 def test_what_is_there_is_given():
@@ -15,6 +15,9 @@ def test_what_is_not_there_is_missing_with_a_reason():
     assert attempt(lambda: None, "not reached yet") == Missing("not reached yet")
     assert attempt(fail, "no scores") == Missing("no scores: torn")
     assert attempt(fail, "") == Missing("torn")
+    assert optional(fail) is None
+    assert optional(lambda: None) is None
+    assert optional(lambda: 3) == 3
 
 
 def test_a_part_that_fails_says_why_and_the_others_are_read():

@@ -7,8 +7,7 @@ from jinja2 import UndefinedError
 from matplotlib.figure import Figure
 from tests.report.html_checks import check
 
-from justright.report.elements import Picture, Table
-from justright.report.names import REPLACEMENT, Name
+from justright.report.elements import REPLACEMENT, Name, Picture, Table
 from justright.report.reading import Missing, Part
 from justright.report.rendering import environment, render
 

@@ -11,8 +11,7 @@ from jaxtyping import Int
 from justright.errors import DataError
 from justright.geometry import ClassSums, cosine_similarity
 from justright.progress import Track, silent
-from justright.report.elements import Picture, Table, cut_in_the_middle
-from justright.report.names import Name, short
+from justright.report.elements import Name, Picture, Table, cut_in_the_middle, short
 from justright.report.page_images import PageImages, SheetOrder, spread
 from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder

@@ -11,10 +11,9 @@ from jaxtyping import Float, Int
 from justright.discovery.predictions import Category, Predictions
 from justright.geometry import ClassSums, row_chunks, row_norms
 from justright.progress import Track, silent
-from justright.report.elements import Table
-from justright.report.names import Name, short
+from justright.report.elements import Name, Table, short
 from justright.report.page_images import PageImages, SheetOrder
-from justright.report.reading import Missing, Values, attempt
+from justright.report.reading import Values, optional
 from justright.report.review_part import COLUMNS as REVIEW_COLUMNS
 from justright.report.review_part import review_cells
 from justright.review.findings import Review
@@ -182,12 +181,10 @@ def _nearest_known(
 
 def _features(run: RunFolder, n_images: int) -> tuple[Float[Array, "target dim"] | None, str]:
     """What tells how central an image is, and where it comes from: "after training", "before training" or nowhere."""
-    tuned = attempt(lambda: run.tuned if (run.path / "tuned.npy").exists() else None, "")
-    if not isinstance(tuned, Missing) and tuned.ndim == 2 and len(tuned) == n_images:
-        return tuned, "after training"
-    frozen = attempt(lambda: run.frozen, "")
-    if not isinstance(frozen, Missing) and frozen[1].features.ndim == 2 and len(frozen[1]) == n_images:
-        return frozen[1].features, "before training"
+    tuned, frozen = optional(lambda: run.tuned), optional(lambda: run.frozen)
+    for features, source in ((tuned, "after training"), (frozen and frozen[1].features, "before training")):
+        if features is not None and features.ndim == 2 and len(features) == n_images:
+            return features, source
     return None, ""
 
 

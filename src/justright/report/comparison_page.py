@@ -13,8 +13,7 @@ from justright.evaluation import break_down
 from justright.evaluation.figures import draw_errors
 from justright.files import write_text
 from justright.report.comparison import GROUPS, Comparison
-from justright.report.elements import Table
-from justright.report.names import Name, plain
+from justright.report.elements import Name, Table, plain
 from justright.report.provenance import seconds_by_stage
 from justright.report.reading import Missing, Values, attempt, read_parts
 from justright.report.rendering import render

@@ -32,17 +32,10 @@ class ClassExamples:
 
 @dataclass(frozen=True)
 class ExampleSheet:
-    """The classes that weigh most, then those that weigh least; `problem` says why images are missing."""
+    """The classes that weigh most and those that weigh least, by title; `problem` says why images are missing."""
 
-    most: tuple[ClassExamples, ...]
-    least: tuple[ClassExamples, ...]
+    parts: dict[str, tuple[ClassExamples, ...]]
     problem: str = ""
-
-    @property
-    def parts(self) -> list[tuple[str, tuple[ClassExamples, ...]]]:
-        """The two ends with their titles; an empty one is left out."""
-        parts = [("Weigh most", self.most), ("Weigh least", self.least)]
-        return [(title, classes) for title, classes in parts if classes]
 
 
 def example_sheet(
@@ -58,13 +51,17 @@ def example_sheet(
     n_least = 0 if np.ptp(weight) == 0 else min(n_classes, len(weight) // 2)  # of equals, none weighs least
     drawn = generator(seed, "examples").permutation(len(weight))
     order = drawn[np.argsort(-weight[drawn], kind="stable")].tolist()
+    ends = {"Weigh most": order[:n_most], "Weigh least": order[len(order) - n_least :]}
     try:
         sets = [_images(table) for table in result.pool.tables]
-        most = tuple(_examples(result, sets, label, n_images) for label in order[:n_most])
-        least = tuple(_examples(result, sets, label, n_images) for label in order[len(order) - n_least :])
+        parts = {
+            title: tuple(_examples(result, sets, label, n_images) for label in labels)
+            for title, labels in ends.items()
+            if labels
+        }
     except (JustrightError, OSError) as error:
-        return ExampleSheet((), (), problem=str(error).splitlines()[0])
-    return ExampleSheet(most, least)
+        return ExampleSheet({}, problem=str(error).splitlines()[0])
+    return ExampleSheet(parts)
 
 
 def draw_sheet(sheet: ExampleSheet) -> str:

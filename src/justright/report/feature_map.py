@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from justright.features.table import FeatureTable
 from justright.geometry import row_norms
 from justright.report.drawing import INK, PAPER, color_of, escape_legend, style_axes
-from justright.report.names import short
+from justright.report.elements import short
 from justright.seeding import generator
 from justright.types import Array
 

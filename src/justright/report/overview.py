@@ -8,8 +8,7 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 
 from justright.data import ImageSet
-from justright.report.elements import Table
-from justright.report.names import Name, short
+from justright.report.elements import Name, Table, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.report.reading import Missing, Values, attempt
 from justright.runs.problem import OWN

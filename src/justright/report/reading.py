@@ -44,6 +44,12 @@ def attempt(read: Callable[[], T | None], otherwise: str) -> T | Missing:
     return Missing(otherwise) if found is None else found
 
 
+def optional(read: Callable[[], T | None]) -> T | None:
+    """What `read` gives, or None where it is not there or bad."""
+    found = attempt(read, "")
+    return None if isinstance(found, Missing) else found
+
+
 def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing]]]) -> list[Part]:
     """The parts of a page, from a heading and a reader by name. One whose files are damaged says so."""
     return [Part(name, title, attempt(read, "This part cannot be shown")) for name, (title, read) in readers.items()]

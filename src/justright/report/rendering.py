@@ -12,8 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from justright.report.drawing import for_page
-from justright.report.elements import Picture
-from justright.report.names import Name, plain, short
+from justright.report.elements import Name, Picture, plain, short
 from justright.report.reading import Missing
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from justright.report.elements import Table
-from justright.report.names import Name, Words, join
+from justright.report.elements import Name, Table, Words, join
 from justright.report.reading import Missing, Values, attempt
 from justright.review.findings import ReviewedCluster, findings
 from justright.runs.run_folder import RunFolder

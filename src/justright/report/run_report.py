@@ -15,7 +15,7 @@ from justright.report.elements import Table
 from justright.report.feature_map import MapKind, draw_map, feature_map
 from justright.report.overview import overview
 from justright.report.page_images import PageImages
-from justright.report.reading import Missing, Values, attempt, read_parts
+from justright.report.reading import Missing, Values, attempt, optional, read_parts
 from justright.report.rendering import render
 from justright.report.review_part import review_of
 from justright.report.saved_selection import restored
@@ -84,10 +84,8 @@ class RunPage:
                 "again": ("How to reproduce", lambda: provenance.reproduction(about)),
             }
         )
-        scores = attempt(lambda: self.run.scores, "")
-        accuracies = (
-            {} if isinstance(scores, Missing) else {name: percent(scores, name) for name in ("all", "old", "new")}
-        )
+        scores = optional(lambda: self.run.scores)
+        accuracies = {name: percent(scores, name) for name in ("all", "old", "new")} if scores else {}
         name = self.run.path.resolve().name
         return render("run.html", name=name, about=provenance.resolved(about), accuracies=accuracies, parts=parts)
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from justright.benchmark.suite_table import SettingRow
 from justright.report.comparison import GROUPS, Comparison
 from justright.report.drawing import COLORS, INK, LINE, PAPER, style_axes
-from justright.report.names import short
+from justright.report.elements import short
 
 MOST_RUNS = 40
 

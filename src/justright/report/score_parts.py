@@ -12,8 +12,7 @@ from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
 from justright.evaluation.figures import draw_confusion, draw_errors
 from justright.evaluation.files import JudgedPredictions, read_judged
-from justright.report.elements import Table
-from justright.report.names import Name, plain
+from justright.report.elements import Name, Table, plain
 from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
 

@@ -13,7 +13,7 @@ from scipy.special import ndtri, stdtrit
 
 from justright.evaluation import Scores
 from justright.report.provenance import flat, resolved
-from justright.report.reading import Missing, attempt
+from justright.report.reading import optional
 from justright.runs.run_folder import RunFolder
 
 LEVEL = 0.95
@@ -45,16 +45,15 @@ class ComparedRun:
         """What was asked, resolved, and the parameters of the selection."""
         about = resolved(self.run.about)
         found = flat({name: about[name] for name in (*SETTINGS, *FOLLOWS) if name in about})
-        saved = attempt(lambda: self.run.selection, "")
-        params = about.get("selector_params") if isinstance(saved, Missing) else saved.about.get("params")
+        saved = optional(lambda: self.run.selection)
+        params = about.get("selector_params") if saved is None else saved.about.get("params")
         found |= flat({"selection": params or {}})
         return {name: value for name, value in found.items() if name.rpartition(".")[2] not in TOLD_ELSEWHERE}
 
     @cached_property
     def scores(self) -> Scores | None:
         """All, Old and New."""
-        scores = attempt(lambda: self.run.scores, "")
-        return None if isinstance(scores, Missing) else scores
+        return optional(lambda: self.run.scores)
 
     @property
     def target_print(self) -> str:

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from justright.geometry import beta_density, to_unit_interval
 from justright.report.drawing import COLORS, INK, LINE, OTHERS, PAPER, escape_legend, style_axes
-from justright.report.names import short
+from justright.report.elements import short
 from justright.runs.selection_result import SelectionResult
 from justright.selection import BetaSelector, BinsSelector, CuiSelector
 from justright.selection.distance_bins import DISCARDED

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from justright.report.drawing import INK, PAPER, color_of, escape_legend, style_axes
-from justright.report.names import short
+from justright.report.elements import short
 
 Record = Mapping[str, Any]
 
