@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from justright.errors import DataError
-from justright.report.reading import Missing, Part, attempt, optional, read_parts
+from justright.report.reading import Missing, PagePart, attempt, optional, read_parts
 
 
 def test_what_is_there_is_given():
@@ -27,6 +27,6 @@ def test_a_part_that_fails_says_why_and_the_others_are_read():
     first, second, third = read_parts(
         {"a": ("One", fail), "b": ("Two", lambda: {"n": 3}), "c": ("Three", lambda: Missing("not reached yet"))}
     )
-    assert first == Part("a", "One", Missing("This part cannot be shown: the <file> is torn"))
+    assert first == PagePart("a", "One", Missing("This part cannot be shown: the <file> is torn"))
     assert second.values == {"n": 3}
     assert third.values == Missing("not reached yet")

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from tests.report.html_checks import check
 
 from justright.report.elements import REPLACEMENT, Name, Picture, Table
-from justright.report.reading import Missing, Part
+from justright.report.reading import Missing, PagePart
 from justright.report.rendering import environment, render
 
 BAD = "<img src=x onerror=alert(1)>"
@@ -33,7 +33,7 @@ def test_everything_from_outside_is_escaped(macros):
         macros.named(BAD),
         macros.folded(BAD, caller=lambda: BAD),
         macros.figure(figure, "one", BAD),
-        macros.sections([Part("here", BAD, Missing(BAD))], {}),
+        macros.sections([PagePart("here", BAD, Missing(BAD))], {}),
     ]
     for html in map(str, shown):
         check(html)
@@ -57,7 +57,7 @@ def test_no_invisible_character_reaches_a_page(macros):
 
 
 def test_links_of_the_contents_lead_to_sections(macros):
-    parts = [Part("a", "One", Missing("it is not there")), Part("note", "Two", {"said": "here it is"})]
+    parts = [PagePart("a", "One", Missing("it is not there")), PagePart("note", "Two", {"said": "here it is"})]
     html = str(macros.sections(parts, macros))
     assert re.findall(r'href="#(\w+)"', html) == re.findall(r'<section id="(\w+)">', html) == ["a", "note"]
     assert "<p class=soft>it is not there.</p>" in html

@@ -137,6 +137,7 @@ def test_damaged_files_do_not_take_the_page_down(own_run):
     html = RunPage(RunFolder.open(own_run.path)).html()
     check(html)
     assert text_of(html).count("cannot be") >= 4
+    assert "No labels of the target were given" not in html, "there are labels; only the scores are torn"
 
 
 def with_names(run, names):

@@ -23,7 +23,7 @@ Values = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A part of a page: the name of its template macro, its heading, and what it shows."""
 
     name: str
@@ -50,6 +50,8 @@ def optional(read: Callable[[], T | None]) -> T | None:
     return None if isinstance(found, Missing) else found
 
 
-def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing]]]) -> list[Part]:
+def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing]]]) -> list[PagePart]:
     """The parts of a page, from a heading and a reader by name. One whose files are damaged says so."""
-    return [Part(name, title, attempt(read, "This part cannot be shown")) for name, (title, read) in readers.items()]
+    return [
+        PagePart(name, title, attempt(read, "This part cannot be shown")) for name, (title, read) in readers.items()
+    ]
