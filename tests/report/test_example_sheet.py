@@ -8,9 +8,9 @@ import pytest
 from justright.data import open_images
 from justright.features.table import FeatureTable
 from justright.report.example_sheet import ClassExamples, ExampleSheet, draw_sheet, example_sheet
-from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.feature_pool import merge_tables
 from justright.runs.selection_result import SelectionResult
-from justright.selection import BetaSelector, UniformSelector
+from justright.selection import BetaSelector, UniformSelector, row_shards
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -26,8 +26,8 @@ def result(make_tree, tmp_path):
         tmp_path / "pool.features"
     )
     pool = merge_tables([store])
-    selector = BetaSelector(domain="affine").fit_stream(pool, TargetBlocks(FeatureTable.of(features[:5])))
-    return SelectionResult("beta", selector, pool)
+    selector = BetaSelector(domain="affine").fit_stream(pool, row_shards(features[:5]))
+    return SelectionResult.of("beta", selector, pool)
 
 
 def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result):
@@ -45,9 +45,8 @@ def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result):
 
 
 def test_of_equal_weights_none_is_the_least(result):
-    equal = SelectionResult(
-        "none", UniformSelector().fit_stream(result.pool, TargetBlocks(result.pool.tables[0])), result.pool
-    )
+    selector = UniformSelector().fit_stream(result.pool, row_shards(result.pool.tables[0].features))
+    equal = SelectionResult.of("none", selector, result.pool)
     assert list(example_sheet(equal).parts) == ["Weigh most"]
 
 

@@ -12,10 +12,9 @@ import click
 from click.core import ParameterSource
 
 from justright.cli.extract import DEFAULT_BACKBONE
-from justright.cli.selector_options import AUTO, given_params, selector_options
+from justright.cli.selector_options import AUTO, SelectorCommand, given_params
 from justright.cli.terminal import Terminal, with_terminal
 from justright.errors import JustrightError
-from justright.selection import SELECTORS
 
 if TYPE_CHECKING:
     from justright.runs.run_folder import RunFolder
@@ -27,9 +26,10 @@ COUNTERS = ("combined", "labeled-search", "mixture", "spread")
 POOL_ROLES = ("guide", "rival")
 SCALES = ("auto", "paper", "small")
 HELD_OUT = 0.1
+ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
 
 
-@click.command()
+@click.command(cls=SelectorCommand, default="none", more={AUTO: ABOUT_AUTO})
 @click.option("--labeled", help="Labeled images of classes that target images may belong to.")
 @click.option("--pool", multiple=True, help="Labeled images of other kinds, to learn from; may be given several times.")
 @click.option(
@@ -42,13 +42,6 @@ HELD_OUT = 0.1
 @click.option("--target", required=True, help="The unlabeled images.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder of the run.")
 @click.option("--method", type=click.Choice(METHODS), default="simgcd", show_default=True)
-@click.option(
-    "--selector",
-    type=click.Choice([*SELECTORS, AUTO]),
-    default="none",
-    show_default=True,
-    help="Which classes of the pool to learn from; see above.",
-)
 @click.option("--select-labeled", is_flag=True, help="Select from --labeled too; else its classes weigh 1.")
 @click.option("--keep-copies", is_flag=True, help="Learn from labeled images that are images of the target too.")
 @click.option("--stability", "n_resamples", type=click.IntRange(0), default=10, show_default=True, help="Resamples.")
@@ -69,7 +62,6 @@ HELD_OUT = 0.1
 @click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
 @click.option("--tensorboard", is_flag=True, help="Write the training curves for TensorBoard too.")
 @click.option("--no-report", is_flag=True, help="Leave report.html out.")
-@selector_options
 @with_terminal
 def discover(
     terminal: Terminal,
@@ -110,14 +102,7 @@ def discover(
 
     --labeled names what images may be called; --pool is of other kinds and only guides what is learned.
 
-    \b
-    Selectors say which classes of the pool to learn from:
-      none             all of them: nothing is selected
-      own              none of them: the target's own labels alone
-      beta, bins, cui  by similarity to the target: the middle, softly; the middle; the most similar
-      random           half of them, by chance
-      auto             hides some of your own classes, looks for them with each of these, and takes another than none
-                       where that is clearly better
+    {selectors}
 
     Stopped, or killed, it goes on where it was when called again with the same options, and ends with the same result.
     With several processes: torchrun --nproc-per-node 2 -m justright discover ...

@@ -1,1 +1,1 @@
-"""Which labeled data would help: rehearsed on classes whose labels are hidden."""
+"""Which selection of labeled data would help most, tried out on labeled classes that are hidden for the test."""

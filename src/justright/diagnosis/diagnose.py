@@ -1,10 +1,8 @@
-"""No pool, all of it, or a selection from it? Judged without target labels, on hidden classes of the target's own."""
+"""Is it better to use no pool, all of it, or a selection? Tried out on hidden classes, without target labels."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,7 +15,6 @@ from justright.evaluation import evaluate
 from justright.geometry import unit_rows
 from justright.progress import Track, silent
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, OwnSelector, Selector, UniformSelector
-from justright.selection.beta_weights import final_weights
 from justright.selection.discriminant import discriminant_features
 from justright.types import UNLABELED, Array
 
@@ -26,10 +23,10 @@ LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]
 
 N_DRAWS = 16
 N_INIT = 2
-"""Restarts of k-means: the same for every setting, so what is compared is the selection."""
+"""Starts of k-means, the same for every setting: only the selection differs."""
 
 POOL_SHARE = 0.5
-"""What the pool counts for beside own labels in the features of a draw, however large it is."""
+"""Total weight of the pool when features are learned, where that of the own labels is 1."""
 
 
 def standard_settings(n_clusters: int, seed: int = 0) -> dict[str, Selector]:
@@ -53,14 +50,19 @@ def diagnose(
     seed: int = 0,
     track: Track = silent,
 ) -> Diagnosis:
-    """Rehearse discovery with each setting on problems whose answer is known.
+    """Try out discovery with each setting on problems whose answer is known.
 
     Each setting weighs the pool by the target, once. In each draw half of the target's own labeled classes are hidden
     (`HiddenClasses.draw`). Linear discriminants of the labels that stay and of the weighted pool stand in for training;
     semi-supervised k-means with `n_categories` clusters over own and target images finds the hidden classes again.
     All settings meet the same draws, so their differences to own labels alone are paired.
 
-    own, pool: features and labels. n_categories: of the target, K.
+    own           features and labels of the target's own classes
+    pool          features and labels to select from
+    target        features of the unlabeled images
+    n_categories  number of categories in the target, K
+    settings      selectors to compare, by name; `standard_settings` if not given
+    n_draws       how often classes are hidden
     """
     if n_draws < 2:
         raise DegenerateError(f"{n_draws} draws", expected="at least 2, to know how much draws differ")
@@ -89,28 +91,12 @@ def _weights(
 ) -> dict[str, Float[Array, " pool"]]:
     """The weight of each image by setting; a setting that selects nothing is own labels alone, and not listed."""
     found = {}
-    with _without_remarks():
-        for name, selector in settings.items():
-            try:
-                found[name] = selector.fit(*pool, target).sample_weight(pool[1])
-            except NothingSelectedError:
-                continue
+    for name, selector in settings.items():
+        try:  # quietly: remarks about a selector that may not be chosen would only confuse
+            found[name] = selector.fit(*pool, target, quiet=True).sample_weight(pool[1])
+        except NothingSelectedError:
+            continue
     return found
-
-
-@contextmanager
-def _without_remarks() -> Iterator[None]:
-    """What a selector that may not be chosen remarks about its weights would only confuse."""
-    logger = logging.getLogger(final_weights.__module__)
-
-    def drop(record: logging.LogRecord) -> bool:
-        return False
-
-    logger.addFilter(drop)
-    try:
-        yield
-    finally:
-        logger.removeFilter(drop)
 
 
 def _score(

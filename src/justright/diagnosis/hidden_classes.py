@@ -1,4 +1,4 @@
-"""A problem whose answer is known: some of the target's own labeled classes are hidden, and to be found again."""
+"""Problems whose answer is known: some of the target's own labeled classes are hidden, to be found again."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from justright.types import UNLABELED, Array, Labels
 MAX_PER_CLASS = 50
 MAX_CLASSES = 400
 MAX_TARGET = 4_000
-"""Beyond these, images and classes are drawn at random: a diagnosis is many small problems rather than a large one."""
+"""Beyond these numbers images and classes are drawn at random, to keep each of the many problems small."""
 
 LEAST_IMAGES = 4
 LEAST_CLASSES = 4
-"""Fewer can be neither hidden and found again nor halved into something to learn from and something to find."""
+"""With fewer, half of them would be too few to learn from or to find again."""
 
 
 @dataclass(frozen=True)
 class HiddenProblem:
-    """Own images with the labels that stay visible, -1 for the rest, and what nobody but the judge may look at.
+    """Own images with the labels that stay visible, and what is used only to score the result.
 
-    `is_judged` are the rows whose label was hidden, `is_old` whether another image of their class stays labeled.
+    labels     label of each image, -1 where it is hidden
+    is_judged  whether the label is hidden: these images are scored
+    is_old     whether other images of the class keep their label
     """
 
     labels: Int[Array, " own"]
@@ -36,7 +38,7 @@ class HiddenProblem:
 
 @dataclass(frozen=True)
 class HiddenClasses:
-    """The images that problems are drawn from: own ones with their labels, and unlabeled ones of the target."""
+    """What problems are drawn from: labeled images of the target's own classes, and unlabeled images of the target."""
 
     own: Float[Array, "own dim"]
     own_labels: Int[Array, " own"]
@@ -45,12 +47,12 @@ class HiddenClasses:
 
     @property
     def n_classes(self) -> int:
-        """Own classes in play."""
+        """Number of own classes that problems are drawn from."""
         return len(np.unique(self.own_labels))
 
     @property
     def n_hidden(self) -> int:
-        """Classes that a draw hides."""
+        """Number of classes that a draw hides."""
         return self.n_classes // 2
 
     def draw(self, number: int) -> HiddenProblem:
@@ -68,7 +70,7 @@ class HiddenClasses:
 def hidden_classes(
     own: Float[Array, "own dim"], labels: Int[Array, " own"], target: Float[Array, "target dim"], seed: int
 ) -> HiddenClasses:
-    """Thin what is large; features are brought to length 1."""
+    """The images to draw problems from, at most so many, with features brought to length 1."""
     rows = thinned(labels, seed, "own")
     if len(np.unique(labels[rows])) < LEAST_CLASSES:
         raise DegenerateError(

@@ -15,7 +15,7 @@ from justright.types import Array
 
 OWN, EVERYTHING = "own", "none"
 AHEAD = 7 / 8
-"""Everything is taken unless another setting is ahead of it in this share of the draws: less is mostly luck."""
+"""The whole pool is taken unless another setting is better in this share of the draws: less is mostly luck."""
 
 LEVEL = 0.95
 """All intervals hold together with this probability, however many settings are compared (Bonferroni)."""
@@ -50,7 +50,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class RehearsedSetting:
-    """A setting over all draws; `n_better` counts those in which it beats own labels alone on All."""
+    """The means of a setting over all draws; `n_better` counts draws in which it beats own labels alone on All."""
 
     name: str
     all: float
@@ -64,9 +64,12 @@ class RehearsedSetting:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One row a setting, from the best, the one to take, and the verdict in words.
+    """What was found, and what to do.
 
-    `unanswered` are settings that selected nothing or from which nothing could be learned.
+    rows        one a setting, the best first
+    unanswered  settings that selected nothing, or from which nothing could be learned
+    winner      the setting to take
+    verdict     the same in a sentence, with its reason
     """
 
     rows: tuple[RehearsedSetting, ...]

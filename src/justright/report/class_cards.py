@@ -15,7 +15,7 @@ from justright.report.elements import Name, Picture, Table, cut_in_the_middle, s
 from justright.report.page_images import PageImages, SheetOrder, spread
 from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
-from justright.runs.weight_files import SavedSelection
+from justright.runs.saved_selection import SavedSelection
 from justright.types import Array
 
 MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes

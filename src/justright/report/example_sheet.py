@@ -46,7 +46,7 @@ def example_sheet(
     Images are looked for where they were when their features were extracted. If one cannot be opened any more there is
     no sheet, but the reason.
     """
-    weight = result.selector.class_weight_
+    weight = result.weights.weight
     n_most = min(n_classes, -(-len(weight) // 2))
     n_least = 0 if np.ptp(weight) == 0 else min(n_classes, len(weight) // 2)  # of equals, none weighs least
     drawn = generator(seed, "examples").permutation(len(weight))
@@ -84,7 +84,7 @@ def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_i
     images = [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
     return ClassExamples(
         class_name=pool.class_names[label],
-        reason=result.selector.reason_[label],
+        reason=result.weights.reason[label],
         # twice as fine, for screens with fine pixels
         images=tuple(data_uri(square(image, PIXELS * 2), "JPEG", quality=72) for image in images),
     )

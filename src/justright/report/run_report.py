@@ -18,12 +18,10 @@ from justright.report.page_images import PageImages
 from justright.report.reading import Missing, Values, attempt, optional, read_parts
 from justright.report.rendering import render
 from justright.report.review_part import review_of
-from justright.report.saved_selection import restored
 from justright.report.score_parts import errors_part, judged, percent, scores_part
 from justright.report.selection_figures import draw_selection
 from justright.report.training_figures import draw_training, reported
 from justright.runs.run_folder import RunFolder
-from justright.runs.weight_files import SavedSelection
 
 NAME = "report.html"
 
@@ -104,10 +102,13 @@ class RunPage:
         if not isinstance(pool, Missing) and len(pool) != len(saved.images):
             pool = Missing(f"{len(saved.images):,} images were weighed, and pool.parquet lists {len(pool):,}")
         page_images = PageImages(pool, int(self.picture_share * CLASS_BUDGET))
+        result = saved.weighed
         return {
             "notes": self.run.about.get("notes", []),
             "n_own": int(saved.about.get("kept_classes", 0)),
-            "result": attempt(lambda: _result(saved), "The picture of the selection cannot be drawn"),
+            "result": result,
+            "sources": Table(result.source_columns(), result.source_cells()),
+            "figures": draw_selection(result),
             "classes": class_cards(self.run, saved, page_images, self.track),
             "n_classes": len(saved.classes),
             "is_folded": len(saved.classes) > MOST_OPEN,
@@ -159,10 +160,3 @@ class RunPage:
         said = review_of(self.run)
         review = None if isinstance(said["review"], Missing) else said["review"]
         return said | cluster_cards(self.run, page_images, self.track, review)
-
-
-def _result(saved: SavedSelection) -> Values:
-    """What the selection decided, by data set and as figures."""
-    result = restored(saved.weighed)
-    sources = Table(result.source_columns(), result.source_cells())
-    return {"summary": result.summary(), "sources": sources, "figures": draw_selection(result)}

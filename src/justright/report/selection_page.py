@@ -21,7 +21,7 @@ def selection_page(
     diagnosis: Diagnosis | None = None,
 ) -> str:
     """The whole page. `asked` is what the person gave, `figures` are SVG documents by name."""
-    rows = sorted(result.class_table.to_pylist(), key=lambda row: -row["weight"])
+    rows = sorted(result.classes.to_pylist(), key=lambda row: -row["weight"])
     shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
     columns = {"class": "class_name", "images": "n_images", "weight": "weight"}
     columns |= {result.measure: result.measure} if result.measure else {}

@@ -1,81 +1,18 @@
-"""Minimum, maximum and quantiles of cosines that stream over the target and merge."""
+"""Quantiles of cosines that stream over the target and merge."""
 
 from __future__ import annotations
-
-from abc import ABC, abstractmethod
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.geometry.similarity import cosine_chunks, farthest_similarity, nearest_similarity, row_quantile
+from justright.geometry.similarity import cosine_chunks, row_quantile
 from justright.types import Array
 
 N_HISTOGRAM_BINS = 8192
 MAX_EXACT_COSINES = 64_000_000  # 256 MB in single precision
 
 
-class CosineSummary(ABC):
-    """One similarity per centroid, gathered over batches of the target."""
-
-    def __init__(self, centroids: Float[Array, "classes dim"]):
-        self.centroids = centroids
-
-    @abstractmethod
-    def update(self, target: Float[Array, "target dim"]) -> CosineSummary:
-        """Add a batch of target images."""
-
-    @abstractmethod
-    def similarity(self) -> Float[Array, " classes"]:
-        """What the batches so far amount to."""
-
-
-class CosineMinimum(CosineSummary):
-    """The smallest cosine of each centroid so far."""
-
-    def __init__(self, centroids: Float[Array, "classes dim"]):
-        super().__init__(centroids)
-        self.minimum = np.full(len(centroids), np.inf)
-
-    def update(self, target: Float[Array, "target dim"]) -> CosineMinimum:
-        """Add a batch of target images."""
-        if len(target):
-            self.minimum = np.minimum(self.minimum, farthest_similarity(self.centroids, target))
-        return self
-
-    def merge(self, other: CosineMinimum) -> CosineMinimum:
-        """Add what another accumulator with the same centroids has seen."""
-        self.minimum = np.minimum(self.minimum, other.minimum)
-        return self
-
-    def similarity(self) -> Float[Array, " classes"]:
-        """The minimum over all batches."""
-        return self.minimum
-
-
-class CosineMaximum(CosineSummary):
-    """The largest cosine of each centroid so far."""
-
-    def __init__(self, centroids: Float[Array, "classes dim"]):
-        super().__init__(centroids)
-        self.maximum = np.full(len(centroids), -np.inf)
-
-    def update(self, target: Float[Array, "target dim"]) -> CosineMaximum:
-        """Add a batch of target images."""
-        if len(target):
-            self.maximum = np.maximum(self.maximum, nearest_similarity(self.centroids, target))
-        return self
-
-    def merge(self, other: CosineMaximum) -> CosineMaximum:
-        """Add what another accumulator with the same centroids has seen."""
-        self.maximum = np.maximum(self.maximum, other.maximum)
-        return self
-
-    def similarity(self) -> Float[Array, " classes"]:
-        """The maximum over all batches."""
-        return self.maximum
-
-
-class CosineQuantile(CosineSummary):
+class CosineQuantile:
     """A quantile of the cosines of each centroid.
 
     Exact while all classes x target cosines number at most `max_exact`: they are kept. Beyond, they fold into a
@@ -91,7 +28,7 @@ class CosineQuantile(CosineSummary):
         n_bins: int = N_HISTOGRAM_BINS,
         max_exact: int = MAX_EXACT_COSINES,
     ):
-        super().__init__(centroids)
+        self.centroids = centroids
         self.quantile = quantile
         self.n_bins = n_bins
         self.max_exact = max_exact
@@ -157,12 +94,3 @@ class CosineQuantile(CosineSummary):
         bins = np.clip((cosines + 1.0) * (self.n_bins / 2), 0, self.n_bins - 1).astype(np.int64)
         for row, of_class in zip(self._counts, bins, strict=True):
             row += np.bincount(of_class, minlength=self.n_bins)
-
-
-def cosine_summary(centroids: Float[Array, "classes dim"], reduction: str | float) -> CosineSummary:
-    """The accumulator of a reduction: "min", "median", "max" or a quantile in [0, 1]."""
-    if reduction == "min":
-        return CosineMinimum(centroids)
-    if reduction == "max":
-        return CosineMaximum(centroids)
-    return CosineQuantile(centroids, 0.5 if reduction == "median" else float(reduction))

@@ -3,15 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.geometry import (
-    CosineMaximum,
-    CosineMinimum,
-    CosineQuantile,
-    cosine_summary,
-    farthest_similarity,
-    nearest_similarity,
-    quantile_similarity,
-)
+from justright.geometry import CosineQuantile, cosine_similarity, row_quantile
+
+
+def quantile_of_all(centroids, target, quantile):
+    return row_quantile(cosine_similarity(centroids, target), quantile)
 
 
 @pytest.fixture
@@ -20,23 +16,13 @@ def points():
     return rng.normal(size=(5, 4)), rng.normal(size=(200, 4)).astype(np.float32)
 
 
-@pytest.mark.parametrize(
-    ("make", "whole"), [(CosineMinimum, farthest_similarity), (CosineMaximum, nearest_similarity)], ids=["min", "max"]
-)
-def test_extremes_over_batches_and_merges_are_those_of_the_whole(points, make, whole):
-    centroids, target = points
-    first = make(centroids).update(target[:50]).update(target[50:51]).update(target[:0])
-    merged = first.merge(make(centroids).update(target[51:]))
-    assert np.array_equal(merged.similarity(), whole(centroids, target))
-
-
 @pytest.mark.parametrize("quantile", [0.0, 0.1, 0.5, 0.905, 1.0])
 def test_a_quantile_that_fits_is_exact(points, quantile):
     centroids, target = points
     first = CosineQuantile(centroids, quantile).update(target[:50])
     merged = first.merge(CosineQuantile(centroids, quantile).update(target[50:]))
     assert merged.is_exact
-    assert merged.similarity() == pytest.approx(quantile_similarity(centroids, target, quantile), abs=1e-7)
+    assert merged.similarity() == pytest.approx(quantile_of_all(centroids, target, quantile), abs=1e-7)
 
 
 @pytest.mark.parametrize("quantile", [0.0, 0.1, 0.5, 0.905, 1.0])
@@ -47,7 +33,7 @@ def test_a_quantile_that_does_not_fit_keeps_its_error_bound(points, quantile, n_
     for start in range(0, len(target), 30):
         few.update(target[start : start + 30])
     assert not few.is_exact
-    error = np.abs(few.similarity() - quantile_similarity(centroids, target, quantile))
+    error = np.abs(few.similarity() - quantile_of_all(centroids, target, quantile))
     assert error.max() <= 1 / n_bins + 1e-6
 
 
@@ -64,11 +50,3 @@ def test_histograms_merge_with_each_other_and_with_what_is_still_exact(points):
         assert not merged.is_exact
         assert merged.n_images == 200
         assert np.array_equal(merged.similarity(), whole)
-
-
-def test_every_reduction_has_its_accumulator(points):
-    centroids, target = points
-    low, middle, high = (cosine_summary(centroids, r).update(target).similarity() for r in ("min", "median", "max"))
-    assert np.all(low < middle)
-    assert np.all(middle < high)
-    assert cosine_summary(centroids, 0.0).update(target).similarity() == pytest.approx(low, abs=1e-7)
