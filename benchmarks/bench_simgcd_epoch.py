@@ -24,10 +24,8 @@ from random_vit import random_vit_b14
 
 from justright.data import Split
 from justright.data.objects import from_dataset
-from justright.discovery.configs import SimGCDConfig
-from justright.discovery.gcd import balanced_batches
 from justright.discovery.loop import Training
-from justright.discovery.simgcd import SimGCDLearner
+from justright.discovery.simgcd import Heads, SimGCDConfig, SimGCDLearner
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import ViewBank
 
@@ -74,8 +72,9 @@ def main() -> None:
     backbone = random_vit_b14()
     data = TrainingData.of(pictures(options.images))
     config = SimGCDConfig(n_epochs=1, batch_size=options.batch, views=2)
-    batches = balanced_batches(data, options.batch, 0)
-    ours = SimGCDLearner(backbone, config, batches, N_CATEGORIES, torch.Generator().manual_seed(0))
+    batches = data.batches(options.batch, 0)
+    heads = Heads(backbone.dim, N_CATEGORIES, config, torch.Generator().manual_seed(0))
+    ours = SimGCDLearner(backbone, config, batches, heads)
     plain = copy.deepcopy(ours)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from justright.clustering.checks import prepared
 from justright.estimation import CombinedCounter, LabeledSearchCounter, MixtureCounter
 from justright.estimation.combined import DISAGREEMENT, FEW_CLASSES, FEW_IMAGES
-from justright.estimation.space import principal_axes
+from justright.estimation.given import principal_axes
 from justright.files import write_text
 
 SHOWN = ("combined", "mixture", "labeled-search")

@@ -1,50 +1,12 @@
 from __future__ import annotations
 
-import csv
 import json
 
-import pytest
 from click.testing import CliRunner
+from tests.cli.conftest import asked
 
 from justright.cli import discover as command
 from justright.cli import main
-from justright.discovery.configs import Config
-from justright.discovery.methods import METHODS
-from justright.discovery.training_data import WEIGHTINGS
-from justright.runs.problem import POOL_ROLES
-
-
-@pytest.fixture(scope="module")
-def split(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("letters")
-    for args in (
-        ["data", "glyphs", "--out", str(folder / "hebrew"), "--scripts", "hebrew", "--per-class", "8"],
-        ["data", "glyphs", "--out", str(folder / "italic"), "--scripts", "old-italic", "--per-class", "3"],
-        ["data", "split", str(folder / "hebrew"), "--out", str(folder / "split")],
-    ):
-        done = CliRunner().invoke(main, args)
-        assert done.exit_code == 0, done.output
-    return folder
-
-
-@pytest.fixture(scope="module")
-def run(split, tmp_path_factory):
-    """From folders to clusters, with one command."""
-    out = tmp_path_factory.mktemp("run") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-        done = CliRunner().invoke(main, [*asked(split, out), "--pool", str(split / "italic"), "--json"])
-    assert done.exit_code == 0, done.output
-    return out, json.loads(done.stdout)
-
-
-def asked(split, out) -> list[str]:
-    part = split / "split"
-    return [
-        *("discover", "--labeled", str(part / "labeled.parquet"), "--target", str(part / "target.parquet")),
-        *("--truth", str(part / "truth.parquet"), "--backbone", "glyph_vit", "--k", "22", "--epochs", "2"),
-        *("--selector", "beta", "--domain", "affine", "--set", "views=2", "--set", "batch_size=32", "--out", str(out)),
-    ]
 
 
 def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
@@ -53,23 +15,6 @@ def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
     assert 0 < found["scores"]["all"] <= 1
     assert (out / "report.html").exists()
     assert (out / "predictions.parquet").exists()
-
-
-def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monkeypatch):
-    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
-    out, _ = run
-    network = tmp_path / "tuned.safetensors"
-    args = ["predict", str(out), str(split / "hebrew"), "--out", str(tmp_path / "p.csv"), "--neither", "0.1"]
-    done = CliRunner().invoke(main, [*args, "--save-backbone", str(network), "--json"])
-    assert done.exit_code == 0, done.output
-    with (tmp_path / "p.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 22 * 8
-    kinds = [row["kind"] for row in rows]
-    assert set(kinds) <= {"known", "discovered", "neither"}
-    assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was asked for"
-    assert all(0 < float(row["confidence"]) <= 1 for row in rows)
-    assert network.stat().st_size > 100_000
 
 
 def quick(split, out, *more) -> list[str]:
@@ -81,11 +26,6 @@ def call(split, out, *more) -> tuple[dict, str]:
     done = CliRunner().invoke(main, quick(split, out, *more))
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout), done.stderr
-
-
-@pytest.fixture
-def home(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))
 
 
 def test_labeled_images_that_are_images_of_the_target_are_left_out_unless_asked_for(split, tmp_path, home):
@@ -157,14 +97,31 @@ def test_settings_are_read_as_json_or_text():
     assert read == {"views": "fresh", "learning_rate": 0.5, "n_out": None, "stage1": {"n_epochs": 3}}
 
 
-def test_the_options_are_those_of_the_library():
-    assert tuple(METHODS) == command.METHODS
-    assert tuple(WEIGHTINGS) == command.WEIGHTINGS
-    assert tuple(POOL_ROLES) == command.POOL_ROLES
-    assert all(issubclass(kind.config_class, Config) for kind in METHODS.values())
+def test_the_scale_is_small_on_a_cpu_unless_asked_for():
     assert command.chosen_scale("auto", "cpu") == "small"
     assert command.chosen_scale("auto", "cuda") == "paper"
     assert command.chosen_scale("paper", "cpu") == "paper"
+
+
+def test_a_refused_run_leaves_the_truth_as_it_is(split, tmp_path, home):
+    truth = str(split / "split" / "truth.parquet")
+    call(split, tmp_path / "run", "--truth", truth)
+    before = (tmp_path / "run" / "truth.parquet").read_bytes()
+    other = tmp_path / "other.csv"
+    other.write_text("path,label,is_old\nnowhere.png,1,true\n")
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", "--truth", str(other), "--seed", "5"))
+    assert done.exit_code == 1
+    assert "seed: 0 before, 5 now" in done.output
+    assert (tmp_path / "run" / "truth.parquet").read_bytes() == before
+
+
+def test_another_target_is_refused_with_advice_that_exists(split, tmp_path, home):
+    call(split, tmp_path / "run")
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", "--target", str(split / "italic")))
+    assert done.exit_code == 1
+    assert "holds other features" in done.output
+    assert "--overwrite" not in done.output
+    assert "another --out" in done.output
 
 
 def test_a_split_has_labeled_images_a_target_and_the_truth_apart(split):

@@ -20,12 +20,7 @@ from justright.settings import at_least, setting
 
 @click.command(cls=SelectorCommand, default="none", more={AUTO: "takes the best"})
 def tell(selector, **given):
-    """Tell what was given.
-
-    {selectors}
-
-    The end.
-    """
+    """Tell what was given."""
     click.echo([selector, {key: value for key, value in given.items() if value is not None}])
 
 
@@ -89,7 +84,7 @@ def test_a_selector_that_is_added_later_brings_its_name_its_options_and_its_help
     assert "  auto    takes the best\n" in text
     assert "added: classes to keep (3)." in text
     assert "added: how steep it is (2.5)." in " ".join(text.split())
-    assert text.index("Tell what") < text.index("Selectors:") < text.index("The end.")
+    assert text.index("Tell what") < text.index("Selectors:")
     made = make_selector("added", {"n_best": 4, "alpha": None}, seed=0)
     assert made.get_params() == {"n_best": 4, "is_strict": False, "alpha": 2.5, "word": ""}
 

@@ -7,20 +7,10 @@ import threadpoolctl
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.clustering.blobs import blobs
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.assignment import NearestAssignment
-from justright.clustering.balanced import auction
-from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
-
-
-def blobs(n_images=240, n_classes=8, dim=6, noise=0.4, seed=0):
-    """Features, classes, and labels that know half of the images of half of the classes."""
-    rng = np.random.default_rng(seed)
-    y = rng.integers(n_classes, size=n_images)
-    x = rng.normal(size=(n_classes, dim))[y] + noise * rng.normal(size=(n_images, dim))
-    return x, y, np.where((y < n_classes // 2) & (rng.random(n_images) < 0.5), y, -1)
 
 
 def semisup_kmeans_as_loops(x, labels, init, max_iter):
@@ -44,20 +34,6 @@ def semisup_kmeans_as_loops(x, labels, init, max_iter):
     return cluster, centroids, sum(sum((x[i] - centroids[cluster[i]]) ** 2) for i in range(len(x)))
 
 
-def plus_plus_as_loops(x, centroids, uniform):
-    picks = []
-    for u in uniform:
-        places = list(centroids) + [x[p] for p in picks]
-        weight = [min((sum((row - c) ** 2) for c in places), default=1.0) for row in x]
-        target, running = u * sum(weight), 0.0
-        for i, w in enumerate(weight):
-            running += w
-            if running > target:
-                picks.append(i)
-                break
-    return picks
-
-
 @pytest.mark.parametrize("max_iter", [1, 2, 100])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_agrees_with_the_algorithm_written_as_loops(max_iter, dtype):
@@ -68,26 +44,6 @@ def test_agrees_with_the_algorithm_written_as_loops(max_iter, dtype):
     assert kmeans.labels_.tolist() == cluster
     np.testing.assert_allclose(kmeans.centroids_, centroids, rtol=1e-4, atol=1e-5)
     assert kmeans.inertia_ == pytest.approx(inertia, rel=1e-5)
-
-
-def streams(n=1):
-    return [np.random.default_rng(seed) for seed in range(n)]
-
-
-def test_the_seeding_agrees_with_the_draws_written_as_loops():
-    x, _, _ = blobs(n_images=60)
-    for given_centroids in (x[:0], x[:3] + 0.1):
-        picks = SeedingOrder(x, given_centroids, streams(4)).prefix(7)
-        assert picks.tolist() == [plus_plus_as_loops(x, given_centroids, r.random(7)) for r in streams(4)]
-
-
-def test_the_best_candidate_is_taken():
-    x, _, _ = blobs(n_images=60)
-    picks = SeedingOrder(x, x[:1], streams(), n_candidates=3).prefix(1)[0]
-    candidates = [plus_plus_as_loops(x, x[:1], [u])[0] for u in streams()[0].random(3)]
-    least = ((x - x[0]) ** 2).sum(axis=1)
-    left = [np.minimum(least, ((x - x[c]) ** 2).sum(axis=1)).sum() for c in candidates]
-    assert picks.tolist() == [candidates[int(np.argmin(left))]]
 
 
 def test_labels_are_kept_and_their_clusters_come_first_in_sorted_order():
@@ -105,37 +61,21 @@ def test_labels_are_kept_and_their_clusters_come_first_in_sorted_order():
     n_images=st.integers(12, 60),
     n_new=st.integers(0, 6),
     noise=st.floats(0.0, 3.0),
-    balanced=st.booleans(),
 )
-def test_inertia_never_rises_labeled_images_never_move_and_no_cluster_is_empty(seed, n_images, n_new, noise, balanced):
+def test_inertia_never_rises_labeled_images_never_move_and_no_cluster_is_empty(seed, n_images, n_new, noise):
     x, _, labels = blobs(n_images, n_classes=4, dim=3, noise=noise + 0.01, seed=seed)
     labels[:2] = -1
     classes, place = np.unique(labels[labels >= 0], return_inverse=True)
     n_clusters = max(len(classes) + min(n_new, int((labels < 0).sum())), 1)
     last = np.inf
     for max_iter in (1, 2, 3, 5, 20):
-        kmeans = SemiSupKMeans(n_clusters, n_init=1, max_iter=max_iter, tol=0.0, seed=seed, balanced=balanced)
+        kmeans = SemiSupKMeans(n_clusters, n_init=1, max_iter=max_iter, tol=0.0, seed=seed)
         kmeans.fit(x, labels)
         assert kmeans.inertia_ <= last * (1 + 1e-9) + 1e-12
         last = kmeans.inertia_
         np.testing.assert_array_equal(kmeans.labels_[labels >= 0], place)
         assert np.bincount(kmeans.labels_, minlength=n_clusters).min() >= 1
         assert np.isfinite(kmeans.centroids_).all()
-
-
-def test_following_only_what_moved_gives_the_answer_of_a_full_search():
-    rng = np.random.default_rng(0)
-    x, centroids = rng.normal(size=(300, 5)), rng.normal(size=(20, 5))
-    assignment = NearestAssignment(x)
-    assignment.update(centroids, np.arange(20))
-    for step in range(40):
-        moved = np.sort(rng.choice(20, size=rng.integers(1, 20), replace=False))
-        centroids[moved] += rng.normal(scale=rng.choice([0.01, 0.5, 2.0]), size=(len(moved), 5))
-        assignment.update(centroids, moved)
-        distance = ((x[:, None] - centroids) ** 2).sum(axis=2)
-        np.testing.assert_array_equal(assignment.labels, distance.argmin(axis=1), err_msg=f"step {step}")
-        second = np.sort(distance, axis=1)[:, 1] - (x**2).sum(axis=1)
-        assert (assignment.rival <= second + 1e-9).all()
 
 
 def test_shuffling_rows_shuffles_labels():
@@ -155,11 +95,10 @@ def test_same_seed_same_result_and_more_restarts_are_never_worse():
     assert fits[0].inertia_ >= fits[1].inertia_ == fits[2].inertia_ >= fits[3].inertia_
 
 
-@pytest.mark.parametrize("balanced", [False, True])
-def test_torch_and_numpy_agree(balanced):
+def test_torch_and_numpy_agree():
     x, _, labels = blobs(noise=0.8)
-    ours = SemiSupKMeans(10, balanced=balanced).fit(x, labels)
-    theirs = SemiSupKMeans(10, balanced=balanced).fit(torch.from_numpy(x), torch.from_numpy(labels))
+    ours = SemiSupKMeans(10).fit(x, labels)
+    theirs = SemiSupKMeans(10).fit(torch.from_numpy(x), torch.from_numpy(labels))
     assert isinstance(theirs.labels_, torch.Tensor)
     assert isinstance(theirs.centroids_, torch.Tensor)
     np.testing.assert_array_equal(theirs.labels_.numpy(), ours.labels_)
@@ -211,57 +150,10 @@ def test_duplicates_fill_as_many_clusters_as_there_are_distinct_images(dtype):
         SemiSupKMeans(7).fit(x)
 
 
-def test_a_cluster_that_starts_where_nobody_is_gets_the_farthest_image():
-    x = np.array([[0.0], [0.1], [0.2], [5.0]])
-    kmeans = SemiSupKMeans(2, init=np.array([[0.1], [900.0]]), normalize=False).fit(x)
-    assert kmeans.labels_.tolist() == [0, 0, 0, 1]
-    worse = SemiSupKMeans(3, init=np.array([[0.1], [900.0], [901.0]]), normalize=False).fit(x)
-    assert np.bincount(worse.labels_).min() == 1
-
-
 def test_a_row_of_zeros_has_no_direction_and_no_nan():
     x, _, labels = blobs()
     x[5] = 0
     assert np.isfinite(SemiSupKMeans(8).fit(x, labels).centroids_).all()
-
-
-def test_balanced_clusters_are_as_large_as_each_other():
-    rng = np.random.default_rng(0)
-    x = np.concatenate([rng.normal(size=(70, 2)), rng.normal(size=(20, 2)) + 9])
-    kmeans = SemiSupKMeans(3, balanced=True, normalize=False).fit(x)
-    assert np.bincount(kmeans.labels_).tolist() == [30, 30, 30]
-
-
-def test_balance_does_not_expel_labeled_images():
-    x, _, _ = blobs(n_images=40)
-    labels = np.where(np.arange(40) < 25, 3, -1)
-    sizes = np.bincount(SemiSupKMeans(4, balanced=True).fit(x, labels).labels_)
-    assert sizes[0] == 25
-    assert sizes.max() == 25
-    assert sizes[1:].max() <= 10
-
-
-def test_the_auction_is_as_cheap_as_the_hungarian_assignment_up_to_its_step():
-    from scipy.optimize import linear_sum_assignment
-
-    rng = np.random.default_rng(2)
-    cost = rng.random((60, 4))
-    capacity = np.array([10, 15, 0, 40])
-    labels = auction(cost, capacity)
-    seats = np.repeat(np.arange(4), capacity)
-    rows, columns = linear_sum_assignment(cost[:, seats])
-    best = cost[:, seats][rows, columns].sum()
-    assert (np.bincount(labels, minlength=4) <= capacity).all()
-    assert best - 1e-9 <= cost[np.arange(60), labels].sum() <= best + 65e-3 * cost.min(axis=1).mean()
-
-
-def test_a_longer_seeding_order_begins_with_the_shorter_one():
-    x, _, _ = blobs()
-    one, other = (SeedingOrder(x, x[:0], streams(2), n_candidates=4) for _ in range(2))
-    short = one.prefix(5)
-    np.testing.assert_array_equal(other.prefix(20)[:, :5], short)
-    np.testing.assert_array_equal(one.prefix(20), other.prefix(20))
-    assert SeedingOrder(np.repeat(x[:4], 3, axis=0), x[:0], streams(2)).prefix(9).shape == (2, 4)
 
 
 def test_the_number_of_threads_changes_nothing():

@@ -18,7 +18,8 @@ from pathlib import Path
 import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
 
-from justright.discovery import base, checkpoints, loop
+from justright.discovery import base, checkpoints, loop, trained
+from justright.discovery.records import EpochRecords
 from justright.features.bank import open_views
 
 FEW = [("building", 2), ("step", 7), ("recorded", 1), ("saving", 2)]
@@ -40,20 +41,20 @@ def die():
 def arm(what, number):
     """Make this process kill itself at a moment; gives the track that `fit` reports to."""
     counts = count(1)
-    save_file, record = checkpoints.save_file, loop.Training._record
+    save_file, write = checkpoints.save_file, EpochRecords.write
 
     def save_and_die(tensors, path, metadata):
         save_file(tensors, path, metadata=metadata)
         if next(counts) == number:
             die()  # the file is there under its temporary name only
 
-    def record_and_die(training, *rest):
+    def record_and_die(records, record):
         is_due = next(counts) == number
         if is_due and what == "recording":
-            with (training.folder / "metrics.jsonl").open("a") as file:
+            with records.path.open("a") as file:
                 file.write('{"epoch": 1, "loss": 0.4')
             die()
-        record(training, *rest)
+        write(records, record)
         if is_due:
             die()
 
@@ -66,7 +67,7 @@ def arm(what, number):
     if what == "saving":
         checkpoints.save_file = save_and_die
     elif what in ("recording", "recorded"):
-        loop.Training._record = record_and_die
+        EpochRecords.write = record_and_die
     else:
         return {"track": track}
     return {}
@@ -77,7 +78,7 @@ def train(name, root, n_threads, moment=None):
     ticks = count()
     loop.time = type("Clock", (), {"monotonic": staticmethod(lambda: float(next(ticks)))})
     loop.CHECKPOINT_SECONDS = 3.5
-    base.open_views = partial(open_views, n_threads=n_threads)
+    base.open_views = trained.open_views = partial(open_views, n_threads=n_threads)
     options = {} if moment is None else arm(*moment)
     split, backbone = drawn_split(per_class=16), backbone_of_noise()
     model = learned(name, split, backbone, root / "banks", root / "run", seed=1, n_epochs=3, fit=options)

@@ -5,14 +5,12 @@ import pytest
 import torch
 from tests.discovery.tiny import config_of, data_of, learned
 
-from justright.clustering import SemiSupKMeans
-from justright.discovery.clusters import clusters_of
-from justright.discovery.gcd import GCDLearner, balanced_batches
+from justright.discovery.gcd import GCDLearner
 from justright.losses import SelfContrastiveLoss, WeightedSupConLoss
 
 
 def learner_of(split, backbone, **more):
-    batches = balanced_batches(data_of(split), 8, seed=0)
+    batches = data_of(split).batches(8, seed=0)
     return GCDLearner(backbone, config_of("gcd", **more), batches, torch.Generator().manual_seed(0))
 
 
@@ -46,18 +44,3 @@ def test_labels_are_semi_supervised_clusters_of_the_tuned_features(split, backbo
     nearest = np.linalg.norm(unit[:, None] - centroids, axis=2).argmin(axis=1)
     assert (method.labels_ == nearest).mean() > 0.85  # the last round of k-means may have moved a centroid after it
     assert (method.confidence_[method.labels_ != nearest] == 0).all()
-
-
-def test_clusters_start_with_the_known_classes(split):
-    data = data_of(split, np.where(split.labeled.labels == 1, 0.0, 1.0))
-    features = np.random.default_rng(0).normal(size=(len(data.images), 6)).astype(np.float32)
-    assigner, labels = clusters_of(data, features, 4, n_init=3, seed=1)
-    rows = np.concatenate([data.labeled, data.unlabeled])
-    given = np.concatenate([data.labels[data.labeled], np.full(len(data.unlabeled), -1)])
-    expected = SemiSupKMeans(4, n_init=3, seed=1).fit(features[rows], given)
-    assert labels.tolist() == expected.labels_[len(data.labeled) :].tolist()
-    assert assigner.vectors.shape == (4, 6)
-    for number, label in enumerate(data.known_labels):
-        own = rows[expected.labels_ == number]
-        of_class = np.flatnonzero(split.labeled.labels == label)
-        assert set(of_class) <= set(own.tolist())

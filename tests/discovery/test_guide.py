@@ -26,6 +26,8 @@ from justright.data.batches import BalancedBatches
 from justright.discovery import loop
 from justright.discovery.guide import Guide
 from justright.discovery.methods import METHODS
+from justright.discovery.training_data import TrainingData
+from justright.features.bank import open_views
 from justright.losses import LossParts
 
 
@@ -88,11 +90,11 @@ def test_plain_clusters_do_not_see_the_pool(backbone, bank):
 def test_images_of_weight_0_are_never_drawn(backbone, bank):
     split = guided_split()
     method = METHODS["simgcd"](5, backbone, config_of("simgcd"), bank=bank)
-    method.backbone_ = backbone
     weight = np.where(split.labeled.labels == 21, 0.0, np.where(split.labeled.labels < 20, 1.0, 0.3))
     for weighting in ("soft", "resample"):
-        data = method._data(split, weight, weighting)
-        guide = method._guide(data, method._views(data, "plain", lambda steps, total, what: iter(steps)), method.config)
+        data = TrainingData.of(split, weight, weighting)
+        plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
+        guide = method._guide(backbone, data, plain, method.config)
         drawn = guide.batches.rows(0, n_steps=50)
         assert set(split.labeled.labels[drawn.ravel()].tolist()) == {20, 22}
         assert guide.classifier.prototypes.shape[0] == 2

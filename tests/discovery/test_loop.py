@@ -23,7 +23,6 @@ from tests.discovery.tiny import (
 
 from justright.discovery import loop, trained
 from justright.discovery.failures import DivergedError
-from justright.discovery.gcd import balanced_batches
 from justright.discovery.loop import SHARE_WITHOUT_NORM, Training
 from justright.discovery.processes import Processes
 from justright.errors import DataError
@@ -180,7 +179,7 @@ def test_a_poisoned_image_stops_training_within_the_step_and_is_named(
 ):
     data = data_of(split)
     n_before = 3
-    batches = balanced_batches(data, 8, seed=0).rows(0)
+    batches = data.batches(8, seed=0).rows(0)
     row = next(row for row in batches[n_before] if row not in batches[:n_before])
     poisoned(row)
     folder = tmp_path / "stage1" if name == "mugcd" else tmp_path

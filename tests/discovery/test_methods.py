@@ -1,17 +1,113 @@
 from __future__ import annotations
 
-import pytest
+import subprocess
+import sys
+from dataclasses import dataclass
 
-from justright.data import gcd_split, glyph_set, random_half
-from justright.discovery.configs import small
+import pytest
+from tests.discovery.tiny import Stopped, final_bytes, stop_after
+
+from justright.data import gcd_split, glyph_set, merge_pool, random_half
+from justright.discovery import loop
+from justright.discovery.configs import TrainConfig
+from justright.discovery.learned import by_clusters
+from justright.discovery.learner import Learner
 from justright.discovery.methods import METHODS
+from justright.discovery.model_files import about_model
+from justright.discovery.trained import TrainedDiscovery
+from justright.discovery.tuned import features_of
 from justright.evaluation import evaluate
 from justright.features.backbone import load_backbone
+from justright.losses import LossParts, WeightedSupConLoss
+from justright.runs.problem import OWN, Problem, named
+from justright.runs.run import Run
+from justright.runs.spec import RunSpec
+from justright.settings import POSITIVE, setting
 
 
 def test_every_method_is_found_by_its_name():
     assert list(METHODS) == ["kmeans", "gcd", "xcon", "simgcd", "mugcd"]
     assert all(method.name == name for name, method in METHODS.items())
+
+
+def test_names_and_help_lines_are_read_without_torch():
+    code = """
+import sys
+from justright.discovery.methods import METHODS
+from justright.discovery.training_data import WEIGHTINGS
+from justright.estimation import COUNTERS
+from justright.runs.problem import POOL_ROLES
+from justright.runs.spec import SCALES
+assert all(METHODS.about(name) for name in METHODS) and all(COUNTERS.about(name) for name in COUNTERS)
+assert "auto" in WEIGHTINGS and "guide" in POOL_ROLES and "small" in SCALES
+print(sorted({"torch", "timm", "scipy"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@dataclass(frozen=True)
+class PulledConfig(TrainConfig):
+    """What a method from outside can be set to."""
+
+    pull: float = setting(1.0, "factor of its loss", POSITIVE)
+
+
+class PulledLearner(Learner):
+    """Pulls features of one class together, without a head."""
+
+    def __init__(self, backbone, config, batches):
+        super().__init__(backbone, [batches], config.micro_batch)
+        self.pull, self.pulled = config.pull, WeightedSupConLoss(config.temperature_sup)
+
+    def outputs(self, stored, part):
+        return {"features": self.features(stored["weak"], 2)}
+
+    def objective(self, outputs, labels, weight, epoch):
+        pulled = self.pulled(outputs[0]["features"], labels[0], weight[0])
+        return LossParts(self.pull * pulled, {"pulled": pulled.detach()})
+
+
+class Pulled(TrainedDiscovery):
+    """A method from outside the package."""
+
+    name = "pulled"
+    config_class = PulledConfig
+
+    def _learn(self, backbone, data, plain, track):
+        learner = PulledLearner(backbone, self.config, data.batches(self.config.batch_size, self.seed))
+        self._train(learner, data, plain, self.config, self.folder, track)
+        return by_clusters(data, features_of(backbone, plain, len(data.images)), self.n_categories, 2, self.seed)
+
+
+@pytest.fixture
+def pulled():
+    METHODS.add("pulled", Pulled, "pulls features of one class together")
+    yield "pulled"
+    METHODS.remove("pulled")
+
+
+def test_a_method_from_outside_runs_stops_goes_on_predicts_and_is_saved(pulled, split, backbone, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    problem = Problem(merge_pool([named(split.labeled, OWN)]), split.unlabeled)
+    settings = {"pull": 2.0, "n_epochs": 2, "batch_size": 8, "views": 2}
+    spec = RunSpec(method=pulled, scale="small", settings=settings, n_target=5)
+    run = Run(problem, spec, tmp_path / "whole", backbone).all()
+    assert run.about["config"]["pull"] == 2.0
+    assert [record["loss"] for record in run.metrics] == [2 * record["pulled"] for record in run.metrics]
+
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
+    with pytest.raises(Stopped):
+        Run(problem, spec, tmp_path / "cut", backbone, **stop_after(3)).all()
+    Run(problem, spec, tmp_path / "cut", backbone).all()
+    assert final_bytes(tmp_path / "cut") == final_bytes(tmp_path / "whole")
+    assert (tmp_path / "cut" / "predictions.parquet").read_bytes() == (run.path / "predictions.parquet").read_bytes()
+
+    loaded = METHODS[about_model(run.path)["method"]].load(run.path, backbone)
+    assert isinstance(loaded, Pulled)
+    assert loaded.config.pull == 2.0
+    nearest = loaded.predict(split.unlabeled, neither=0.0).cluster
+    assert (nearest == run.predictions.cluster).mean() > 0.85  # k-means may have moved a centroid after the last look
 
 
 def test_learning_beats_clusters_of_frozen_features(tmp_path):
@@ -23,7 +119,7 @@ def test_learning_beats_clusters_of_frozen_features(tmp_path):
     for name in ("kmeans", "gcd", "simgcd"):
         config = METHODS[name].config_class(n_init=3)
         if name != "kmeans":
-            config = small(config, n_epochs=14, batch_size=64, views=2, learning_rate=0.03)
+            config = config.small(14).with_settings({"batch_size": 64, "views": 2, "learning_rate": 0.03})
         method = METHODS[name](16, backbone, config, bank=tmp_path).fit(split)
         accuracy[name] = evaluate(y_true, method.labels_, is_old, n_resamples=10).all
     assert accuracy["gcd"] > accuracy["kmeans"] + 0.1

@@ -10,18 +10,20 @@ from safetensors.torch import load_file
 from tests.discovery.tiny import config_of, data_of, learned, newest, records
 
 from justright.data.views import Strong, describe
-from justright.discovery.gcd import balanced_batches
+from justright.discovery.gcd import GCDConfig
 from justright.discovery.loop import Training
-from justright.discovery.mugcd import MuGCDLearner
+from justright.discovery.mugcd import MuGCDConfig, MuGCDLearner
+from justright.discovery.simgcd import Heads
 from justright.features.bank import ViewBank
 from justright.models import teacher_momentum
 
 
 @pytest.fixture
 def learner(split, backbone):
-    batches = balanced_batches(data_of(split), 8, seed=0)
+    batches = data_of(split).batches(8, seed=0)
     config = config_of("mugcd", n_epochs=10)
-    return MuGCDLearner(copy.deepcopy(backbone), config, batches, 5, torch.Generator().manual_seed(0))
+    heads = Heads(backbone.dim, 5, config, torch.Generator().manual_seed(0))
+    return MuGCDLearner(copy.deepcopy(backbone), config, batches, heads)
 
 
 def test_the_teacher_starts_as_the_student_and_moves_by_the_schedule(learner):
@@ -134,3 +136,30 @@ def test_strong_views_are_as_strong_as_was_asked_for(settings, expected, split, 
     drawn = [json.loads(path.read_text())["transform"] for path in tmp_path.glob("*/index.json")]
     (found,) = [transform for transform in drawn if transform["kind"] == "Strong"]
     assert found == json.loads(json.dumps(describe(expected)))
+
+
+def test_what_is_set_for_both_trainings_reaches_the_first_unless_it_says_otherwise():
+    config = MuGCDConfig().with_settings({"n_epochs": 15, "learning_rate": 0.5, "n_warmup": 8})
+    assert (config.stage1.n_epochs, config.stage1.learning_rate) == (15, 0.5)
+    config = MuGCDConfig().with_settings({"n_epochs": 15, "learning_rate": 0.5, "stage1": {"n_epochs": 4}})
+    assert (config.n_epochs, config.stage1.n_epochs, config.stage1.learning_rate) == (15, 4, 0.5)
+    config = MuGCDConfig().with_settings({"n_epochs": 15, "stage1": GCDConfig(n_epochs=2)})
+    assert config.stage1 == GCDConfig(n_epochs=2)
+    assert config.stage1.decay_vectors, "what nobody set stays GCD's own"
+
+
+def test_views_of_the_first_training_are_as_its_own_settings_say(split, backbone, tmp_path, monkeypatch):
+    trained_on, run = [], Training.run
+
+    def noted(self, *arguments):
+        trained_on.append({stream: (type(views).__name__, views) for stream, views in self.views.items()})
+        run(self, *arguments)
+
+    monkeypatch.setattr(Training, "run", noted)
+    first = {"views": 3, "bank_precision": "int8", "refresh": 0.5}
+    learned("mugcd", split, backbone, tmp_path / "bank", tmp_path / "run", n_epochs=1, views="fresh", stage1=first)
+    (kind, weak), second = trained_on[0]["weak"], {name: kind for name, (kind, _) in trained_on[1].items()}
+    assert kind == "ViewBank"
+    assert (weak.n_views, weak.refresh_share, "scale" in weak.layout.names) == (3, 0.5, True)
+    assert second == {"strong": "FreshViews", "weak": "FreshViews"}
+    assert (tmp_path / "run" / "stage1" / "bank").is_dir(), "a bank that changes is no one else's"

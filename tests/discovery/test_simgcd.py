@@ -7,26 +7,26 @@ from tests.discovery.tiny import config_of, data_of, final_bytes, learned
 
 from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split
-from justright.discovery.gcd import balanced_batches
 from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import timm
-from justright.losses import SimGCDObjective
+from justright.losses import SimGCDObjective, SimGCDSettings
 from justright.models import teacher_temperature
 
 
 @pytest.fixture
 def learner(split, backbone):
-    batches = balanced_batches(data_of(split), 8, seed=0)
+    batches = data_of(split).batches(8, seed=0)
     config = config_of("simgcd", n_epochs=40, entropy_scale=3.0)
-    return SimGCDLearner(backbone, config, batches, 5, torch.Generator().manual_seed(0))
+    heads = Heads(backbone.dim, 5, config, torch.Generator().manual_seed(0))
+    return SimGCDLearner(backbone, config, batches, heads)
 
 
 def test_the_network_is_its_own_teacher_at_the_temperature_of_the_epoch(learner):
     drawn = torch.Generator().manual_seed(1)
     outputs = {"projections": torch.randn(2, 4, 6, generator=drawn), "logits": torch.rand(2, 4, 5, generator=drawn)}
     labels, weight = torch.tensor([0, 1, -1, 4]), torch.tensor([1.0, 0.5, 1.0, 2.0])
-    objective = SimGCDObjective(entropy_scale=3.0)
+    objective = SimGCDObjective(SimGCDSettings(entropy_scale=3.0))
     for epoch in (0, 2, 39):
         found = learner.objective([outputs], [labels], [weight], epoch)
         temperature = teacher_temperature(epoch, 0.07, 0.04, learner.config.n_warmup)

@@ -11,7 +11,6 @@ import torch
 from tests.discovery.tiny import TRAINED, config_of, drawn_split, final_bytes, learned, records
 
 from justright.data.splits import Split
-from justright.discovery.configs import with_settings
 from justright.discovery.loop import Training
 from justright.discovery.methods import METHODS
 
@@ -140,7 +139,7 @@ def test_the_seed_decides_and_nothing_else(name, split, backbone, bank, tmp_path
 def test_settings_survive_the_way_through_json(name):
     config = config_of(name, n_epochs=7)
     assert METHODS[name].config_class.from_dict(json.loads(json.dumps(asdict(config)))) == config
-    assert with_settings(config, {}) == config
+    assert config.with_settings({}) == config
 
 
 @pytest.mark.parametrize("name", ["gcd", "simgcd", "kmeans", "xcon", "mugcd"])

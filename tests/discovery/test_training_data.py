@@ -11,7 +11,6 @@ from tests.discovery.tiny import drawn_images, drawn_split
 from justright.data.image_set import ImageSet
 from justright.data.pool import merge_pool
 from justright.data.splits import Split
-from justright.discovery.gcd import balanced_batches
 from justright.discovery.training_data import TrainingData, total_categories
 from justright.errors import DataError, DegenerateError
 
@@ -41,8 +40,8 @@ def test_hard_weights_take_images_out():
     assert data.known_labels == (3, 9)
     assert data.labels[[0, 3]].tolist() == [0, 1]
     assert data.weight.tolist() == [1.0] * 9
-    assert len(balanced_batches(data, 2, seed=0)) == 2 + 5
-    assert balanced_batches(data, 2, seed=0).n_steps == 3
+    assert len(data.batches(2, seed=0)) == 2 + 5
+    assert data.batches(2, seed=0).n_steps == 3
 
 
 def test_soft_weights_of_0_leave_the_batches_too():
@@ -51,8 +50,8 @@ def test_soft_weights_of_0_leave_the_batches_too():
     assert data.known_labels == (3, 9)
     assert data.labels[:4].tolist() == [0, 0, 2, 1]  # 8 has no weight, hence no category
     assert data.weight[:4].tolist() == [0.5, 0, 0, 2]
-    assert len(balanced_batches(data, 2, seed=0)) == 2 + 5
-    assert not np.isin(balanced_batches(data, 100, seed=0).rows(0, n_steps=20), [1, 2]).any()
+    assert len(data.batches(2, seed=0)) == 2 + 5
+    assert not np.isin(data.batches(100, seed=0).rows(0, n_steps=20), [1, 2]).any()
 
 
 def test_classes_that_guide_come_behind_the_known_ones_and_have_batches_of_their_own():
@@ -62,7 +61,7 @@ def test_classes_that_guide_come_behind_the_known_ones_and_have_batches_of_their
     assert data.labels[:5].tolist() == [2, 2, 0, 1, 3]
     assert data.labeled.tolist() == [2, 3]
     assert data.guides.tolist() == [0, 1]  # 5 weighs nothing, and of guides none is held out
-    assert not np.isin(balanced_batches(data, 100, seed=0).rows(0, n_steps=20), [0, 1, 4]).any()
+    assert not np.isin(data.batches(100, seed=0).rows(0, n_steps=20), [0, 1, 4]).any()
 
 
 def test_where_all_that_guides_weighs_nothing_the_target_is_alone():
@@ -75,7 +74,7 @@ def test_resampling_leaves_the_losses_unweighted():
     data = TrainingData.of(split_of([3, 3, 8, 9]), np.array([0.5, 0, 0, 2]), "resample")
     assert data.weight.tolist() == [1.0] * 9
     assert data.labeled.tolist() == [0, 3]
-    drawn = balanced_batches(data, 100, seed=0).rows(0, n_steps=100)
+    drawn = data.batches(100, seed=0).rows(0, n_steps=100)
     assert 0.47 < (drawn < 4).mean() < 0.53
     assert 3.5 < (drawn == 3).sum() / (drawn == 0).sum() < 4.5
     assert not np.isin(drawn, [1, 2]).any()
@@ -119,7 +118,7 @@ def test_nothing_labeled_is_a_target_alone():
     assert data.known == ()
     assert data.n_labeled == 0
     assert data.labels.tolist() == [-1] * 5
-    assert len(balanced_batches(data, 2, seed=0)) == 5
+    assert len(data.batches(2, seed=0)) == 5
 
 
 def test_a_target_alone_is_what_is_left_without_labels():

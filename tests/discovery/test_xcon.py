@@ -7,12 +7,13 @@ from tests.discovery.tiny import config_of, data_of, learned, records
 
 from justright.clustering import SemiSupKMeans
 from justright.discovery import trained
-from justright.discovery.gcd import GCDLearner, balanced_batches, contrastive_objective
+from justright.discovery.gcd import GCDLearner
 from justright.discovery.loop import Training
 from justright.discovery.tuned import features_of
 from justright.discovery.xcon import XCon, XConLearner
 from justright.errors import DegenerateError
 from justright.features.bank import open_views
+from justright.losses import ContrastiveObjective
 
 
 @pytest.fixture
@@ -32,12 +33,12 @@ def test_the_loss_is_the_global_one_and_a_tenth_of_the_experts_mean(split, backb
     config = config_of("xcon", n_experts=3)
     assert config.expert_scale == 0.1
     data = data_of(split)
-    learner = XConLearner(backbone, config, [balanced_batches(data, 4, 0)] * 4, torch.Generator().manual_seed(0))
+    learner = XConLearner(backbone, config, [data.batches(4, 0)] * 4, torch.Generator().manual_seed(0))
     drawn = torch.Generator().manual_seed(1)
     outputs = [{"projections": torch.randn(2, n, 6, generator=drawn)} for n in (6, 4, 4, 4)]
     labels = [torch.tensor([0, 0, 1, -1, -1, 2][:n]) for n in (6, 4, 4, 4)]
     weight = [torch.rand(n, generator=drawn) for n in (6, 4, 4, 4)]
-    losses = contrastive_objective(config)
+    losses = ContrastiveObjective(config)
     each = [
         losses(output["projections"], label, w).total.item()
         for output, label, w in zip(outputs, labels, weight, strict=True)
@@ -49,9 +50,7 @@ def test_the_loss_is_the_global_one_and_a_tenth_of_the_experts_mean(split, backb
 
 def test_every_part_has_a_head_of_its_own(split, backbone):
     data = data_of(split)
-    learner = XConLearner(
-        backbone, config_of("xcon"), [balanced_batches(data, 4, 0)] * 3, torch.Generator().manual_seed(0)
-    )
+    learner = XConLearner(backbone, config_of("xcon"), [data.batches(4, 0)] * 3, torch.Generator().manual_seed(0))
     stored = {"weak": backbone.prefix(torch.randn(8, 3, 16, 16))}
     heads = [learner.outputs(stored, part)["projections"] for part in range(3)]
     assert not torch.equal(heads[0], heads[1])

@@ -13,7 +13,6 @@ from justright.data.image_set import ImageSet
 from justright.data.objects import from_dataset
 from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split, gcd_split
-from justright.discovery.configs import small
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
@@ -67,15 +66,11 @@ def config_of(name, **more):
     """The settings of a method, tiny."""
     config = METHODS[name].config_class()
     if name == "kmeans":
-        return type(config)(**{"n_init": 2} | more)
+        return config.with_settings({"n_init": 2} | more)
     light = {"batch_size": 8, "hidden_dim": 16, "out_dim": 8, "views": 2, "n_init": 2}
     if name == "xcon":
         light["n_experts"] = 2
-    if name == "mugcd":
-        light["stage1"] = config_of(
-            "gcd", **{key: more[key] for key in ("n_epochs", "views", "learning_rate") if key in more}
-        )
-    return small(config, **{"n_epochs": 2} | light | more)
+    return config.small(more.get("n_epochs", 2)).with_settings(light | more)
 
 
 def learned(name, split, backbone, bank, folder=None, *, seed=0, weight=None, n=N_CATEGORIES, fit=None, **more):

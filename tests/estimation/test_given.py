@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from justright.errors import DegenerateError
-from justright.estimation.given import Given
+from justright.estimation.given import Given, principal_axes
 
 X = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]])
 
@@ -30,3 +30,18 @@ def test_own_labels_need_no_pool():
         given.require_classes(2, advice="")
     with pytest.raises(DegenerateError, match="2 labeled images, and a pool"):
         Given.of(X, np.array([0, 0, -1]), (X, np.array([0, 1, 1])), normalize=False)
+
+
+@pytest.mark.parametrize("shape", [(40, 7), (7, 40)])
+def test_principal_axes_keep_distances_and_are_ordered(shape):
+    x = np.random.default_rng(0).normal(size=shape)
+    axes = principal_axes(x, min(shape))
+    assert (np.diff(axes.var(axis=0)) <= 1e-9).all()
+    distance = ((x[:, None] - x) ** 2).sum(axis=2)
+    np.testing.assert_allclose(((axes[:, None] - axes) ** 2).sum(axis=2), distance, atol=1e-9)
+
+
+def test_features_that_are_all_the_same_have_no_axes():
+    with pytest.raises(DegenerateError, match="All features are the same"):
+        Given.of(np.ones((4, 3)), None, None, normalize=False).axes(2)
+    assert Given.of(X, None, None, normalize=False).axes(8).shape == (3, 2)

@@ -4,8 +4,7 @@ import torch
 
 from justright.errors import DegenerateError
 from justright.estimation import MixtureCounter
-from justright.estimation.space import gpc_prior, labeled_prior, principal_axes
-from justright.estimation.split_merge import SplitMerge
+from justright.estimation.prior import gpc_prior
 
 
 def mixture(n_images=500, n_classes=12, dim=32, noise=0.5, seed=0):
@@ -99,53 +98,3 @@ def test_duplicates_are_no_classes_and_no_error():
     assert counter.n_categories_ >= 3
     with pytest.raises(DegenerateError, match="All features are the same"):
         MixtureCounter().fit(np.ones((30, 4)), np.arange(30) % 3 - 1)
-
-
-@pytest.mark.parametrize("shape", [(40, 7), (7, 40)])
-def test_principal_axes_keep_distances_and_are_ordered(shape):
-    x = np.random.default_rng(0).normal(size=shape)
-    axes = principal_axes(x, min(shape))
-    assert (np.diff(axes.var(axis=0)) <= 1e-9).all()
-    distance = ((x[:, None] - x) ** 2).sum(axis=2)
-    np.testing.assert_allclose(((axes[:, None] - axes) ** 2).sum(axis=2), distance, atol=1e-9)
-
-
-def test_the_labeled_prior_expects_classes_like_the_labeled_ones():
-    x, _, labels = mixture(n_images=3000, noise=0.5)
-    z, prior = labeled_prior(x, labels)
-    known = labels >= 0
-    within = np.mean([z[labels == c].var(axis=0, ddof=1) for c in np.unique(labels[known])], axis=0)
-    np.testing.assert_allclose(within, 1.0, rtol=0.1)
-    # means were drawn with variance 1 per axis, noise with 0.25: its share of the means' variance is 0.25
-    assert prior.kappa == pytest.approx(0.25, rel=0.3)
-    assert prior.psi == pytest.approx(prior.nu - 32 - 1)
-
-
-def split_merge(z, is_labeled, use_labeled=True):
-    prior = labeled_prior(z, np.where(np.arange(len(z)) < len(z) // 2, 0, 1))[1]
-    return SplitMerge(z, is_labeled, prior, accept_worse=0.0, use_labeled=use_labeled, seed=0)
-
-
-def test_two_blobs_in_one_cluster_split_and_one_blob_in_two_merges():
-    rng = np.random.default_rng(0)
-    z = np.concatenate([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 9])
-    step = split_merge(z, np.zeros(80, dtype=bool))
-    joined = step.centroids(np.zeros(80, dtype=int), 0, 0)
-    np.testing.assert_allclose(np.sort(joined[:, 0]), [0, 9], atol=0.6)
-    torn = np.where(np.arange(80) < 40, np.arange(80) % 2, 2)
-    np.testing.assert_allclose(np.sort(step.centroids(torn, 0, 0)[:, 0]), [0, 9], atol=0.6)
-    right = np.where(np.arange(80) < 40, 0, 1)
-    assert len(step.centroids(right, 0, 0)) == 2
-
-
-def test_a_labeled_cluster_gives_back_what_is_not_its_own_and_takes_in_what_is():
-    rng = np.random.default_rng(0)
-    z = np.concatenate([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 9])
-    is_labeled = np.arange(80) < 20
-    step = split_merge(z, is_labeled)
-    np.testing.assert_allclose(step.centroids(np.zeros(80, dtype=int), 1, 0)[:, 0], [9], atol=0.6)
-    fragment = np.select([np.arange(80) < 30, np.arange(80) < 40], [0, 1], 2)
-    np.testing.assert_allclose(step.centroids(fragment, 1, 0)[:, 0], [9], atol=0.6)
-    alone = split_merge(z, is_labeled, use_labeled=False)
-    assert len(alone.centroids(np.zeros(80, dtype=int), 1, 0)) == 0
-    assert len(alone.centroids(fragment, 1, 0)) == 2

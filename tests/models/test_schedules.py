@@ -19,14 +19,16 @@ from justright.models import learning_rate, teacher_momentum, teacher_temperatur
     ],
 )
 def test_learning_rates_worked_out_by_hand(epoch, rate):
-    assert learning_rate(epoch, 200) == pytest.approx(rate, rel=1e-12)
+    assert learning_rate(epoch, 200, 0.1, 1e-3) == pytest.approx(rate, rel=1e-12)
 
 
 def test_learning_rate_is_that_of_torch():
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=20, eta_min=0.3 * 1e-3)
     for epoch in range(20):
-        assert learning_rate(epoch, 20, base=0.3) == pytest.approx(scheduler.get_last_lr()[0], rel=1e-9)
+        assert learning_rate(epoch, 20, base=0.3, floor_share=1e-3) == pytest.approx(
+            scheduler.get_last_lr()[0], rel=1e-9
+        )
         optimizer.step()
         scheduler.step()
 
@@ -36,19 +38,19 @@ def test_learning_rate_is_that_of_torch():
     [(0, 0.07), (1, 0.07 - 0.03 / 29), (14, 0.07 - 0.03 * 14 / 29), (29, 0.04), (30, 0.04), (199, 0.04)],
 )
 def test_teacher_temperatures_worked_out_by_hand(epoch, temperature):
-    assert teacher_temperature(epoch) == pytest.approx(temperature, rel=1e-12)
+    assert teacher_temperature(epoch, 0.07, 0.04, 30) == pytest.approx(temperature, rel=1e-12)
 
 
 @pytest.mark.parametrize("n_warmup", [0, 1])
 def test_no_warmup_starts_at_the_last_temperature(n_warmup):
-    assert teacher_temperature(0, n_warmup=n_warmup) == 0.04
+    assert teacher_temperature(0, 0.07, 0.04, n_warmup) == 0.04
 
 
 @pytest.mark.parametrize(
     ("epoch", "momentum"), [(0, 0.699), (100, 0.849), (200, 0.999), (50, 0.999 - 0.15 * (1 + math.sqrt(0.5)))]
 )
 def test_teacher_momenta_worked_out_by_hand(epoch, momentum):
-    assert teacher_momentum(epoch, 200) == pytest.approx(momentum, rel=1e-12)
+    assert teacher_momentum(epoch, 200, 0.7, 0.999) == pytest.approx(momentum, rel=1e-12)
 
 
 def test_options_replace_every_constant():

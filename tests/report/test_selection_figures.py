@@ -93,3 +93,10 @@ def test_classes_of_a_selector_that_is_not_known_here_are_ranked_by_what_the_fil
         result = weighed(name, selector)
         other = SavedSelection(result.images, result.classes, result.about | {"selector": "magic"})
         assert list(draw_selection(other)) == ([] if name == "none" else ["ranked"])
+
+
+def test_parameters_of_another_version_do_not_stand_in_the_way(weighed):
+    result = weighed("beta", SETTINGS["soft"])
+    params = {name: value for name, value in result.about["params"].items() if name != "seed"} | {"new": 1}
+    other = SavedSelection(result.images, result.classes, result.about | {"params": params})
+    assert to_svg(draw_selection(other)["weights"]) == to_svg(draw_selection(result)["weights"])

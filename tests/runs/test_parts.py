@@ -5,7 +5,7 @@ import pytest
 
 from justright.errors import JustrightError
 from justright.features.table import FeatureTable
-from justright.runs.parts import config_of, selector_of, to_count
+from justright.runs.parts import config_of, counter_input, fitted_counter, selector_of
 from justright.runs.spec import RunSpec
 from justright.selection import BinsSelector
 
@@ -14,6 +14,7 @@ def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
     config = config_of(RunSpec(method="mugcd", scale="small", settings={"learning_rate": 0.5}))
     assert (config.hidden_dim, config.learning_rate) == (512, 0.5)
     assert config_of(RunSpec(scale="paper")).n_epochs == 200
+    assert config_of(RunSpec(method="kmeans", scale="small", settings={"n_init": 3})).n_init == 3
     with pytest.raises(JustrightError, match="no setting 'nonsense'"):
         config_of(RunSpec(settings={"nonsense": 1}))
 
@@ -28,7 +29,7 @@ def test_a_selector_is_told_k_and_seed_where_it_has_use_for_them():
 def test_a_counter_is_given_the_targets_own_classes_where_it_has_some():
     pool = FeatureTable.of(np.arange(8.0, dtype=np.float32).reshape(4, 2), label=np.array([0, 1, 1, 2]))
     target = FeatureTable.of(np.full((2, 2), 9.0, np.float32))
-    given = to_count(pool, target, (1,))
+    given = counter_input(pool, target, (1,))
     assert given.features.tolist() == [[2.0, 3.0], [4.0, 5.0], [9.0, 9.0], [9.0, 9.0]]
     assert given.labels.tolist() == [1, 1, -1, -1]
     assert given.pool is None
@@ -40,7 +41,15 @@ def test_without_own_classes_the_target_is_counted_alone():
     label = np.repeat(np.arange(30), 20)
     x = (centers[label] + 0.2 * rng.normal(size=(600, 16))).astype(np.float32)
     pool = FeatureTable.of(x[label < 20], label=label[label < 20])
-    given = to_count(pool, FeatureTable.of(x[label >= 20]), ())
+    given = counter_input(pool, FeatureTable.of(x[label >= 20]), ())
     assert len(given.features) == 200
     assert set(given.labels.tolist()) == {-1}
-    assert abs(given.by("combined", seed=0).n_categories_ - 10) <= 2
+    assert abs(fitted_counter("combined", given, seed=0).n_categories_ - 10) <= 2
+
+
+@pytest.mark.parametrize("scale", ["paper", "small"])
+def test_epochs_and_rate_reach_both_trainings_of_mugcd(scale):
+    settings = {"n_epochs": 15, "learning_rate": 0.5, "stage1": {"batch_size": 64}}
+    config = config_of(RunSpec(method="mugcd", scale=scale, settings=settings))
+    assert (config.stage1.n_epochs, config.stage1.learning_rate, config.stage1.batch_size) == (15, 0.5, 64)
+    assert (config.n_epochs, config.learning_rate, config.batch_size) == (15, 0.5, 128)

@@ -3,8 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from justright.audit.quarantine import BadKind, Quarantined
 from justright.data import ImageSet, open_images
 from justright.errors import DataError, DegenerateError
+from justright.features.table import FeatureTable
 from justright.runs.problem import OWN, make_problem
 
 
@@ -79,4 +81,35 @@ def test_a_truth_must_fit_the_target(make_tree):
     target = open_images(make_tree({"cat": 2, "dog": 4}))
     problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target, has_labels=True)
     with pytest.raises(DataError, match="cannot be read"):
-        problem.of_rows(np.arange(2), np.arange(5))
+        problem.with_ids_of(table_of(problem.pool.images), table_of(problem.target.take(range(5))))
+
+
+def table_of(images) -> FeatureTable:
+    ids = [f"id {row}" for row in range(len(images))]
+    columns = {name: images.table[name] for name in ("dataset", "path")}
+    return FeatureTable.of(np.zeros((len(images), 2), np.float32), id=ids, **columns)
+
+
+def test_images_go_on_with_the_ids_of_their_features_and_are_not_hashed_again(make_tree, monkeypatch):
+    problem = make_problem(
+        [open_images(make_tree({"oak": 2}, "trees"))], None, open_images(make_tree({"cat": 3}, "photos", 9))
+    )
+    monkeypatch.setattr(ImageSet, "content_id", None)
+    found = problem.with_ids_of(table_of(problem.pool.images), table_of(problem.target))
+    assert found.pool.images.with_ids().ids == ["id 0", "id 1"]
+    assert found.target.with_ids().ids == ["id 0", "id 1", "id 2"]
+    assert found.target.paths == problem.target.paths
+
+
+def test_images_without_features_are_left_out_by_name(make_tree):
+    problem = make_problem(
+        [open_images(make_tree({"oak": 3}, "trees"))], None, open_images(make_tree({"cat": 2}, "photos", 9))
+    )
+    table = table_of(problem.pool.images.take([0, 2]))
+    bad = problem.pool.images.take([1])
+    table.__dict__["quarantined"] = [Quarantined(bad.datasets[0], "", bad.paths[0], BadKind.TRUNCATED, "torn")]
+    found = problem.with_ids_of(table, table_of(problem.target))
+    assert found.pool.images.paths == problem.pool.images.take([0, 2]).paths
+    table.__dict__["quarantined"] = []
+    with pytest.raises(DataError, match="2 features for 3 readable images"):
+        problem.with_ids_of(table, table_of(problem.target))

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from justright.data import gcd_split, glyph_set, merge_pool, random_half
+from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
 from justright.demo.glyph_problem import OWN
-from justright.errors import DataError
+from justright.errors import DataError, JustrightError
 from justright.features.backbone import load_backbone
+from justright.features.table import FeatureTable
 from justright.runs.problem import Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
@@ -209,3 +210,55 @@ def test_a_run_that_was_stopped_says_so(problem, backbone, tmp_path):
     run._begin()
     assert not RunFolder.open(tmp_path / "run").about["is_finished"]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["spec"]["method"] == "simgcd"
+
+
+def test_features_are_verified_once_and_no_image_is_hashed_twice(problem, backbone, tmp_path, monkeypatch):
+    opened, hashed = [], []
+    open_table, content_id = FeatureTable.open.__func__, ImageSet.content_id
+
+    def noted_open(cls, path, verify=True):
+        opened.append(path.name)
+        return open_table(cls, path, verify)
+
+    def noted_id(self, row):
+        if self.table["id"][row].as_py() is None:
+            hashed.append((self.table["dataset"][row].as_py(), self.table["path"][row].as_py()))
+        return content_id(self, row)
+
+    monkeypatch.setattr(FeatureTable, "open", classmethod(noted_open))
+    monkeypatch.setattr(ImageSet, "content_id", noted_id)
+    Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone).all()
+    assert sorted(opened) == ["pool.features", "target.features"]
+    assert len(set(hashed)) == len(hashed)
+
+
+def test_a_wrong_setting_is_refused_before_any_work(problem, backbone, tmp_path):
+    with pytest.raises(JustrightError, match="no setting 'nonsense'"):
+        Run(problem, spec_of(settings={"nonsense": 1}), tmp_path / "run", backbone)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_truth_that_cannot_be_read_is_refused_before_any_work(problem, backbone, tmp_path):
+    (tmp_path / "truth.csv").write_text("path,label\na.png,1\n")
+    with pytest.raises(DataError, match="is_old"):
+        Run(problem, spec_of(), tmp_path / "run", backbone, truth=tmp_path / "truth.csv").all()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_truth_from_a_file_is_copied_and_judged_by(problem, backbone, tmp_path):
+    problem.truth.save(tmp_path / "truth.parquet")
+    unknown = replace(problem, truth=None)
+    run = Run(
+        unknown, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone, truth=tmp_path / "truth.parquet"
+    ).all()
+    assert run.scores.n_classes == 22
+    assert run.truth_file == tmp_path / "run" / "truth.parquet"
+
+
+def test_damaged_features_are_refused_with_what_to_delete(problem, backbone, tmp_path):
+    spec = spec_of(method="kmeans", settings={})
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    data = run.path / "target.features" / "features.npy"
+    data.write_bytes(data.read_bytes()[:-4])
+    with pytest.raises(DataError, match=r"(?s)Try: delete .*target.features"):
+        Run(problem, spec, run.path, backbone).all()

@@ -80,8 +80,6 @@ def select(
 
     POOL and target are features that `justright extract` wrote. Labels of the target are not looked at.
 
-    {selectors}
-
     \b
     --out weights.parquet writes two files:
       weights.parquet          one row an image: id, dataset, path, label, class_name, weight, reason

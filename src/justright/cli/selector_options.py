@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import Field, fields
-from inspect import cleandoc
 from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 
+from justright.cli.common import Command, meanings
 from justright.errors import JustrightError
 from justright.selection import SELECTORS, BetaSelector, Selector
 from justright.selection.clustered import ClusteredSelector
@@ -40,12 +40,14 @@ class SettingValue(click.ParamType):  # type: ignore[type-arg]
 class SelectorOption(click.Option):
     """An option that a selector brings."""
 
+    heading = "Selection from the pool"
 
-class SelectorCommand(click.Command):
+
+class SelectorCommand(Command):
     """A command with --selector, --preset and an option for every parameter of every selector.
 
-    They are read from the registry at every call, so that selectors added later count. "{selectors}" in the text of
-    the command becomes a list of them. What was given arrives under the names of the parameters; see `given_params`.
+    They are read from the registry at every call, so that selectors added later count. The help lists them.
+    What was given arrives under the names of the parameters; see `given_params`.
 
     default  the selector that is taken if none is named
     more     further words that --selector may be, and what they mean
@@ -61,16 +63,13 @@ class SelectorCommand(click.Command):
         self._add_options()
         return super().get_params(ctx)
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The text, with the selectors there are."""
-        text, lines = self.help, [SELECTORS.lines(), *(f"  {name:<6}  {about}" for name, about in self.more.items())]
-        self.help = cleandoc(text or "").replace("{selectors}", "\n".join(["\b\nSelectors:", *lines]))
-        super().format_help_text(ctx, formatter)
-        self.help = text
+    def help_tables(self) -> dict[str, list[tuple[str, str]]]:
+        """The selectors there are now, and the tables of the command."""
+        return {"Selectors": [*meanings(SELECTORS), *self.more.items()], **super().help_tables()}
 
     def _add_options(self) -> None:
         own = [param for param in self.params if not isinstance(param, SelectorOption)]
-        names, said = click.Choice([*SELECTORS, *self.more]), "How classes of the pool are chosen; see above."
+        names, said = click.Choice([*SELECTORS, *self.more]), "How classes of the pool are chosen; see below."
         selector = SelectorOption(["--selector"], type=names, default=self.default, show_default=True, help=said)
         self.params = [*own, selector, *selector_options()]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
 from justright.clustering.arrays import count_by_group, like, squared_norms, sum_by_group, to_numpy
+from justright.clustering.assignment import NearestAssignment
 from justright.types import Array
 
 
@@ -32,20 +33,6 @@ class Points:
         return len(self.labeled_count)
 
 
-@runtime_checkable
-class Assignment(Protocol):
-    """Keeps the cluster of each row and its score while centroids move."""
-
-    labels: Any
-    own: Any
-
-    def update(self, centroids: Any, moved: Any) -> None:
-        """Take note of new centroids."""
-
-    def replace(self, row: int, cluster: int, score: float) -> None:
-        """Put one row into a cluster by hand."""
-
-
 @dataclass(frozen=True, eq=False)
 class LloydFit:
     """Where one start led: each row's cluster, the centroids, their inertia and the number of iterations."""
@@ -56,15 +43,13 @@ class LloydFit:
     n_iter: int
 
 
-def lloyd(
-    points: Points, centroids: Float[Any, "clusters dim"], assignment: Assignment, max_iter: int, tol: float
-) -> LloydFit:
+def lloyd(points: Points, centroids: Float[Any, "clusters dim"], max_iter: int, tol: float) -> LloydFit:
     """Move centroids to the mean of their members and members to their nearest centroid, in turn.
 
     Neither half can raise the inertia sum_i ||x_i - c_i||^2 over labeled and unlabeled rows. Ends when no row
     changes, when (sum_k ||shift_k||)^2 < tol as in GCD, or after max_iter rounds.
     """
-    xp, n_clusters = array_namespace(centroids), points.n_clusters
+    xp, n_clusters, assignment = array_namespace(centroids), points.n_clusters, NearestAssignment(points.x)
     total = xp.astype(points.labeled_sum, xp.float64, copy=True)
     centroids = xp.asarray(centroids, copy=True)
     assignment.update(centroids, np.arange(n_clusters))
@@ -104,7 +89,7 @@ def _update_sums(
 
 
 def _mend(
-    points: Points, assignment: Assignment, centroids: Float[Any, "clusters dim"]
+    points: Points, assignment: NearestAssignment, centroids: Float[Any, "clusters dim"]
 ) -> tuple[Int[Array, " clusters"], int]:
     """Give every empty cluster the row farthest from its own centroid.
 

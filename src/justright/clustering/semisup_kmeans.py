@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,9 @@ from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
 from justright.clustering.arrays import count_by_group, like, row_blocks, squared_norms, sum_by_group
-from justright.clustering.assignment import NearestAssignment, nearest_two
-from justright.clustering.balanced import BalancedAssignment
+from justright.clustering.assignment import nearest_two
 from justright.clustering.checks import check_features, check_labels, check_n_clusters, prepared
-from justright.clustering.lloyd import Assignment, LloydFit, Points, lloyd
+from justright.clustering.lloyd import LloydFit, Points, lloyd
 from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
 from justright.progress import Track, silent
@@ -20,6 +20,7 @@ from justright.seeding import generator
 from justright.types import UNLABELED, Array
 
 
+@dataclass(eq=False)
 class SemiSupKMeans:
     """Clusters of images, some of which are labeled: given labels stay, the rest is assigned.
 
@@ -41,33 +42,21 @@ class SemiSupKMeans:
         seed: same seed, same result.
         init: where the clusters beyond the labeled classes start, instead of k-means++; then n_init is not used.
         normalize: scale every feature to length 1 first. `centroids_` and `init` live in that space.
-        balanced: no cluster grows beyond ceil(images / K), unless by labeled images alone.
 
-    Attributes: labels_, the cluster of each image; centroids_; inertia_; n_iter_ of the winning restart;
-    classes_, the labeled classes in ascending order: cluster k is the class classes_[k], later clusters are new.
+    Attributes after `fit`:
+        labels_: the cluster of each image.
+        classes_: the labeled classes in ascending order; cluster k is the class classes_[k], later clusters are new.
+        centroids_, inertia_, n_iter_: of the winning restart.
     """
 
-    def __init__(
-        self,
-        n_clusters: int,
-        n_init: int = 10,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_candidates: int = 1,
-        seed: int = 0,
-        init: Float[Any, "new dim"] | None = None,
-        normalize: bool = True,
-        balanced: bool = False,
-    ):
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_candidates = n_candidates
-        self.seed = seed
-        self.init = init
-        self.normalize = normalize
-        self.balanced = balanced
+    n_clusters: int
+    n_init: int = 10
+    max_iter: int = 100
+    tol: float = 1e-4
+    n_candidates: int = 1
+    seed: int = 0
+    init: Float[Any, "new dim"] | None = None
+    normalize: bool = True
 
     def fit(self, features: Any, labels: Any = None, track: Track = silent) -> SemiSupKMeans:
         """Cluster features (images x dim) given labels (images), -1 for unlabeled and None for no label at all."""
@@ -90,8 +79,7 @@ class SemiSupKMeans:
         points, cluster_of_labeled = self._points(x, is_labeled, class_of_labeled)
         starts = self._starts(points, origin)
         outcomes = (
-            lloyd(points, start, self._assignment(points, len(x)), self.max_iter, self.tol)
-            for start in track(starts, len(starts), "k-means restarts")
+            lloyd(points, start, self.max_iter, self.tol) for start in track(starts, len(starts), "k-means restarts")
         )
         best: LloydFit = min(outcomes, key=lambda outcome: outcome.inertia)
 
@@ -156,12 +144,6 @@ class SemiSupKMeans:
                 advice="lower n_clusters, or look for duplicates and for features that collapsed to a point",
             )
         return [xp.concat([means, xp.take(points.x, like(each, points.x), axis=0)]) for each in picks]
-
-    def _assignment(self, points: Points, n_images: int) -> Assignment:
-        if not self.balanced:
-            return NearestAssignment(points.x)
-        share = -(-n_images // self.n_clusters)
-        return BalancedAssignment(points.x, points.norms, np.maximum(share - points.labeled_count, 0))
 
 
 def _inertia(x: Float[Any, "images dim"], centroids: Float[Any, "clusters dim"], labels: Int[Any, " images"]) -> float:

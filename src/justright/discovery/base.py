@@ -9,19 +9,19 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
-from justright.data.views import Transform, transform_named
-from justright.discovery.assigner import CategoryAssigner
+from justright.data.views import transform_named
 from justright.discovery.configs import Config
+from justright.discovery.learned import Learned
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData, Weighting
-from justright.discovery.tuned import features_of, own_copy
+from justright.discovery.tuned import own_copy
 from justright.errors import DataError, DegenerateError
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
@@ -44,9 +44,15 @@ class Discovery(ABC):
         bank: root of the view banks; one that is renewed as training goes on lies in `folder` instead.
         tensorboard: also write the curves for it, below `folder`.
 
-    Attributes after `fit`: labels_, the category of each target image; confidence_; features_, of the target after
-    training; categories_, known ones first; assigner_; backbone_, tuned; known_labels_, the labels in the split that
-    the first categories stand for; calibrated_on_, what the confidence rests on.
+    Attributes after `fit`:
+        labels_: the category of each target image.
+        confidence_: how sure that is.
+        features_: of the target, after training.
+        categories_: known ones first.
+        known_labels_: the labels in the split that the first categories stand for.
+        backbone_: tuned.
+        assigner_: from features to categories.
+        calibrated_on_: what the confidence rests on.
     """
 
     name: ClassVar[str]
@@ -82,7 +88,8 @@ class Discovery(ABC):
         track: Track = silent,
     ) -> Discovery:
         """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
-        data = self._data(split, sample_weight, weighting)
+        data = TrainingData.of(split, sample_weight, weighting, self.config.held_out_share)
+        data = data if self.config.sees_labels else data.without_labels()
         if not self.n_categories >= max(1, len(data.known)):
             raise DegenerateError(
                 f"{self.n_categories} categories for {len(data.known)} known classes",
@@ -90,40 +97,39 @@ class Discovery(ABC):
                 advice="count the classes of the pool that are kept and the new categories of the target",
             )
         self.backbone_ = own_copy(self.backbone)
-        plain = self._views(data, "plain", track)
-        self._learn(data, plain, track)
-        self._conclude(data, plain)
+        options: dict[str, Any] = {"views": 1, "precision": "float32", "seed": 0, "track": track}
+        plain = Processes().in_turn(
+            lambda: open_views(self.backbone_, data.images, self.bank, transform=transform_named("plain"), **options)
+        )
+        self._conclude(data, self._learn(self.backbone_, data, plain, track))
         return self
 
-    def _data(self, split: Split, weight: Float[Array, " labeled"] | None, weighting: Weighting) -> TrainingData:
-        return TrainingData.of(split, weight, weighting, self.config.held_out_share)
-
     @abstractmethod
-    def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
-        """Tune `self.backbone_`, or leave it as it is."""
+    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
+        """Learn from the images, and say how features find their category: all that a method must supply.
 
-    @abstractmethod
-    def _assign(
-        self, data: TrainingData, features: Float[Array, "images dim"]
-    ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
-        """How features find their category, and which category each target image has."""
+        Parameters:
+            backbone: to be tuned in place, or left as it is.
+            data: labeled and target images, and what is known of them.
+            plain: one view of each image under the test transform, for `features_of`.
+            track: told of every step of training.
+        """
 
-    def _conclude(self, data: TrainingData, plain: Views) -> None:
-        features = features_of(self.backbone_, plain, len(data.images))
-        assigner, labels = self._assign(data, features)
+    def _conclude(self, data: TrainingData, learned: Learned) -> None:
+        """Calibrate the confidence and keep what was learned."""
         rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
         if not len(rows):
             rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
         if not len(rows):
             self.calibrated_on_ = "nothing: no labeled images were used"
-        target = features[data.unlabeled]
-        self.assigner_ = assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)
-        self.labels_, self.features_ = labels, target
+        features, target = learned.features, learned.features[data.unlabeled]
+        self.assigner_ = learned.assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)
+        self.labels_, self.features_ = learned.labels, target
         self.categories_ = category_names(data.known, self.n_categories)
         self.known_labels_ = data.known_labels
         cluster, confidence, _ = self.assigner_.assign(target)
         # where clustering keeps an image in another cluster than the nearest, nothing speaks for it
-        self.confidence_ = np.where(cluster == labels, confidence, 0.0).astype(np.float32)
+        self.confidence_ = np.where(cluster == learned.labels, confidence, 0.0).astype(np.float32)
 
     def predictions(self, images: ImageSet) -> Predictions:
         """What `fit` found for the target, whose images these are."""
@@ -169,20 +175,3 @@ class Discovery(ABC):
         made.known_labels_ = tuple(about["known_labels"])
         made.calibrated_on_ = about["calibrated_on"]
         return made
-
-    def _transform(self, stream: str) -> Transform:
-        """How views of a stream are drawn."""
-        return transform_named(stream)
-
-    def _views(self, data: TrainingData, stream: str, track: Track) -> Views:
-        """A finished bank, or fresh views, of all images, whatever their weight: another selection finds it again."""
-        config = self.config
-        options: dict[str, Any] = {"transform": self._transform(stream), "seed": 0}
-        root = self.bank
-        if stream == "plain":
-            options |= {"views": 1, "precision": "float32"}
-        else:
-            options |= {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
-            if config.refresh and self.folder:  # a bank that changes while it is read is no one else's
-                root = self.folder / "bank"
-        return Processes().in_turn(lambda: open_views(self.backbone_, data.images, root, track=track, **options))

@@ -1,170 +1,99 @@
-"""What each method is set to: one frozen dataclass each, every default with its source.
+"""What methods can be set to: frozen dataclasses whose fields say default, help and range. Each method adds its own.
 
 The defaults are those of the published methods, meant for ViT-B and thousands of images. They are slow on a CPU; the
-presets of `small` are not the originals, but light, and the run says which were used.
+lighter ones of `small` are not the originals, and the run says which were used.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from justright.discovery.ranges import refuse_out_of_range
 from justright.errors import JustrightError
-from justright.features.bank_records import BankPrecision
-from justright.features.feature_network import Precision
-from justright.losses.defaults import (
-    ENTROPY_SCALE,
-    SUPERVISED_SHARE,
-    TEMPERATURE_STUDENT,
-    TEMPERATURE_SUP,
-    TEMPERATURE_UNSUP,
+from justright.features.bank_records import BANK_PRECISIONS, BankPrecision
+from justright.features.feature_network import PRECISIONS, Precision
+from justright.losses import ContrastiveSettings
+from justright.settings import (
+    BELOW_1,
+    COUNT,
+    NOT_NEGATIVE,
+    SHARE,
+    Range,
+    at_least,
+    one_of,
+    refuse_out_of_range,
+    setting,
 )
+
+SMALL_EPOCHS = 30
+"""Epochs of the small form, unless somebody asks for another number."""
+
+# two views of an image make a pair
+VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')
 
 
 @dataclass(frozen=True)
 class Config:
     """What every method can be set to."""
 
-    held_out_share: float = 0.0
-    """Of the labeled images, kept from learning to calibrate the confidence; 0, as published, calibrates on all."""
-
-    n_init: int = 10
-    """Restarts of semi-supervised k-means, as in GCD's code; not used where a classifier decides."""
+    held_out_share: float = setting(0.0, "share of labeled images kept to calibrate on; 0: all of them", BELOW_1)
+    n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
 
     def __post_init__(self) -> None:
-        refuse_out_of_range(vars(self))
+        refuse_out_of_range(self)
+
+    @property
+    def sees_labels(self) -> bool:
+        """Whether the method learns from labeled images at all."""
+        return True
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Any:
+    def from_dict(cls, values: Mapping[str, Any]) -> Any:
         """Read what `dataclasses.asdict` gave."""
-        return with_settings(cls(), values)
+        return cls().with_settings(values)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Any:
+        """The same with some settings changed; a name that it lacks is refused with those it has."""
+        known = {item.name for item in fields(self)}
+        if unknown := sorted(set(settings) - known):
+            raise JustrightError(
+                f"{type(self).__name__} has no setting {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}"
+            )
+        return replace(self, **settings)
+
+    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
+        """A lighter form of the method for a CPU and small networks. Not the original."""
+        return self
 
 
 @dataclass(frozen=True)
-class KMeansConfig(Config):
-    """Clusters of frozen features."""
-
-    use_labels: bool = True
-    """Semi-supervised k-means; without labels it is the k-means row of the tables."""
-
-
-@dataclass(frozen=True)
-class TrainConfig(Config):
+class TrainConfig(ContrastiveSettings, Config):
     """What all trained methods share; defaults as in the scripts of GCD and SimGCD."""
 
-    n_epochs: int = 200
-    n_steps: int | None = None
-    """Steps an epoch. None: as many as there are full batches of own and target images; a pool that guides does not
-    make an epoch longer."""
-    batch_size: int = 128
-    learning_rate: float = 0.1
-    backbone_share: float | None = None
-    """The learning rate of the tuned part, as a share of that of the heads. None: 1, as published, for a network that
-    ends in a norm, as a ViT does; 0.02 for others, whose last stage is larger and has nothing that holds it back."""
-    floor_share: float = 1e-3
-    """The last learning rate, as a share of the first."""
-    momentum: float = 0.9
-    weight_decay: float = 5e-5
-    decay_vectors: bool = True
-    """Whether biases and other vectors decay too: all in GCD and XCon, not in SimGCD."""
+    n_epochs: int = setting(200, "epochs of training", COUNT)
+    # a pool that guides does not make an epoch longer
+    n_steps: int | None = setting(None, "steps an epoch; None: as many as fill batches", COUNT.or_none())
+    batch_size: int = setting(128, "images a step", COUNT)
+    learning_rate: float = setting(0.1, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
+    # None: 1, as published, for a network that ends in a norm, as a ViT does; 0.02 for others, whose last stage is
+    # larger and has nothing that holds it back
+    backbone_share: float | None = setting(None, "rate of the tuned part, as a share of the heads'", SHARE.or_none())
+    floor_share: float = setting(1e-3, "the last learning rate, as a share of the first", SHARE)
+    momentum: float = setting(0.9, "momentum of SGD", BELOW_1)
+    weight_decay: float = setting(5e-5, "weight decay of SGD", NOT_NEGATIVE)
+    decay_vectors: bool = setting(True, "whether biases and other vectors decay too: in GCD and XCon, not in SimGCD")
+    guide_share: float = setting(0.25, "guiding images a step, as a share of batch_size; 0: none", NOT_NEGATIVE)
+    guide_scale: float = setting(1.0, "factor of their loss beside the supervised ones of the method", NOT_NEGATIVE)
+    hidden_dim: int = setting(2048, "width of the projection head", COUNT)
+    out_dim: int = setting(256, "numbers that the projection head gives", COUNT)
+    views: int | Literal["fresh"] = setting(4, 'views of an image in the bank; "fresh": new ones at every step', VIEWS)
+    refresh: float = setting(0.0, "share of the bank that is drawn anew at each epoch", SHARE)
+    bank_precision: BankPrecision = setting("float16", "precision of the bank", one_of(*BANK_PRECISIONS))
+    precision: Precision = setting("float32", "of the network in training; losses stay in float32", one_of(*PRECISIONS))
+    # less memory, more time, the same gradient
+    micro_batch: int | None = setting(None, "views through the tuned part at once; None: all", COUNT.or_none())
 
-    supervised_share: float = SUPERVISED_SHARE
-    temperature_unsup: float = TEMPERATURE_UNSUP
-    temperature_sup: float = TEMPERATURE_SUP
-
-    guide_share: float = 0.25
-    """Images of a pool that guides which join each step, as a share of batch_size; 0 leaves the pool out."""
-    guide_scale: float = 1.0
-    """What their loss counts for beside the supervised ones of the method."""
-
-    hidden_dim: int = 2048
-    """Width of the projection head."""
-    out_dim: int = 256
-
-    views: int | Literal["fresh"] = 4
-    """Views an image in the bank; "fresh" draws new ones at every step, as published, and stores nothing."""
-    refresh: float = 0.0
-    """Share of the bank that is drawn anew at each epoch."""
-    bank_precision: BankPrecision = "float16"
-    precision: Precision = "float32"
-    """Of the network in training; the halves are mixed precision, losses stay in float32."""
-    micro_batch: int | None = None
-    """Views that go through the tuned part at once: less memory, more time, the same gradient. None takes all."""
-
-
-@dataclass(frozen=True)
-class GCDConfig(TrainConfig):
-    """GCD, Vaze et al., CVPR 2022."""
-
-    n_out: int | None = 65536
-    """Learned vectors after the projection head, on which the losses act in the public code."""
-
-
-@dataclass(frozen=True)
-class XConConfig(GCDConfig):
-    """XCon, Fei et al., BMVC 2022."""
-
-    batch_size: int = 256
-    n_experts: int = 8
-    expert_scale: float = 0.1
-    """What the mean loss of the experts counts for beside the global one."""
-
-
-@dataclass(frozen=True)
-class SimGCDConfig(TrainConfig):
-    """SimGCD, Wen et al., ICCV 2023."""
-
-    decay_vectors: bool = False
-    temperature_student: float = TEMPERATURE_STUDENT
-    entropy_scale: float = ENTROPY_SCALE
-    temperature_teacher_first: float = 0.07
-    temperature_teacher: float = 0.04
-    n_warmup: int = 30
-    """Epochs in which the teacher's temperature falls from first to last."""
-    center: Literal["auto", "always", "never"] = "auto"
-    """Whether the heads see features without their mean over all images before training; auto: unless the network
-    ends in a norm. Pooled activations share a large part, which prototypes of known classes learn first; all images
-    then lie closer to those than to any other, and new categories come into use late or never."""
-
-
-@dataclass(frozen=True)
-class MuGCDConfig(SimGCDConfig):
-    """muGCD, Vaze et al., NeurIPS 2023: a reconstruction, for no code is public."""
-
-    momentum_base: float = 0.7
-    momentum_last: float = 0.999
-    """Of the mean teacher; both second-hand."""
-    infer_with: Literal["teacher", "student"] = "teacher"
-    strong_area: float = 0.3
-    """The smallest share of an image that a strong view shows; the recipe is unknown, and this one a guess."""
-    strong_color: float = 1.0
-    """How often strong views change color and sharpness, as a share of that guess; 0 leaves crop and flip."""
-    stage1: GCDConfig = field(default_factory=GCDConfig)
-    """The representation is first trained as in GCD."""
-
-
-def small(config: Any, n_epochs: int = 30, **more: Any) -> Any:
-    """A lighter form of a method for a CPU and small networks: fewer epochs, narrower heads. Not the original."""
-    changes: dict[str, Any] = {"n_epochs": n_epochs, "hidden_dim": 512, "out_dim": 128} | more
-    names = {item.name for item in fields(config)}
-    if "n_out" in names:
-        changes.setdefault("n_out", None)
-    if "n_warmup" in names:
-        changes.setdefault("n_warmup", max(2, n_epochs // 2))  # 30 of 200 would be too few steps for many categories
-    if "stage1" in names:
-        shared = {item.name for item in fields(config.stage1)} & more.keys()
-        changes.setdefault("stage1", small(config.stage1, n_epochs, **{name: more[name] for name in shared}))
-    return with_settings(config, changes)
-
-
-def with_settings(config: Any, settings: dict[str, Any]) -> Any:
-    """The config with some fields set; a name it lacks is refused with those it has."""
-    known = {item.name for item in fields(config)}
-    if unknown := sorted(set(settings) - known):
-        raise JustrightError(
-            f"{type(config).__name__} has no setting {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}"
-        )
-    if isinstance(stage1 := settings.get("stage1"), dict):
-        settings = settings | {"stage1": with_settings(config.stage1, stage1)}
-    return replace(config, **settings)
+    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
+        """Fewer epochs, narrower heads."""
+        return self.with_settings({"n_epochs": n_epochs, "hidden_dim": 512, "out_dim": 128})

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.clusters import clusters_of
-from justright.discovery.configs import GCDConfig, TrainConfig
-from justright.discovery.learner import Learner, Outputs
+from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
+from justright.discovery.learned import Learned, by_clusters
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
+from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import ContrastiveObjective, LossParts
 from justright.models import ProjectionHead
 from justright.progress import Track
-from justright.types import Array
+from justright.settings import COUNT, setting
 
 
-def balanced_batches(data: TrainingData, batch_size: int, seed: int) -> BalancedBatches:
-    """Batches over all images that learning sees."""
-    labeled = data.labeled
-    chance = None if data.chance is None else data.chance[labeled]
-    return BalancedBatches(labeled, data.unlabeled, batch_size, seed, chance=chance)
+@dataclass(frozen=True)
+class GCDConfig(TrainConfig):
+    """GCD, Vaze et al., CVPR 2022."""
 
+    n_out: int | None = setting(65536, "learned vectors after the head, as in the public code", COUNT.or_none())
 
-def contrastive_objective(config: TrainConfig) -> ContrastiveObjective:
-    """Eq. 1 and 2 in the shares of a config."""
-    return ContrastiveObjective(
-        supervised_share=config.supervised_share,
-        temperature_unsup=config.temperature_unsup,
-        temperature_sup=config.temperature_sup,
-    )
+    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
+        """Fewer epochs, narrower heads, and no learned vectors after them."""
+        return super().small(n_epochs).with_settings({"n_out": None})
 
 
 def projection_head(backbone: Backbone, config: GCDConfig, generator: torch.Generator) -> ProjectionHead:
@@ -48,22 +43,15 @@ class GCDLearner(Learner):
     """L = (1 - lambda) L_rep^u + lambda L_rep^s, Eq. 16 and 17, on projections of two weak views."""
 
     def __init__(self, backbone: Backbone, config: GCDConfig, batches: BalancedBatches, generator: torch.Generator):
-        super().__init__(backbone, config.micro_batch)
-        self.batches = (batches,)
+        super().__init__(backbone, [batches], config.micro_batch)
         self.projector = projection_head(backbone, config, generator)
-        self.losses = contrastive_objective(config)
+        self.losses = ContrastiveObjective(config)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections of both views."""
         return {"projections": self.projector(self.features(stored["weak"], 2))}
 
-    def objective(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The contrastive losses of the batch."""
         return self.losses(outputs[0]["projections"], labels[0], weight[0])
 
@@ -74,12 +62,9 @@ class GCD(TrainedDiscovery):
     name = "gcd"
     config_class = GCDConfig
 
-    def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
-        batches = balanced_batches(data, self.config.batch_size, self.seed)
-        learner = GCDLearner(self.backbone_, self.config, batches, self._torch_generator("heads"))
+    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
+        batches = data.batches(self.config.batch_size, self.seed)
+        learner = GCDLearner(backbone, self.config, batches, self._torch_generator("heads"))
         self._train(learner, data, plain, self.config, self.folder, track)
-
-    def _assign(
-        self, data: TrainingData, features: Float[Array, "images dim"]
-    ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
-        return clusters_of(data, features, self.n_categories, self.config.n_init, self.seed)
+        features = features_of(backbone, plain, len(data.images))
+        return by_clusters(data, features, self.n_categories, self.config.n_init, self.seed)

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from jaxtyping import Float, Int
+from dataclasses import dataclass
 
-from justright.data.splits import Split
-from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.base import Discovery
-from justright.discovery.clusters import clusters_of
-from justright.discovery.configs import KMeansConfig
-from justright.discovery.training_data import TrainingData, Weighting
+from justright.discovery.configs import Config
+from justright.discovery.learned import Learned, by_clusters
+from justright.discovery.training_data import TrainingData
+from justright.discovery.tuned import features_of
+from justright.features.backbone import Backbone
 from justright.features.stored_views import Views
 from justright.progress import Track
-from justright.types import Array
+from justright.settings import setting
+
+
+@dataclass(frozen=True)
+class KMeansConfig(Config):
+    """Clusters of frozen features."""
+
+    use_labels: bool = setting(True, "semi-supervised; without labels it is the k-means row of the paper's tables")
+
+    @property
+    def sees_labels(self) -> bool:
+        """Plain k-means sees the target alone."""
+        return self.use_labels
 
 
 class KMeansBaseline(Discovery):
@@ -21,14 +33,6 @@ class KMeansBaseline(Discovery):
     name = "kmeans"
     config_class = KMeansConfig
 
-    def _data(self, split: Split, weight: Float[Array, " labeled"] | None, weighting: Weighting) -> TrainingData:
-        data = super()._data(split, weight, weighting)
-        return data if self.config.use_labels else data.without_labels()
-
-    def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
-        """Nothing is learned."""
-
-    def _assign(
-        self, data: TrainingData, features: Float[Array, "images dim"]
-    ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
-        return clusters_of(data, features, self.n_categories, self.config.n_init, self.seed)
+    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
+        features = features_of(backbone, plain, len(data.images))
+        return by_clusters(data, features, self.n_categories, self.config.n_init, self.seed)

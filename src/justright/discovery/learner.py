@@ -12,9 +12,14 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from justright.data.batches import BalancedBatches
+from justright.data.views import Transform, transform_named
 from justright.discovery.guide import Guide
 from justright.features.backbone import Backbone, Stored
 from justright.losses import LossParts
+
+BatchLabels = Sequence[Int[Tensor, " _"]]
+BatchWeights = Sequence[Float[Tensor, " _"]]
+"""One tensor for each batch of a step, which may differ in length."""
 
 Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
 """What the losses of a method read, by name, views x images x numbers; batches may differ in all three."""
@@ -29,11 +34,10 @@ class Learner(nn.Module, ABC):
     streams: ClassVar[Mapping[str, int]] = {"weak": 2}
     """How many views of which transform a step needs of each image."""
 
-    batches: Sequence[BalancedBatches]
-
-    def __init__(self, backbone: Backbone, micro_batch: int | None = None):
+    def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
         super().__init__()
         self.backbone = backbone
+        self.batches = tuple(batches)
         self.micro_batch = micro_batch
         self.guide: Guide | None = None
 
@@ -49,13 +53,7 @@ class Learner(nn.Module, ABC):
         stream, n_views = next(iter(self.streams.items()))
         return {"logits": self.guide(self.features(stored[stream], n_views))}
 
-    def loss(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def loss(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The objective of the method, and beside it that of the guide."""
         n = len(self.batches)
         parts = self.objective(outputs[:n], labels[:n], weight[:n], epoch)
@@ -68,14 +66,12 @@ class Learner(nn.Module, ABC):
         """What comes out for the images of batch number `part`; rows of `stored` are view by view."""
 
     @abstractmethod
-    def objective(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The loss of a step, from the outputs of all processes, one entry a batch."""
+
+    def transform(self, stream: str) -> Transform:
+        """How the views of a stream are drawn."""
+        return transform_named(stream)
 
     def after_step(self, epoch: int) -> None:
         """What follows the optimizer, such as a teacher that moves."""

@@ -12,22 +12,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Int
-from torch import Tensor
 
 from justright.discovery.checkpoints import Checkpoint, Checkpoints, refuse_changes
 from justright.discovery.configs import TrainConfig
-from justright.discovery.curve_writer import CurveWriter
 from justright.discovery.failures import stop_if_no_gradient, stop_if_not_finite
 from justright.discovery.learner import Learner, Outputs
 from justright.discovery.processes import Processes
+from justright.discovery.records import EpochRecords
 from justright.discovery.training_data import TrainingData
 from justright.features.stored_views import Views
-from justright.files import write_text
 from justright.losses import LossParts
 from justright.models import learning_rate
 from justright.progress import Track, silent
@@ -49,8 +47,7 @@ class Progress:
     sums: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class StepReport:
+class StepReport(NamedTuple):
     """What a progress bar may say beside the number of the step."""
 
     said: str
@@ -59,8 +56,14 @@ class StepReport:
 class Training:
     """A learner on its way through the epochs.
 
-    Parameters: views, the views of each stream; folder, where checkpoints and metrics.jsonl go, or None for nowhere;
-    made_with, what a resumed run must find unchanged.
+    Parameters:
+        learner: the network, its batches and what it minimizes.
+        views: the views of each stream.
+        data: labels and weights of the images.
+        config: how long and how fast to train.
+        folder: where checkpoints and metrics.jsonl go; None for nowhere.
+        made_with: what a resumed run must find unchanged.
+        tensorboard: also write curves for it.
     """
 
     def __init__(
@@ -71,11 +74,10 @@ class Training:
         config: TrainConfig,
         folder: Path | None,
         made_with: Mapping[str, Any],
-        curves: CurveWriter | None = None,
+        tensorboard: bool = False,
     ):
         self.learner, self.views, self.data, self.config = learner, views, data, config
-        self.processes = Processes()
-        self.folder, self.curves = folder, curves
+        self.processes, self.folder, self.records = Processes(), folder, EpochRecords(folder, tensorboard)
         self.checkpoints = None if folder is None else Checkpoints(folder / "checkpoint")
         self.made_with = json.loads(json.dumps(made_with))  # as it will be read back
         self.device = learner.backbone.device
@@ -111,7 +113,9 @@ class Training:
                     self._save()
                     saved_at = time.monotonic()
                 yield StepReport(f"epoch {epoch + 1}, loss {progress.sums['loss'] / progress.step:.3f}")
-            self._record(rate, time.monotonic() - started)
+            means = {name: value / self.n_steps for name, value in progress.sums.items()}
+            spent = time.monotonic() - started
+            self.records.write({"epoch": epoch, "learning_rate": rate, **means, "seconds": spent})
             progress.epoch, progress.step, progress.sums = epoch + 1, 0, {}
         self._save()
 
@@ -124,7 +128,8 @@ class Training:
             weight = [torch.from_numpy(self.data.weight[of_part]).float().to(self.device) for of_part in rows]
             parts = learner.loss(outputs, labels, weight, epoch)
         where = f"epoch {epoch + 1}, step {self.progress.step + 1} of {self.n_steps}"
-        stop_if_not_finite(parts, outputs, [self._ids(of_part) for of_part in rows], where, self.folder)
+        ids = [self.data.images.take(of_part).ids for of_part in rows]
+        stop_if_not_finite(parts, outputs, ids, where, self.folder)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(parts.total).backward()  # type: ignore[no-untyped-call]
         self.processes.sum_gradients(list(self.trained.values()))
@@ -165,9 +170,6 @@ class Training:
             if not self.processes.is_first:
                 view.refresh(epoch)
 
-    def _ids(self, rows: Int[Array, " batch"]) -> list[str]:
-        return self.data.images.take(rows).ids
-
     @property
     def _n_done(self) -> int:
         return self.progress.epoch * self.n_steps + self.progress.step
@@ -179,55 +181,22 @@ class Training:
         for name, parameter in self.trained.items():
             if (buffer := self.optimizer.state[parameter].get("momentum_buffer")) is not None:
                 tensors[f"momentum/{name}"] = buffer
-        progress = vars(self.progress)
-        state = {"made_with": self.made_with, "progress": progress, "scaler": self.scaler.state_dict()}
+        state = {"made_with": self.made_with, "progress": vars(self.progress), "scaler": self.scaler.state_dict()}
         self.checkpoints.save(self._n_done, Checkpoint(tensors, state))
 
     def _resume(self) -> None:
         # in turn, for the first one sets damaged files aside
         found = None if self.checkpoints is None else self.processes.in_turn(self.checkpoints.load)
         if found is None:
-            self._forget_records(0)
+            self.records.keep_before(0)
             return
         refuse_changes(found.state["made_with"], self.made_with, self.folder or Path())
-        _take_over(self.learner.changing(), found.tensors, "network/")
+        with torch.no_grad():
+            for name, tensor in self.learner.changing().items():
+                tensor.copy_(found.tensors[f"network/{name}"])
         for name, parameter in self.trained.items():
             if (buffer := found.tensors.get(f"momentum/{name}")) is not None:
                 self.optimizer.state[parameter]["momentum_buffer"] = buffer.to(parameter.device).clone()
         self.scaler.load_state_dict(found.state["scaler"])
         self.progress = Progress(**found.state["progress"])
-        self._forget_records(self.progress.epoch)
-
-    def _record(self, rate: float, seconds: float) -> None:
-        """One line an epoch in metrics.jsonl."""
-        if self.folder is None or not self.processes.is_first:
-            return
-        means = {name: value / self.n_steps for name, value in self.progress.sums.items()}
-        line = {"epoch": self.progress.epoch, "learning_rate": rate, **means, "seconds": seconds}
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        if self.curves is not None:
-            self.curves.write(line)
-
-    def _forget_records(self, epoch: int) -> None:
-        """Drop lines that the checkpoint does not know of: their epochs come again."""
-        path = None if self.folder is None else self.folder / "metrics.jsonl"
-        if path is None or not path.exists() or not self.processes.is_first:
-            return
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        write_text(path, "".join(f"{line}\n" for line in lines if _is_record_before(line, epoch)))
-
-
-def _is_record_before(line: str, epoch: int) -> bool:
-    """Whether a line of metrics.jsonl is whole and of an earlier epoch; a kill may have torn it."""
-    try:
-        return bool(json.loads(line)["epoch"] < epoch)
-    except (ValueError, KeyError, TypeError):
-        return False
-
-
-def _take_over(own: Mapping[str, Tensor], found: Mapping[str, Tensor], prefix: str) -> None:
-    with torch.no_grad():
-        for name, tensor in own.items():
-            tensor.copy_(found[prefix + name])
+        self.records.keep_before(self.progress.epoch)

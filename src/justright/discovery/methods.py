@@ -1,18 +1,17 @@
-"""The methods by name."""
+"""The methods by name. They are imported when they are used: names and help lines are read without torch."""
 
 from __future__ import annotations
 
-from justright.discovery.base import Discovery
-from justright.discovery.gcd import GCD
-from justright.discovery.kmeans import KMeansBaseline
-from justright.discovery.mugcd import MuGCD
-from justright.discovery.simgcd import SimGCD
-from justright.discovery.xcon import XCon
+from typing import TYPE_CHECKING
 
-METHODS: dict[str, type[Discovery]] = {
-    "kmeans": KMeansBaseline,
-    "gcd": GCD,
-    "xcon": XCon,
-    "simgcd": SimGCD,
-    "mugcd": MuGCD,
-}
+from justright.registry import Registry
+
+if TYPE_CHECKING:
+    from justright.discovery.base import Discovery
+
+METHODS: Registry[type[Discovery]] = Registry("method")
+METHODS.add("kmeans", "justright.discovery.kmeans:KMeansBaseline", "semi-supervised k-means on frozen features")
+METHODS.add("gcd", "justright.discovery.gcd:GCD", "contrastive learning with and without labels, then k-means")
+METHODS.add("xcon", "justright.discovery.xcon:XCon", "GCD, and once more inside each of several parts of the data")
+METHODS.add("simgcd", "justright.discovery.simgcd:SimGCD", "features and prototypes at once, its own teacher")
+METHODS.add("mugcd", "justright.discovery.mugcd:MuGCD", "GCD first, then prototypes with a slow teacher (rebuilt)")

@@ -1,4 +1,4 @@
-"""muGCD: SimGCD with a slow teacher who sees easier views (Vaze et al., NeurIPS 2023).
+"""muGCD: GCD's representation, then SimGCD's losses with a slow teacher who sees easier views (NeurIPS 2023).
 
 A reconstruction: no code of the method is public, and what is known comes from its paper at second hand. Every such
 choice is a field of MuGCDConfig, and docs/decisions.md says where it comes from.
@@ -6,28 +6,62 @@ choice is a field of MuGCDConfig, and docs/decisions.md says where it comes from
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
-from justright.discovery.configs import MuGCDConfig
-from justright.discovery.gcd import GCDLearner, balanced_batches
-from justright.discovery.learner import Outputs
-from justright.discovery.simgcd import HeadOutputs, SimGCD, SimGCDLearner
+from justright.discovery.configs import SMALL_EPOCHS
+from justright.discovery.gcd import GCDConfig, GCDLearner
+from justright.discovery.learned import Learned, by_prototypes
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
+from justright.discovery.simgcd import HeadOutputs, Heads, SimGCDConfig, center_of
+from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
+from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
+from justright.losses import LossParts, SimGCDObjective
 from justright.models import MeanTeacher, teacher_momentum
 from justright.progress import Track
+from justright.settings import SHARE, Range, one_of, setting
+
+ABOVE_0_TO_1 = Range(lambda value: 0 < value <= 1, "above 0, up to 1")
+OF_GCD = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')
+
+
+@dataclass(frozen=True)
+class MuGCDConfig(SimGCDConfig):
+    """muGCD, Vaze et al., NeurIPS 2023: a reconstruction. The momenta of the teacher are second-hand."""
+
+    momentum_base: float = setting(0.7, "momentum of the mean teacher at first", SHARE)
+    momentum_last: float = setting(0.999, "momentum of the mean teacher at the end", SHARE)
+    infer_with: Literal["teacher", "student"] = setting("teacher", "who decides", one_of("teacher", "student"))
+    # the recipe of strong views is unknown, and this one a guess
+    strong_area: float = setting(0.3, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
+    strong_color: float = setting(1.0, "how often they change color and sharpness; 0 leaves crop and flip", SHARE)
+    stage1: GCDConfig = setting(GCDConfig, "the first training; common settings reach it unless it says other", OF_GCD)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Any:
+        """The same with some settings changed, in the first training too, unless `stage1` says otherwise."""
+        first = settings.get("stage1", {})
+        if isinstance(first, Mapping):
+            common = {name: settings[name] for name in (item.name for item in fields(GCDConfig)) if name in settings}
+            settings = {**settings, "stage1": self.stage1.with_settings(common | dict(first))}
+        return super().with_settings(settings)
+
+    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
+        """Both trainings in their small form."""
+        return replace(super().small(n_epochs), stage1=self.stage1.small(n_epochs))
 
 
 class Student(nn.Module):
     """Tuned part and heads as one network, for the teacher to follow."""
 
-    def __init__(self, backbone: Backbone, heads: nn.Module):
+    def __init__(self, backbone: Backbone, heads: Heads):
         super().__init__()
         self.backbone = backbone
         self.heads = heads
@@ -38,16 +72,30 @@ class Student(nn.Module):
         return found
 
 
-class MuGCDLearner(SimGCDLearner):
+class MuGCDLearner(Learner):
     """Eq. 6 on two strong views; what the teacher says of one weak view guides both."""
 
     streams = {"strong": 2, "weak": 1}  # noqa: RUF012
 
-    def __init__(self, backbone: Backbone, config: MuGCDConfig, *rest: Any):
-        super().__init__(backbone, config, *rest)
-        self.momentum = (config.n_epochs, config.momentum_base, config.momentum_last)
-        self.student = Student(self.backbone, self.heads)
+    def __init__(self, backbone: Backbone, config: MuGCDConfig, batches: BalancedBatches, heads: Heads):
+        super().__init__(backbone, [batches], config.micro_batch)
+        self.config = config
+        self.heads = heads
+        self.losses = SimGCDObjective(config)
+        self.student = Student(backbone, heads)
         self.teacher = MeanTeacher(self.student)
+
+    def transform(self, stream: str) -> Transform:
+        """Strong views as the settings have them."""
+        if stream != "strong":
+            return super().transform(stream)
+        often, guess = self.config.strong_color, Strong()
+        return Strong(
+            scale=(self.config.strong_area, 1.0),
+            jitter=often * guess.jitter,
+            grayscale=often * guess.grayscale,
+            blur=often * guess.blur,
+        )
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of the student, logits of the teacher."""
@@ -56,9 +104,16 @@ class MuGCDLearner(SimGCDLearner):
         logits = of_teacher.logits.unsqueeze(0)
         return {"projections": found.projections, "logits": found.logits, "teacher_logits": logits}
 
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
+        """The four losses of the batch, the teacher's logits beside the student's."""
+        rows = [outputs[0][name] for name in ("projections", "logits", "teacher_logits")]
+        return self.losses(*rows, labels[0], weight[0], temperature_teacher=self.config.temperature_at(epoch))
+
     def after_step(self, epoch: int) -> None:
         """The teacher moves towards the student."""
-        self.teacher.update(self.student, teacher_momentum(epoch, *self.momentum))
+        config = self.config
+        momentum = teacher_momentum(epoch, config.n_epochs, config.momentum_base, config.momentum_last)
+        self.teacher.update(self.student, momentum)
 
     def changing(self) -> dict[str, Tensor]:
         """Student and teacher."""
@@ -68,37 +123,25 @@ class MuGCDLearner(SimGCDLearner):
         return own | {f"teacher.{name}": teacher[name] for name in sorted(students)}
 
 
-class MuGCD(SimGCD):
+class MuGCD(TrainedDiscovery):
     """GCD's representation first, then SimGCD's losses with a mean teacher, who also decides."""
 
     name = "mugcd"
     config_class = MuGCDConfig
 
-    def _transform(self, stream: str) -> Transform:
-        if stream != "strong":
-            return super()._transform(stream)
-        often, guess = self.config.strong_color, Strong()
-        return Strong(
-            scale=(self.config.strong_area, 1.0),
-            jitter=often * guess.jitter,
-            grayscale=often * guess.grayscale,
-            blur=often * guess.blur,
-        )
-
-    def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
+    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
         config: MuGCDConfig = self.config
-        stages = (None, None) if self.folder is None else (self.folder / "stage1", self.folder)
-        first = config.stage1
-        batches: BalancedBatches = balanced_batches(data, first.batch_size, self.seed)
-        learner = GCDLearner(self.backbone_, first, batches, self._torch_generator("heads of stage 1"))
-        self._train(learner, data, plain, first, stages[0], track, stage=1)
+        first, folder = config.stage1, self.folder and self.folder / "stage1"
+        batches = data.batches(first.batch_size, self.seed)
+        representation = GCDLearner(backbone, first, batches, self._torch_generator("heads of stage 1"))
+        self._train(representation, data, plain, first, folder, track, stage=1)
 
-        batches = balanced_batches(data, config.batch_size, self.seed)
-        self._center = self._center_of(data, plain)
-        heads = self._torch_generator("heads")
-        second = MuGCDLearner(self.backbone_, config, batches, self.n_categories, heads, self._center)
-        self._train(second, data, plain, config, stages[1], track, stage=2)
-        decides: Any = second.teacher.network if config.infer_with == "teacher" else second.student
+        center = center_of(config, backbone, data, plain)
+        heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
+        learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
+        self._train(learner, data, plain, config, self.folder, track, stage=2)
+
+        decides: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
         found = dict(decides.backbone.model.named_parameters())
-        self.backbone_.load_tuned_state({name: found[name] for name in self.backbone_.tuned_state()})
-        self._prototypes = decides.heads.classifier.prototypes.detach().cpu().numpy()
+        backbone.load_tuned_state({name: found[name] for name in backbone.tuned_state()})
+        return by_prototypes(data, features_of(backbone, plain, len(data.images)), decides.heads.prototypes(), center)

@@ -3,26 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.configs import SimGCDConfig
-from justright.discovery.gcd import balanced_batches
-from justright.discovery.learner import Learner, Outputs
+from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
+from justright.discovery.learned import Learned, by_prototypes
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
+from justright.discovery.tuned import features_of, mean_feature
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
-from justright.losses import LossParts, SimGCDObjective
+from justright.losses import LossParts, SimGCDObjective, SimGCDSettings
 from justright.models import ProjectionHead, PrototypeClassifier, teacher_temperature
 from justright.progress import Track
+from justright.settings import POSITIVE, at_least, one_of, setting
 from justright.types import Array
+
+
+@dataclass(frozen=True)
+class SimGCDConfig(SimGCDSettings, TrainConfig):
+    """SimGCD, Wen et al., ICCV 2023."""
+
+    decay_vectors: bool = setting(False, "whether biases and other vectors decay too: in GCD and XCon, not in SimGCD")
+    temperature_teacher_first: float = setting(0.07, "temperature of the teacher in the first epoch", POSITIVE)
+    temperature_teacher: float = setting(0.04, "temperature of the teacher after the warm-up", POSITIVE)
+    n_warmup: int = setting(30, "epochs in which the teacher's temperature falls from first to last", at_least(0))
+    # Pooled activations share a large part, which prototypes of known classes learn first; all images then lie closer
+    # to those than to any other, and new categories come into use late or never.
+    center: Literal["auto", "always", "never"] = setting(
+        "auto",
+        "whether the heads see features without their mean before training; auto: unless the network ends in a norm",
+        one_of("auto", "always", "never"),
+    )
+
+    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
+        """Fewer epochs, half of them warm-up: 30 of 200 would be too few steps for many categories."""
+        return super().small(n_epochs).with_settings({"n_warmup": max(2, n_epochs // 2)})
+
+    def temperature_at(self, epoch: int) -> float:
+        """The teacher's temperature in an epoch."""
+        return teacher_temperature(epoch, self.temperature_teacher_first, self.temperature_teacher, self.n_warmup)
 
 
 class HeadOutputs(NamedTuple):
@@ -55,55 +82,40 @@ class Heads(nn.Module):
         features = features - self.center
         return HeadOutputs(self.projector(features), self.classifier(features))
 
+    def prototypes(self) -> Float[Array, "categories dim"]:
+        """The learned prototypes, as numpy."""
+        return self.classifier.prototypes.detach().cpu().numpy()
+
 
 class SimGCDLearner(Learner):
     """Eq. 6 on two weak views; the teacher is the network itself, without gradient."""
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        config: SimGCDConfig,
-        batches: BalancedBatches,
-        n_categories: int,
-        generator: torch.Generator,
-        center: Float[Array, " dim"] | None = None,
-    ):
-        super().__init__(backbone, config.micro_batch)
-        self.batches = (batches,)
+    def __init__(self, backbone: Backbone, config: SimGCDConfig, batches: BalancedBatches, heads: Heads):
+        super().__init__(backbone, [batches], config.micro_batch)
         self.config = config
-        self.heads = Heads(backbone.dim, n_categories, config, generator, center)
-        self.losses = SimGCDObjective(
-            supervised_share=config.supervised_share,
-            temperature_unsup=config.temperature_unsup,
-            temperature_sup=config.temperature_sup,
-            temperature_student=config.temperature_student,
-            entropy_scale=config.entropy_scale,
-        )
+        self.heads = heads
+        self.losses = SimGCDObjective(config)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of both views."""
         found: HeadOutputs = self.heads(self.features(stored["weak"], 2))
         return {"projections": found.projections, "logits": found.logits}
 
-    def objective(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch."""
-        config, (own,) = self.config, outputs
-        return self.losses(
-            own["projections"],
-            own["logits"],
-            own.get("teacher_logits", own["logits"]),
-            labels[0],
-            weight[0],
-            temperature_teacher=teacher_temperature(
-                epoch, config.temperature_teacher_first, config.temperature_teacher, config.n_warmup
-            ),
-        )
+        projections, logits = outputs[0]["projections"], outputs[0]["logits"]
+        temperature = self.config.temperature_at(epoch)
+        return self.losses(projections, logits, logits, labels[0], weight[0], temperature_teacher=temperature)
+
+
+def center_of(
+    config: SimGCDConfig, backbone: Backbone, data: TrainingData, plain: Views
+) -> Float[Array, " dim"] | None:
+    """The mean feature of the images that learning sees, as the backbone is now; None where it stays in."""
+    if config.center == "never" or (config.center == "auto" and backbone.cut.ends_in_norm):
+        return None
+    # not over the guides, whose common part is another
+    return mean_feature(backbone, plain, len(data.images), np.concatenate([data.labeled, data.unlabeled]))
 
 
 class SimGCD(TrainedDiscovery):
@@ -112,30 +124,9 @@ class SimGCD(TrainedDiscovery):
     name = "simgcd"
     config_class = SimGCDConfig
 
-    def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
-        self._center = self._center_of(data, plain)
-        learner = SimGCDLearner(
-            self.backbone_,
-            self.config,
-            balanced_batches(data, self.config.batch_size, self.seed),
-            self.n_categories,
-            self._torch_generator("heads"),
-            self._center,
-        )
-        self._train(learner, data, plain, self.config, self.folder, track)
-        self._prototypes = learner.heads.classifier.prototypes.detach().cpu().numpy()
-
-    def _center_of(self, data: TrainingData, plain: Views) -> Float[Array, " dim"] | None:
-        """The mean feature of the images that learning sees, as the backbone is now; None where it stays in."""
-        center = self.config.center
-        if center == "never" or (center == "auto" and self.backbone_.cut.ends_in_norm):
-            return None
-        # not over the guides, whose common part is another
-        return self._mean_feature(data, plain, np.concatenate([data.labeled, data.unlabeled]))
-
-    def _assign(
-        self, data: TrainingData, features: Float[Array, "images dim"]
-    ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
-        assigner = CategoryAssigner.of_prototypes(self._prototypes, self._center)
-        cluster, _, _ = assigner.assign(features[data.unlabeled])
-        return assigner, cluster
+    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
+        config, center = self.config, center_of(self.config, backbone, data, plain)
+        heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
+        learner = SimGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
+        self._train(learner, data, plain, config, self.folder, track)
+        return by_prototypes(data, features_of(backbone, plain, len(data.images)), heads.prototypes(), center)

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
 
-from justright.data.batches import BalancedBatches
 from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
-from justright.discovery.curve_writer import CurveWriter
 from justright.discovery.guide import Guide
 from justright.discovery.learner import Learner
 from justright.discovery.loop import Training
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import features_of
+from justright.discovery.tuned import mean_feature
+from justright.features.backbone import Backbone
+from justright.features.bank import open_views
 from justright.features.stored_views import Views
 from justright.progress import Track
 from justright.seeding import generator
-from justright.types import Array
 
 
 class TrainedDiscovery(Discovery):
-    """A method with training in it."""
+    """A method with training in it: its `_learn` makes a learner and takes it through the loop with `_train`."""
 
     config_class: ClassVar[type[TrainConfig]]
 
@@ -41,9 +39,15 @@ class TrainedDiscovery(Discovery):
         track: Track,
         **more: object,
     ) -> None:
-        """Take a learner through the loop; `more` is what else a resumed run must find unchanged."""
-        learner.guide = self._guide(data, plain, config)
-        views = {stream: self._views(data, stream, track) for stream in learner.streams}
+        """Train what is trained in a learner, from the last checkpoint on if there is one.
+
+        Parameters:
+            config: the settings of this training; a method may have several trainings, one after the other.
+            folder: for its checkpoints, curves and a bank that is renewed as training goes on; None keeps nothing.
+            more: what else a resumed run must find unchanged.
+        """
+        learner.guide = self._guide(learner.backbone, data, plain, config)
+        views = {stream: self._stream(learner, stream, data, config, folder, track) for stream in learner.streams}
         made_with = {
             "method": self.name,
             "seed": self.seed,
@@ -54,29 +58,33 @@ class TrainedDiscovery(Discovery):
             **more,
         }
         learner.to(self.backbone.device)
-        curves = CurveWriter(folder / "tensorboard") if self.tensorboard and folder and Processes().is_first else None
-        Training(learner, views, data, config, folder, made_with, curves).run(f"training {self.name}", track)
+        training = Training(learner, views, data, config, folder, made_with, self.tensorboard)
+        training.run(f"training {self.name}", track)
 
-    def _guide(self, data: TrainingData, plain: Views, config: TrainConfig) -> Guide | None:
+    def _stream(
+        self, learner: Learner, stream: str, data: TrainingData, config: TrainConfig, folder: Path | None, track: Track
+    ) -> Views:
+        """The views of all images, whatever their weight: another selection finds them again."""
+        # a bank that changes while it is read is no one else's
+        root = folder / "bank" if config.refresh and folder else self.bank
+        options: dict[str, Any] = {"transform": learner.transform(stream), "seed": 0, "track": track}
+        options |= {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
+        return Processes().in_turn(lambda: open_views(learner.backbone, data.images, root, **options))
+
+    def _guide(self, backbone: Backbone, data: TrainingData, plain: Views, config: TrainConfig) -> Guide | None:
         """What images of the pool add; None where none guides."""
         rows, size = data.guides, round(config.guide_share * config.batch_size)
         if not len(rows) or not size:
             return None
-        chance = None if data.chance is None else data.chance[rows]
         return Guide(
-            BalancedBatches(rows, rows[:0], size, self.seed, "guide", chance),
+            data.batches(size, self.seed, "guide", rows, rows[:0]),
             first_label=len(data.known),
             n_classes=len(np.unique(data.labels[rows])),
-            dim=self.backbone.dim,
+            dim=backbone.dim,
             scale=config.supervised_share * config.guide_scale,
             generator=self._torch_generator("guide"),
-            center=None if self.backbone_.cut.ends_in_norm else self._mean_feature(data, plain, rows),
+            center=None if backbone.cut.ends_in_norm else mean_feature(backbone, plain, len(data.images), rows),
         )
-
-    def _mean_feature(self, data: TrainingData, plain: Views, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
-        """Over some images, as the backbone is now."""
-        features = features_of(self.backbone_, plain, len(data.images))
-        return features[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
 
     def _torch_generator(self, purpose: str) -> torch.Generator:
         """For the first parameters of heads."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -11,9 +9,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.data.batches import BalancedBatches
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
 from justright.errors import DataError, DegenerateError
+from justright.hashing import hash_value
 from justright.seeding import generator
 from justright.types import UNLABELED, Array, Mask
 
@@ -104,6 +104,20 @@ class TrainingData:
         """Rows of the target."""
         return np.arange(self.n_labeled, len(self.images))
 
+    def batches(
+        self,
+        batch_size: int,
+        seed: int,
+        purpose: str = "batches",
+        labeled: Int[Array, " labeled"] | None = None,
+        unlabeled: Int[Array, " unlabeled"] | None = None,
+    ) -> BalancedBatches:
+        """Batches over the images that learning sees, or over some rows of them."""
+        labeled = self.labeled if labeled is None else labeled
+        unlabeled = self.unlabeled if unlabeled is None else unlabeled
+        chance = None if self.chance is None else self.chance[labeled]
+        return BalancedBatches(labeled, unlabeled, batch_size, seed, purpose, chance)
+
     def without_labels(self) -> TrainingData:
         """The target alone: no class is known, and no labeled image is seen."""
         is_target = np.arange(len(self.images)) >= self.n_labeled
@@ -113,12 +127,12 @@ class TrainingData:
     def fingerprint(self) -> dict[str, Any]:
         """What a resumed run must find unchanged; weights with the labels they belong to."""
         return {
-            "labeled_images": _hash(self.images.ids[: self.n_labeled]),
-            "target_images": _hash(self.images.ids[self.n_labeled :]),
-            "labels": _hash([*self.labels.tolist(), *self.known]),
-            "weights": _hash([w.hex() for w in self.weight.tolist()]),
-            "chance": None if self.chance is None else _hash([c.hex() for c in self.chance.tolist()]),
-            "used": _hash(np.flatnonzero(self.is_used).tolist()),
+            "labeled_images": hash_value(self.images.ids[: self.n_labeled]),
+            "target_images": hash_value(self.images.ids[self.n_labeled :]),
+            "labels": hash_value([*self.labels.tolist(), *self.known]),
+            "weights": hash_value([w.hex() for w in self.weight.tolist()]),
+            "chance": None if self.chance is None else hash_value([c.hex() for c in self.chance.tolist()]),
+            "used": hash_value(np.flatnonzero(self.is_used).tolist()),
         }
 
 
@@ -157,7 +171,3 @@ def _held_out(labels: Int[Array, " labeled"], is_kept: Mask, share: float, seed:
         n = min(round(share * len(rows)), len(rows) - 1)
         is_held_out[generator(seed, "held out", int(label)).permutation(rows)[:n]] = True
     return is_held_out
-
-
-def _hash(values: list[Any]) -> str:
-    return hashlib.blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()

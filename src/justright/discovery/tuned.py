@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from justright.features.backbone import Backbone
 from justright.features.stored_views import Views
@@ -19,8 +18,8 @@ FEATURE_ROWS = 256
 
 def own_copy(backbone: Backbone) -> Backbone:
     """A copy that may be tuned; what is frozen is shared with the original."""
-    frozen: Mapping[int, Any] = {id(p): p for p in backbone.parameters() if not p.requires_grad}
-    return copy.deepcopy(backbone, dict(frozen))
+    frozen: dict[int, Any] = {id(p): p for p in backbone.parameters() if not p.requires_grad}
+    return copy.deepcopy(backbone, frozen)
 
 
 def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
@@ -31,3 +30,9 @@ def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array,
             rows = np.arange(start, min(start + FEATURE_ROWS, n_images))
             parts.append(backbone.suffix(plain.batch(rows, np.zeros(len(rows), dtype=np.int64))).float().cpu().numpy())
     return np.concatenate(parts)
+
+
+def mean_feature(backbone: Backbone, plain: Views, n_images: int, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
+    """The mean over some of the images, as the backbone is now."""
+    features = features_of(backbone, plain, n_images)
+    return features[rows].mean(axis=0, dtype=np.float64).astype(np.float32)

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import nn
 
 from justright.clustering import SemiSupKMeans
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.clusters import clusters_of
-from justright.discovery.configs import XConConfig
-from justright.discovery.gcd import balanced_batches, contrastive_objective, projection_head
-from justright.discovery.learner import Learner, Outputs
+from justright.discovery.gcd import GCDConfig, projection_head
+from justright.discovery.learned import Learned, by_clusters
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
 from justright.discovery.tuned import features_of
 from justright.errors import DegenerateError
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
-from justright.losses import LossParts
+from justright.losses import ContrastiveObjective, LossParts
 from justright.progress import Track
+from justright.settings import COUNT, NOT_NEGATIVE, setting
 from justright.types import Array
+
+
+@dataclass(frozen=True)
+class XConConfig(GCDConfig):
+    """XCon, Fei et al., BMVC 2022."""
+
+    batch_size: int = setting(256, "images a step", COUNT)
+    n_experts: int = setting(8, "parts of the data, each with a head of its own", COUNT)
+    expert_scale: float = setting(0.1, "factor of the mean loss of the experts beside the global one", NOT_NEGATIVE)
 
 
 class XConLearner(Learner):
@@ -36,28 +45,20 @@ class XConLearner(Learner):
     def __init__(
         self, backbone: Backbone, config: XConConfig, batches: Sequence[BalancedBatches], generator: torch.Generator
     ):
-        super().__init__(backbone, config.micro_batch)
-        self.batches = tuple(batches)
+        super().__init__(backbone, batches, config.micro_batch)
         self.expert_scale = config.expert_scale
         self.projectors = nn.ModuleList(projection_head(backbone, config, generator) for _ in batches)
-        self.losses = contrastive_objective(config)
+        self.losses = ContrastiveObjective(config)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections of both views by the head of this part; part 0 is all data."""
         return {"projections": self.projectors[part](self.features(stored["weak"], 2))}
 
-    def objective(
-        self,
-        outputs: Sequence[Outputs],
-        labels: Sequence[Int[Tensor, " _"]],
-        weight: Sequence[Float[Tensor, " _"]],
-        epoch: int,
-    ) -> LossParts:
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The global loss and the mean of the experts'."""
-        each = [
+        everything, *experts = [
             self.losses(output["projections"], *more) for output, *more in zip(outputs, labels, weight, strict=True)
         ]
-        everything, *experts = each
         of_experts = torch.stack([parts.total for parts in experts]).mean()
         terms = everything.terms | {"experts": of_experts.detach()}
         return LossParts(everything.total + self.expert_scale * of_experts, terms)
@@ -69,26 +70,19 @@ class XCon(TrainedDiscovery):
     name = "xcon"
     config_class = XConConfig
 
-    def _learn(self, data: TrainingData, plain: Views, track: Track) -> None:
+    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
         config = self.config
         rows = np.concatenate([data.labeled, data.unlabeled])
-        expert = self._experts(features_of(self.backbone_, plain, len(data.images))[rows])
-        batches = [balanced_batches(data, config.batch_size, self.seed)]
+        expert = self._experts(features_of(backbone, plain, len(data.images))[rows])
+        batches = [data.batches(config.batch_size, self.seed)]
         for number in range(config.n_experts):
             own = rows[expert == number]
-            labeled = own[own < data.n_labeled]
-            batches.append(
-                BalancedBatches(
-                    labeled,
-                    own[own >= data.n_labeled],
-                    max(1, config.batch_size // config.n_experts),
-                    self.seed,
-                    f"expert {number}",
-                    None if data.chance is None else data.chance[labeled],
-                )
-            )
-        learner = XConLearner(self.backbone_, config, batches, self._torch_generator("heads"))
+            size, is_labeled = max(1, config.batch_size // config.n_experts), own < data.n_labeled
+            batches.append(data.batches(size, self.seed, f"expert {number}", own[is_labeled], own[~is_labeled]))
+        learner = XConLearner(backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, data, plain, config, self.folder, track)
+        features = features_of(backbone, plain, len(data.images))
+        return by_clusters(data, features, self.n_categories, config.n_init, self.seed)
 
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
         """Which expert each image belongs to."""
@@ -96,8 +90,3 @@ class XCon(TrainedDiscovery):
             raise DegenerateError(f"{self.config.n_experts} experts for {len(features)} images", expected="fewer")
         # seed 0 whatever the seed of training is, as in the public code
         return np.asarray(SemiSupKMeans(self.config.n_experts, n_init=10, seed=0).fit(features).labels_)
-
-    def _assign(
-        self, data: TrainingData, features: Float[Array, "images dim"]
-    ) -> tuple[CategoryAssigner, Int[Array, " target"]]:
-        return clusters_of(data, features, self.n_categories, self.config.n_init, self.seed)

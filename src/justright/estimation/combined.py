@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
 
-from justright.clustering.arrays import to_numpy
 from justright.errors import DegenerateError
 from justright.estimation.base import CategoryCounter, PoolArrays
 from justright.estimation.given import Given
 from justright.estimation.mixture import MixtureCounter
-from justright.estimation.space import principal_axes
 from justright.estimation.spread import SpreadCounter
 from justright.progress import Track, silent
 
@@ -23,6 +22,7 @@ ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
 POOL_ERROR = 0.92
 
 
+@dataclass(eq=False)
 class CombinedCounter(CategoryCounter):
     """K by how tight clusters are and by split and merge, as one number.
 
@@ -48,21 +48,18 @@ class CombinedCounter(CategoryCounter):
     """
 
     curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
+    is_interval_quick: ClassVar[bool] = True
 
-    def __init__(self, spread_share: float = SPREAD_SHARE, n_axes: int = 128, normalize: bool = True, seed: int = 0):
-        self.spread_share = spread_share
-        self.n_axes = n_axes
-        self.normalize = normalize
-        self.seed = seed
+    spread_share: float = SPREAD_SHARE
+    n_axes: int = 128
+    normalize: bool = True
+    seed: int = 0
 
     def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> CombinedCounter:
         """Count by the spread, then split and merge from there."""
         given = Given.of(features, labels, pool, self.normalize)
         given.require_classes(1, advice="say K yourself")
-        x = to_numpy(given.x)
-        z = principal_axes(x, min(self.n_axes, len(x) - 1)).astype(np.float32)
-        if not z.shape[1]:
-            raise DegenerateError("All features are the same.", expected="images that differ")
+        z = given.axes(self.n_axes).astype(np.float32)
         n, self._n_classes, self._has_pool = given.n_counted, given.n_classes, given.has_pool
         self._n_images = n
         parts = (z[:n], given.labels[:n])

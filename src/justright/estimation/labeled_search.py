@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +15,8 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.arrays import like, to_numpy
 from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, PoolArrays
+from justright.estimation.base import CategoryCounter, PoolArrays, middle_interval
 from justright.estimation.given import Given
-from justright.estimation.interval import middle_interval
 from justright.evaluation import Counts, match_counts
 from justright.progress import Track, silent
 from justright.seeding import generator
@@ -32,6 +32,7 @@ _N_WALK = 10
 _N_MORE = 4
 
 
+@dataclass(eq=False)
 class LabeledSearchCounter(CategoryCounter):
     """K by the labeled images: too few clusters merge their classes, too many tear them apart.
 
@@ -55,19 +56,11 @@ class LabeledSearchCounter(CategoryCounter):
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "accuracy on labeled images")
 
-    def __init__(
-        self,
-        max_k: int | None = None,
-        max_iter: int = 100,
-        n_candidates: int = 8,
-        normalize: bool = True,
-        seed: int = 0,
-    ):
-        self.max_k = max_k
-        self.max_iter = max_iter
-        self.n_candidates = n_candidates
-        self.normalize = normalize
-        self.seed = seed
+    max_k: int | None = None
+    max_iter: int = 100
+    n_candidates: int = 8
+    normalize: bool = True
+    seed: int = 0
 
     def fit(
         self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None

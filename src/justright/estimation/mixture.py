@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Int
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.arrays import to_numpy
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, PoolArrays
+from justright.estimation.base import CategoryCounter, PoolArrays, middle_interval
 from justright.estimation.given import Given
-from justright.estimation.interval import middle_interval
-from justright.estimation.space import gpc_prior, labeled_prior, principal_axes
+from justright.estimation.prior import gpc_prior, labeled_prior
 from justright.estimation.split_merge import SplitMerge
 from justright.progress import Track, silent
 from justright.seeding import generator
@@ -26,6 +25,7 @@ _STABLE_ROUNDS = 3
 _KEPT = 0.8
 
 
+@dataclass(eq=False)
 class MixtureCounter(CategoryCounter):
     """K by split and merge: a cluster is torn where two Gaussians explain it better than one, and the reverse.
 
@@ -51,27 +51,15 @@ class MixtureCounter(CategoryCounter):
 
     curve_axes: ClassVar[tuple[str, str]] = ("round", "K")
 
-    def __init__(
-        self,
-        prior: Literal["labeled", "gpc"] = "labeled",
-        n_axes: int = 128,
-        start: int | None = None,
-        max_rounds: int = 50,
-        accept_worse: float = 0.0,
-        use_labeled: bool = True,
-        n_init: int = 10,
-        normalize: bool = True,
-        seed: int = 0,
-    ):
-        self.prior = prior
-        self.n_axes = n_axes
-        self.start = start
-        self.max_rounds = max_rounds
-        self.accept_worse = accept_worse
-        self.use_labeled = use_labeled
-        self.n_init = n_init
-        self.normalize = normalize
-        self.seed = seed
+    prior: Literal["labeled", "gpc"] = "labeled"
+    n_axes: int = 128
+    start: int | None = None
+    max_rounds: int = 50
+    accept_worse: float = 0.0
+    use_labeled: bool = True
+    n_init: int = 10
+    normalize: bool = True
+    seed: int = 0
 
     def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> MixtureCounter:
         """Split and merge until K is stable; `track` is told the most rounds there can be.
@@ -79,10 +67,7 @@ class MixtureCounter(CategoryCounter):
         Of a pool only the prior is learned: how wide its classes are, and how far apart.
         """
         given = Given.of(features, labels, pool, self.normalize)
-        x = to_numpy(given.x)
-        z = principal_axes(x, min(self.n_axes, len(x) - 1))
-        if not z.shape[1]:
-            raise DegenerateError("All features are the same.", expected="images that differ")
+        z = given.axes(self.n_axes)
         z, self._niw = (z, gpc_prior(z)) if self.prior == "gpc" else labeled_prior(z, given.labels)
         self._z, self._given = z[: given.n_counted], given.labels[: given.n_counted]
         self._n_classes = given.n_classes

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.clustering import SemiSupKMeans
 from justright.errors import DegenerateError
-from justright.estimation.marginal import NormalInverseWishart
+from justright.estimation.prior import NormalInverseWishart
 from justright.seeding import generator
 from justright.types import UNLABELED, Array
 
@@ -19,6 +21,7 @@ _N_PROPOSALS = 4
 Members = Int[Array, " _"]
 
 
+@dataclass(eq=False)
 class SplitMerge:
     """Proposes and judges splits and merges of clusters of z.
 
@@ -28,23 +31,14 @@ class SplitMerge:
     images stay together. What was judged once is remembered: late rounds meet mostly clusters they have seen.
     """
 
-    def __init__(
-        self,
-        z: Float[Array, "images axes"],
-        is_labeled: Bool[Array, " images"],
-        niw: NormalInverseWishart,
-        accept_worse: float,
-        use_labeled: bool,
-        seed: int,
-    ):
-        self.z = z
-        self.is_labeled = is_labeled
-        self.niw = niw
-        self.accept_worse = accept_worse
-        self.use_labeled = use_labeled
-        self.seed = seed
-        self._joint: dict[bytes, float] = {}
-        self._halves: dict[bytes, tuple[Members, Members] | None] = {}
+    z: Float[Array, "images axes"]
+    is_labeled: Bool[Array, " images"]
+    niw: NormalInverseWishart
+    accept_worse: float
+    use_labeled: bool
+    seed: int
+    _joint: dict[bytes, float] = field(default_factory=dict, init=False)
+    _halves: dict[bytes, tuple[Members, Members] | None] = field(default_factory=dict, init=False)
 
     def centroids(self, labels: Int[Array, " images"], n_classes: int, n_round: int) -> Float[Array, "new axes"]:
         """Where the clusters beyond the labeled classes start next: whole, split or merged.

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.clustering.arrays import to_numpy
-from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, PoolArrays
+from justright.estimation.base import CategoryCounter, PoolArrays, middle_interval
 from justright.estimation.given import Given
-from justright.estimation.interval import middle_interval
-from justright.estimation.space import principal_axes
 from justright.estimation.ward import WardTree, k_of_spread, neighbor_spread
 from justright.progress import Track, silent
 from justright.seeding import generator
@@ -21,6 +18,7 @@ from justright.types import UNLABELED, Array
 _N_POINTS = 60  # of the curve
 
 
+@dataclass(eq=False)
 class SpreadCounter(CategoryCounter):
     """K by how tight clusters are: too few are wider than a class, too many are tighter.
 
@@ -46,20 +44,16 @@ class SpreadCounter(CategoryCounter):
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "spread of clusters")
 
-    def __init__(self, n_axes: int = 128, max_images: int = 6000, normalize: bool = True, seed: int = 0):
-        self.n_axes = n_axes
-        self.max_images = max_images
-        self.normalize = normalize
-        self.seed = seed
+    n_axes: int = 128
+    max_images: int = 6000
+    normalize: bool = True
+    seed: int = 0
 
     def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> SpreadCounter:
         """Build two trees of clusters: of the labeled images, and of all that are counted."""
         given = Given.of(features, labels, pool, self.normalize)
         given.require_classes(1, advice="say K yourself")
-        x = to_numpy(given.x)
-        z = principal_axes(x, min(self.n_axes, len(x) - 1))
-        if not z.shape[1]:
-            raise DegenerateError("All features are the same.", expected="images that differ")
+        z = given.axes(self.n_axes)
         kept = np.sort(generator(self.seed, "images").permutation(len(z))[: self.max_images])
         self._fewest = 1 if given.has_pool else given.n_classes
         self._has_pool = given.has_pool

@@ -7,17 +7,19 @@ processes. Several processes gather rows, labels and weights first, with gradien
 from justright.losses.classification import WeightedCrossEntropy
 from justright.losses.distillation import DistillationLoss
 from justright.losses.infonce import SelfContrastiveLoss
-from justright.losses.objective import ContrastiveObjective, LossParts
+from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
 from justright.losses.reduction import labeled_mean
-from justright.losses.simgcd import SimGCDObjective
+from justright.losses.settings import ContrastiveSettings, SimGCDSettings
 from justright.losses.supcon import WeightedSupConLoss
 
 __all__ = [
     "ContrastiveObjective",
+    "ContrastiveSettings",
     "DistillationLoss",
     "LossParts",
     "SelfContrastiveLoss",
     "SimGCDObjective",
+    "SimGCDSettings",
     "WeightedCrossEntropy",
     "WeightedSupConLoss",
     "labeled_mean",

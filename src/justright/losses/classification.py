@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from justright.losses.defaults import TEMPERATURE_STUDENT
 from justright.losses.reduction import labeled_mean
+from justright.losses.settings import SimGCDSettings
 from justright.types import UNLABELED
 
 
@@ -20,7 +20,7 @@ class WeightedCrossEntropy(nn.Module):
     i runs over all views of the labeled images B_l. The logits are the cosines of the prototype classifier.
     """
 
-    def __init__(self, temperature_student: float = TEMPERATURE_STUDENT):
+    def __init__(self, temperature_student: float = SimGCDSettings.temperature_student):
         super().__init__()
         self.temperature_student = temperature_student
 

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.losses.defaults import ENTROPY_SCALE, TEMPERATURE_STUDENT
+from justright.losses.settings import SimGCDSettings
 
 
 class DistillationLoss(nn.Module):
@@ -23,7 +23,11 @@ class DistillationLoss(nn.Module):
     muGCD's mean teacher, guides both views of the student. SimGCD's code adds the constant epsilon log K.
     """
 
-    def __init__(self, temperature_student: float = TEMPERATURE_STUDENT, entropy_scale: float = ENTROPY_SCALE):
+    def __init__(
+        self,
+        temperature_student: float = SimGCDSettings.temperature_student,
+        entropy_scale: float = SimGCDSettings.entropy_scale,
+    ):
         super().__init__()
         self.temperature_student = temperature_student
         self.entropy_scale = entropy_scale

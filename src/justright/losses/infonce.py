@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.losses.defaults import TEMPERATURE_UNSUP
 from justright.losses.pairs import pair_logits
+from justright.losses.settings import ContrastiveSettings
 
 
 class SelfContrastiveLoss(nn.Module):
@@ -20,7 +20,7 @@ class SelfContrastiveLoss(nn.Module):
     symmetric, as here. Weights do not act on it.
     """
 
-    def __init__(self, temperature_unsup: float = TEMPERATURE_UNSUP):
+    def __init__(self, temperature_unsup: float = ContrastiveSettings.temperature_unsup):
         super().__init__()
         self.temperature_unsup = temperature_unsup
 

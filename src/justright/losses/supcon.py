@@ -5,9 +5,9 @@ from __future__ import annotations
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from justright.losses.defaults import TEMPERATURE_SUP
 from justright.losses.pairs import pair_logits
 from justright.losses.reduction import labeled_mean
+from justright.losses.settings import ContrastiveSettings
 from justright.types import UNLABELED
 
 
@@ -20,7 +20,7 @@ class WeightedSupConLoss(nn.Module):
     An image of weight 0 is no anchor, yet stays among the positives and negatives of the others.
     """
 
-    def __init__(self, temperature_sup: float = TEMPERATURE_SUP):
+    def __init__(self, temperature_sup: float = ContrastiveSettings.temperature_sup):
         super().__init__()
         self.temperature_sup = temperature_sup
 

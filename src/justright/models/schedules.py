@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 
-def learning_rate(epoch: int, n_epochs: int, base: float = 0.1, floor_share: float = 1e-3) -> float:
+def learning_rate(epoch: int, n_epochs: int, base: float, floor_share: float) -> float:
     """Half a cosine from the base rate down to a floor, one step per epoch, as in GCD, XCon and SimGCD.
 
     floor + (base - floor) (1 + cos(pi t / T)) / 2,     floor = floor_share * base
@@ -14,7 +14,7 @@ def learning_rate(epoch: int, n_epochs: int, base: float = 0.1, floor_share: flo
     return floor + (base - floor) * _half_cosine(epoch, n_epochs)
 
 
-def teacher_temperature(epoch: int, first: float = 0.07, last: float = 0.04, n_warmup: int = 30) -> float:
+def teacher_temperature(epoch: int, first: float, last: float, n_warmup: int) -> float:
     """A straight line over the first n_warmup epochs, both ends included, then constant, as in SimGCD.
 
     first + (last - first) t / (n_warmup - 1)     for t < n_warmup
@@ -26,7 +26,7 @@ def teacher_temperature(epoch: int, first: float = 0.07, last: float = 0.04, n_w
     return first + (last - first) * epoch / (n_warmup - 1)
 
 
-def teacher_momentum(epoch: int, n_epochs: int, base: float = 0.7, last: float = 0.999) -> float:
+def teacher_momentum(epoch: int, n_epochs: int, base: float, last: float) -> float:
     """Half a cosine up: the teacher follows quickly at first and hardly at the end, as in muGCD.
 
     last - (1 - base) (1 + cos(pi t / T)) / 2

@@ -6,6 +6,8 @@ that is kept, a hollow one a class that is left out.
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
@@ -43,8 +45,11 @@ def _plot(saved: SavedSelection) -> SelectionPlot | None:
     """What the selector says about its figure; one that is not known here has its classes ranked."""
     if saved.name not in SELECTORS:
         return SelectionPlot(saved.measure) if saved.measure else None
-    params = {key: tuple(value) if isinstance(value, list) else value for key, value in saved.about["params"].items()}
-    return SELECTORS[saved.name](**params).plot(saved.weights)
+    kind, params = SELECTORS[saved.name], saved.about["params"]
+    # files of other versions may have other parameters; JSON has lists for tuples
+    known = {each.name: params[each.name] for each in fields(kind) if each.name in params}
+    selector = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in known.items()})
+    return selector.plot(saved.weights)
 
 
 def _draw_weights(saved: SavedSelection, plot: SelectionPlot) -> Figure:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS, CategoryCounter
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
@@ -17,28 +18,42 @@ from justright.selection import SELECTORS, Selector
 from justright.types import UNLABELED, Array
 
 
-class ToCount(NamedTuple):
-    """What the number of categories is estimated from: see `CategoryCounter.fit`."""
+class CounterInput(NamedTuple):
+    """What the number of categories is estimated from: the arguments of `CategoryCounter.fit`."""
 
     features: Float[Array, "images dim"]
     labels: Int[Array, " images"]
     pool: tuple[Float[Array, "pool dim"], Int[Array, " pool"]] | None
 
-    def by(self, name: str, seed: int, track: Track = silent) -> CategoryCounter:
-        """A counter that has counted."""
-        return COUNTERS[name](seed=seed).fit(self.features, self.labels, track, self.pool)  # type: ignore[call-arg]
 
-
-def to_count(pool: FeatureTable, target: FeatureTable, own: Collection[int]) -> ToCount:
+def counter_input(pool: FeatureTable, target: FeatureTable, own: Collection[int]) -> CounterInput:
     """What a counter is given: labeled images of the target's own classes, then the target.
 
     Where it has none, the target is counted alone, and the pool tells what classes look like: K is that of the target.
     """
     if not own:
-        return ToCount(np.asarray(target.features), np.full(len(target), UNLABELED), (pool.features, pool.labels))
+        return CounterInput(np.asarray(target.features), np.full(len(target), UNLABELED), (pool.features, pool.labels))
     rows = np.isin(pool.labels, list(own))
     features = np.concatenate([pool.features[rows], target.features])
-    return ToCount(features, np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)]), None)
+    return CounterInput(features, np.concatenate([pool.labels[rows], np.full(len(target), UNLABELED)]), None)
+
+
+def fitted_counter(name: str, given: CounterInput, seed: int, track: Track = silent) -> CategoryCounter:
+    """The counter of this name after it has counted."""
+    return COUNTERS[name](seed=seed).fit(given.features, given.labels, track, given.pool)  # type: ignore[call-arg]
+
+
+def counted(name: str, given: CounterInput, seed: int, track: Track = silent) -> dict[str, Any]:
+    """What count.json says of an estimate: K, its interval and the curve it was read from."""
+    counter = fitted_counter(name, given, seed, track)
+    estimate = {
+        "n_categories": counter.n_categories_,
+        "interval": list(counter.interval()) if counter.is_interval_quick else None,
+        "curve": counter.curve_.tolist(),
+        "axes": list(counter.curve_axes),
+    }
+    n_classes = len(set(given.labels.tolist()) - {UNLABELED})
+    return {"estimates": {name: estimate}, "labeled_classes": n_classes, "images": len(given.labels)}
 
 
 def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:
@@ -50,11 +65,7 @@ def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int
 
 def config_of(spec: RunSpec) -> Any:
     """The config of the method at the scale that was asked for, with the settings on top."""
-    from justright.discovery.configs import TrainConfig, small, with_settings
-    from justright.discovery.methods import METHODS
-
     config = METHODS[spec.method].config_class()
-    settings = dict(spec.settings)
-    if spec.scale == "small" and isinstance(config, TrainConfig):
-        config = small(config, **({"n_epochs": settings["n_epochs"]} if "n_epochs" in settings else {}))
-    return with_settings(config, settings)
+    if spec.scale == "small":
+        config = config.small(spec.settings["n_epochs"]) if "n_epochs" in spec.settings else config.small()
+    return config.with_settings(spec.settings)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data import ImageSet, Pool, Split, Truth, merge_pool
-from justright.data.image_set import NAME
 from justright.errors import DataError, DegenerateError
+from justright.features.table import FeatureTable
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
 
@@ -56,15 +56,18 @@ class Problem:
         others = () if role == "rival" else tuple(set(range(len(self.pool.origins))) - set(self.own_classes))
         return Split(self.pool.images, self.target, guide_classes=others)
 
-    def of_rows(self, pool_rows: Int[Array, " pool"], target_rows: Int[Array, " target"]) -> Problem:
-        """The same with some images only, such as those that could be read. The truth must fit the target as it is."""
-        if self.truth is not None and len(target_rows) != len(self.target):
+    def with_ids_of(self, pool: FeatureTable, target: FeatureTable) -> Problem:
+        """The same with the images that could be read when features were extracted, and with the ids found there.
+
+        The truth must fit the target as it is.
+        """
+        if self.truth is not None and len(target) != len(self.target):
             raise DataError(
-                f"{len(self.target) - len(target_rows):,} images of the target cannot be read",
+                f"{len(self.target) - len(target):,} images of the target cannot be read",
                 advice="leave them out of the target and of the truth; `justright audit` lists them",
             )
-        pool = replace(self.pool, images=self.pool.images.take(pool_rows))
-        return replace(self, pool=pool, target=self.target.take(target_rows))
+        images = _readable(self.pool.images, pool)
+        return replace(self, pool=replace(self.pool, images=images), target=_readable(self.target, target))
 
     def without_copies(self, track: Track = silent) -> tuple[Problem, int]:
         """The same without labeled images that are, byte for byte, images of the target; and how many they were.
@@ -114,6 +117,20 @@ def make_problem(
 
 def named(images: ImageSet, dataset: str) -> ImageSet:
     """The same images as one data set of another name."""
-    table, position = images.table, images.table.schema.get_field_index("dataset")
-    same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(len(images), np.int32)), pa.array([dataset])).cast(NAME)
-    return ImageSet(table.set_column(position, "dataset", same), images.readers)
+    return _with_column(images, "dataset", pa.repeat(dataset, len(images)).dictionary_encode())
+
+
+def _readable(images: ImageSet, table: FeatureTable) -> ImageSet:
+    """The images that have features, in order, with the ids of the table."""
+    if len(table) < len(images):
+        bad = {(image.dataset, image.path) for image in table.quarantined}
+        places = zip(images.table["dataset"].to_pylist(), images.paths, strict=True)
+        images = images.take(np.flatnonzero([place not in bad for place in places]))
+    if len(images) != len(table):
+        raise DataError(f"{len(table):,} features for {len(images):,} readable images", expected="one each")
+    return _with_column(images, "id", table.index["id"])
+
+
+def _with_column(images: ImageSet, name: str, values: pa.Array | pa.ChunkedArray) -> ImageSet:
+    table = images.table
+    return ImageSet(table.set_column(table.schema.get_field_index(name), name, values), images.readers)

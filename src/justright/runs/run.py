@@ -14,29 +14,42 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from justright.errors import DataError
-from justright.estimation import CombinedCounter
+from justright.data import ImageSet
+from justright.discovery.methods import METHODS
 from justright.evaluation import evaluate
-from justright.evaluation.files import read_judged
+from justright.evaluation.files import copy_truth, read_judged
+from justright.features.store import DamagedStoreError
+from justright.features.store_header import StoreMismatchError
 from justright.features.table import FeatureTable
 from justright.files import replacing, write_json
 from justright.progress import Track, silent
-from justright.runs.parts import config_of, to_count
+from justright.runs.parts import config_of, counted, counter_input
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.spec import RunSpec
-from justright.types import UNLABELED
 
 MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
 
 
 class Run:
-    """One run on its way. `backbone` is a loaded one, so that several runs can share it."""
+    """One run on its way.
+
+    Parameters:
+        problem: what to learn from, and what to understand.
+        spec: everything that was asked for.
+        out: folder of the run.
+        backbone: a loaded one, so that several runs can share it.
+        asked: what else the folder should say about itself.
+        track: told of every step.
+        tensorboard: also write the curves of training for it.
+        truth: a file with the labels of the target, opened for evaluation only.
+    """
 
     def __init__(
         self,
@@ -47,12 +60,14 @@ class Run:
         asked: Mapping[str, Any] | None = None,
         track: Track = silent,
         tensorboard: bool = False,
+        truth: Path | None = None,
     ):
         from justright.discovery.processes import Processes
 
         self.problem, self.spec, self.backbone, self.track = problem, spec, backbone, track
         self.folder = RunFolder(out)
-        self.asked, self.tensorboard = dict(asked or {}), tensorboard
+        self.asked, self.tensorboard, self.truth = dict(asked or {}), tensorboard, truth
+        self.config = config_of(spec)
         self.processes = Processes()
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
@@ -75,79 +90,74 @@ class Run:
                 self._predict(method)
             with self._timed("evaluate"):
                 self._evaluate(method)
-            self._finish(method, n_target, k_source)
+            self._finish(method, n_target, k_source, self._fingerprints(pool, target))
         self.processes.wait()
         return RunFolder(self.folder.path)
 
     def _begin(self) -> None:
         from justright.discovery.checkpoints import refuse_changes
 
-        path, spec = self.folder.path, json.loads(json.dumps(self.spec.to_json()))
+        path, spec = self.folder.path, self.spec.to_json()
         if (path / "run.json").exists():
             refuse_changes(RunFolder(path).about["spec"], spec, path)
-        elif self.processes.is_first:
+        if self.truth is not None:
+            with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
+                copy_truth(self.truth, Path(folder) / "truth.parquet")
+        if not (path / "run.json").exists() and self.processes.is_first:
             self.folder.save_about({"spec": spec, "asked": self.asked, "is_finished": False})
         self.processes.wait()
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
+        """Features of pool and target; the problem goes on with the images that have some, and with their ids."""
+        path, problem = self.folder.path, self.problem
+        pool = self._features("pool", problem.pool.images)
+        target = self._features("target", problem.target)
+        self.problem = problem.with_ids_of(pool, target)
+        if self.processes.is_first:
+            self.problem.pool.images.save(path / "pool.parquet")
+            self.problem.target.save(path / "target.parquet")
+        return pool, target
+
+    def _features(self, part: str, images: ImageSet) -> FeatureTable:
         from justright.features.cache import FeatureCache
         from justright.features.extract import extract
 
-        cache, path, problem = FeatureCache(), self.folder.path, self.problem
-        found = [
-            extract(images, self.backbone, path / f"{part}.features", cache=cache, track=self.track)
-            for part, images in (("pool", problem.pool.images), ("target", problem.target))
-        ]
-        readable = [
-            _readable(table, images) for table, images in zip(found, (problem.pool.images, problem.target), strict=True)
-        ]
-        self.problem = problem.of_rows(*readable)
-        if self.processes.is_first:
-            self.problem.pool.images.with_ids().save(path / "pool.parquet")
-            self.problem.target.with_ids().save(path / "target.parquet")
-        return found[0], found[1]
+        path = self.folder.path / f"{part}.features"
+        try:
+            return extract(images, self.backbone, path, cache=FeatureCache(), track=self.track)
+        except StoreMismatchError as error:
+            raise StoreMismatchError(
+                error.came,
+                expected="the same images, read by the same network, to go on with this run",
+                advice="another --out, or delete that folder to start anew",
+            ) from error
+        except DamagedStoreError as error:
+            raise DamagedStoreError(error.came, advice=f"delete {path}; it is computed again") from error
 
     def _count(self, pool: FeatureTable, target: FeatureTable) -> tuple[int, str]:
         """K of the target, and where it comes from."""
         if self.spec.n_target is not None:
             return self.spec.n_target, "given"
         name, path = self.spec.counter, self.folder.path / "count.json"
-        made_with = {"counter": name, "seed": self.spec.seed, "pool": pool.header.data, "target": target.header.data}
-        made_with = json.loads(json.dumps(made_with, default=dict))
+        made_with = {"counter": name, "seed": self.spec.seed} | self._fingerprints(pool, target)
         known = RunFolder(self.folder.path).count
         if known is None or known.get("made_with") != made_with:
-            given = to_count(pool, target, self.problem.own_classes)
-            counter = given.by(name, self.spec.seed, self.track)
-            estimate = {
-                "n_categories": counter.n_categories_,
-                # that of the others takes many times as long as the estimate itself
-                "interval": list(counter.interval()) if isinstance(counter, CombinedCounter) else None,
-                "curve": counter.curve_.tolist(),
-                "axes": list(counter.curve_axes),
-            }
-            known = {
-                "estimates": {name: estimate},
-                "labeled_classes": len(set(given.labels.tolist()) - {UNLABELED}),
-                "images": len(given.labels),
-                "made_with": made_with,
-            }
+            given = counter_input(pool, target, self.problem.own_classes)
+            known = counted(name, given, self.spec.seed, self.track) | {"made_with": made_with}
             write_json(path, known)
         return int(known["estimates"][name]["n_categories"]), name
 
     def _learn(self, weight: np.ndarray, n_target: int) -> Any:
-        from justright.discovery.methods import METHODS
         from justright.discovery.training_data import total_categories
 
         spec, labels = self.spec, self.problem.pool.images.labels
-        config = config_of(spec)
         n_categories = n_target
-        # plain k-means sees the target alone, so nothing competes there
-        if spec.pool_role == "rival" and getattr(config, "use_labels", True):
+        if spec.pool_role == "rival" and self.config.sees_labels:
             n_categories = total_categories(set(labels[weight > 0].tolist()), self.problem.own_classes, n_target)
         method = METHODS[spec.method](
             n_categories,
             self.backbone,
-            config,
+            self.config,
             seed=spec.seed,
             folder=self.folder.path,
             tensorboard=self.tensorboard,
@@ -166,22 +176,24 @@ class Run:
         path, problem = self.folder.path, self.problem
         if problem.truth is not None:
             problem.truth.save(path / "truth.parquet")
-        if self.folder.truth_file is None:
+        truth = self.truth or self.folder.truth_file
+        if truth is None:
             return
-        judged = read_judged(path / "predictions.parquet", self.folder.truth_file)
+        judged = read_judged(path / "predictions.parquet", truth)
+        if self.truth is not None:
+            copy_truth(self.truth, path / "truth.parquet")
         own = [problem.pool.origins[label].class_name for label in method.known_labels_ if label in problem.own_classes]
         kept = [label for label, name in judged.class_names.items() if name in own]
         has_kept = np.isin(judged.y_true, kept) if judged.has_kept_labels is None else judged.has_kept_labels
         scores = evaluate(judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=has_kept, seed=self.spec.seed)
         scores.save(path / "scores.json")
 
-    def _finish(self, method: Any, n_target: int, k_source: str) -> None:
+    def _finish(self, method: Any, n_target: int, k_source: str, fingerprints: Mapping[str, Any]) -> None:
         spec = self.spec
-        config = json.loads(json.dumps(asdict(method.config)))
         selection = self.folder.selection
         self.folder.save_about(
             {
-                "spec": json.loads(json.dumps(spec.to_json())),
+                "spec": spec.to_json(),
                 "asked": self.asked,
                 "is_finished": True,
                 "command": self.asked.get("command", ""),
@@ -198,30 +210,19 @@ class Run:
                 "calibrated_on": method.calibrated_on_,
                 "backbone": {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint},
                 "scale": spec.scale,
-                "config": config,
+                "config": json.loads(json.dumps(asdict(method.config))),
                 "versions": {"python": platform.python_version(), **{name: version(name) for name in MADE_BY}},
-                "fingerprints": {
-                    part: dict(table.header.data)
-                    for part, table in zip(("pool", "target"), RunFolder(self.folder.path).frozen or (), strict=False)
-                },
+                "fingerprints": fingerprints,
                 "seconds": self.seconds,
             }
         )
+
+    @staticmethod
+    def _fingerprints(pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
+        return {"pool": dict(pool.header.data), "target": dict(target.header.data)}
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
         yield
         self.seconds[stage] = time.perf_counter() - started
-
-
-def _readable(table: FeatureTable, images: Any) -> np.ndarray:
-    """The rows of the images that have features, in order."""
-    if len(table) == len(images):
-        return np.arange(len(images))
-    bad = {(image.dataset, image.path) for image in table.quarantined}
-    places = zip(images.table["dataset"].to_pylist(), images.paths, strict=True)
-    rows = np.flatnonzero([place not in bad for place in places])
-    if len(rows) != len(table):
-        raise DataError(f"{len(table):,} features for {len(rows):,} readable images", expected="one each")
-    return rows

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from justright.runs.problem import PoolRole
 
 Scale = Literal["paper", "small"]
+SCALES: tuple[str, ...] = get_args(Scale)
+"""paper: the published settings of a method; small: lighter ones for a CPU."""
 
 
 @dataclass(frozen=True)
 class RunSpec:
     """One selector, one method, one seed.
 
-    pool_role says whether classes of the pool only guide learning or are categories too. Selection weighs the pool;
-    with select_labeled it weighs the target's own classes as well, which otherwise keep the weight 1.
-    n_resamples is how often the selection is repeated on resamples, to tell how stable it is; 0 for never.
-    selector_params and settings hold what differs from the defaults of the selector and of the method's config. scale
-    "small" takes lighter defaults for a CPU (`discovery.configs.small`). n_target is K, the number of categories in the
-    target; None estimates it with `counter`.
+    Parameters:
+        pool_role: whether classes of the pool only guide learning or are categories too.
+        selector: which classes of the pool to learn from; "auto" lets the diagnosis choose.
+        selector_params: what differs from the defaults of the selector.
+        select_labeled: weigh the target's own classes as well, which otherwise keep the weight 1.
+        n_resamples: how often the selection is repeated on resamples, to tell how stable it is; 0 for never.
+        weighting: how weights act in training, one of `WEIGHTINGS`.
+        method: one of `METHODS`.
+        scale: defaults of the method as published, or lighter ones for a CPU (`Config.small`).
+        settings: what differs from these defaults.
+        backbone, checkpoint, img_size, device: which network gives the features, and where it runs.
+        n_target: K, the number of categories in the target; None estimates it.
+        counter: what estimates K, one of `COUNTERS`.
+        seed: same seed, same result.
     """
 
     pool_role: PoolRole = "guide"
@@ -42,5 +54,6 @@ class RunSpec:
     seed: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; a path as text."""
-        return {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self).items()}
+        """Plain values as JSON gives them back; a path as text."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=os.fspath))
+        return plain

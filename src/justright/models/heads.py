@@ -1,0 +1,94 @@
+"""What is learned on top of a backbone: the projection head and the prototype classifier.
+
+Both count learned vectors by their direction only: a linear layer without lengths.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+INITIAL_SPREAD = 0.02  # standard deviation of the first weights, as in the public code
+
+
+def cosine_logits(
+    rows: Float[Tensor, "*rows dim"], vectors: Float[Tensor, "vectors dim"]
+) -> Float[Tensor, "*rows vectors"]:
+    """(h / |h|) . (c_k / |c_k|) for every row h and every vector c_k, in at least single precision.
+
+    The same function as a weight-normed linear layer whose gain is fixed at 1, with the same gradient.
+    """
+    # A cosine rounded to half precision is off by up to 0.004; a teacher's temperature of 0.04 makes that 0.1.
+    with torch.autocast(rows.device.type, enabled=False):
+        precision = torch.promote_types(torch.promote_types(rows.dtype, vectors.dtype), torch.float32)
+        return normalize(rows.to(precision), dim=-1) @ normalize(vectors.to(precision), dim=-1).T
+
+
+def random_vectors(n_vectors: int, dim: int, generator: torch.Generator | None) -> nn.Parameter:
+    """Vectors drawn as torch draws those of a linear layer: their length does not act, but sets how fast they turn."""
+    bound = dim**-0.5
+    return nn.Parameter(torch.empty(n_vectors, dim).uniform_(-bound, bound, generator=generator))
+
+
+class ProjectionHead(nn.Module):
+    """The map m(.) from a feature h to a projection z: three linear layers with GELU between them.
+
+    z = W_3 gelu(W_2 gelu(W_1 h + b_1) + b_2) + b_3
+
+    That is the head of SimGCD, 768 -> 2048 -> 2048 -> 256. GCD and XCon go on: n_out=65536 gives the cosines of z with
+    so many learned vectors as projection, 17 million parameters more; a smaller n_out is not the original, but lighter.
+    The losses scale projections to length 1 themselves.
+    """
+
+    def __init__(
+        self,
+        dim: int = 768,
+        hidden_dim: int = 2048,
+        out_dim: int = 256,
+        n_out: int | None = None,
+        generator: torch.Generator | None = None,
+    ):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(dim, hidden_dim),
+            nn.GELU(),
+            nn.Linear(hidden_dim, hidden_dim),
+            nn.GELU(),
+            nn.Linear(hidden_dim, out_dim),
+        )
+        for layer in self.layers:
+            if isinstance(layer, nn.Linear):
+                nn.init.trunc_normal_(layer.weight, std=INITIAL_SPREAD, generator=generator)
+                nn.init.zeros_(layer.bias)
+        self.vectors = None if n_out is None else random_vectors(n_out, out_dim, generator)
+
+    def forward(self, features: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows out"]:
+        """The projection of each feature."""
+        z = self.layers(features)
+        return z if self.vectors is None else cosine_logits(z, self.vectors)
+
+
+class PrototypeClassifier(nn.Module):
+    """How close a feature lies to each prototype, and which category is therefore likely. Eq. 3.
+
+    p_k = softmax_k((h / |h|) . (c_k / |c_k|) / temperature)
+
+    Called, it gives the cosines in [-1, 1], for the losses to divide by their own temperatures; there is no bias.
+    Both lengths are divided away, so a category seen often cannot win by a long prototype.
+    """
+
+    def __init__(self, n_categories: int, dim: int = 768, generator: torch.Generator | None = None):
+        super().__init__()
+        self.prototypes = random_vectors(n_categories, dim, generator)
+
+    def forward(self, features: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows categories"]:
+        """The cosine of each feature with each prototype."""
+        return cosine_logits(features, self.prototypes)
+
+    def probability(
+        self, features: Float[Tensor, "*rows dim"], temperature: float
+    ) -> Float[Tensor, "*rows categories"]:
+        """The share of each category in a prediction: the lower the temperature, the sharper."""
+        return (self(features) / temperature).softmax(dim=-1)

@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+import torch
+
+from justright.clustering import arrays
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
+def test_sums_and_counts_by_group_agree_with_loops(kind, monkeypatch):
+    monkeypatch.setattr(arrays, "_SUM_ROWS", 7)
+    rng = np.random.default_rng(0)
+    x, group = rng.normal(size=(30, 4)).astype(np.float32), rng.integers(5, size=30)
+    total = arrays.to_numpy(arrays.sum_by_group(kind(x), kind(group), 6))
+    assert total.dtype == np.float64
+    np.testing.assert_allclose(total, [x[group == k].sum(axis=0) for k in range(6)], rtol=1e-5, atol=1e-6)
+    assert arrays.count_by_group(kind(group), 6).tolist() == [(group == k).sum() for k in range(6)]
+    np.testing.assert_allclose(arrays.to_numpy(arrays.squared_norms(kind(x))), [row @ row for row in x], rtol=1e-5)
+
+
+def test_arrays_go_to_the_library_of_another_and_back():
+    there = arrays.like(np.arange(3), torch.zeros(2))
+    assert isinstance(there, torch.Tensor)
+    assert arrays.to_numpy(there).tolist() == [0, 1, 2]
+
+
+def test_blocks_cover_every_row_once_and_hold_few_numbers(monkeypatch):
+    monkeypatch.setattr(arrays, "_BLOCK_NUMBERS", 20)
+    blocks = list(arrays.row_blocks(11, 5))
+    assert [row for block in blocks for row in range(11)[block]] == list(range(11))
+    assert all(block.stop - block.start <= 4 for block in blocks)
+    assert len(list(arrays.row_blocks(3, 1000))) == 3

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+import sys
+from types import ModuleType
+
+import pytest
+
+from justright.discovery.records import EpochRecords
+from justright.errors import JustrightError
+
+
+def test_without_tensorboard_the_message_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(JustrightError, match=r"justright\[tensorboard\]"):
+        EpochRecords(tmp_path, tensorboard=True)
+
+
+def test_every_number_of_a_record_becomes_a_point(monkeypatch, tmp_path):
+    points = []
+
+    class Writer:
+        def __init__(self, folder):
+            self.folder = folder
+
+        def add_scalar(self, *point):
+            points.append(point)
+
+        def flush(self):
+            pass
+
+    module = ModuleType("torch.utils.tensorboard")
+    module.SummaryWriter = Writer
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    EpochRecords(tmp_path, tensorboard=True).write({"epoch": 3, "loss": 1.5, "learning_rate": 0.1})
+    assert sorted(points) == [("learning_rate", 0.1, 3), ("loss", 1.5, 3)]
+
+
+def test_lines_of_epochs_that_come_again_and_torn_lines_are_dropped(tmp_path):
+    records = EpochRecords(tmp_path / "run")
+    records.keep_before(0)  # nothing is there yet
+    for epoch in range(3):
+        records.write({"epoch": epoch, "loss": 1.0})
+    with records.path.open("a") as file:
+        file.write('{"epoch": 1, "lo')
+    records.keep_before(2)
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in lines] == [0, 1]
+
+
+def test_without_a_folder_nothing_is_written():
+    records = EpochRecords(None, tensorboard=True)
+    records.write({"epoch": 0})
+    records.keep_before(0)
+    assert records.path is None

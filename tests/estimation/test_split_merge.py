@@ -1,0 +1,42 @@
+import numpy as np
+
+from justright.estimation.prior import labeled_prior
+from justright.estimation.split_merge import SplitMerge
+
+
+def split_merge(z, is_labeled, use_labeled=True):
+    prior = labeled_prior(z, np.where(np.arange(len(z)) < len(z) // 2, 0, 1))[1]
+    return SplitMerge(z, is_labeled, prior, accept_worse=0.0, use_labeled=use_labeled, seed=0)
+
+
+def test_two_blobs_in_one_cluster_split_and_one_blob_in_two_merges():
+    rng = np.random.default_rng(0)
+    z = np.concatenate([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 9])
+    step = split_merge(z, np.zeros(80, dtype=bool))
+    joined = step.centroids(np.zeros(80, dtype=int), 0, 0)
+    np.testing.assert_allclose(np.sort(joined[:, 0]), [0, 9], atol=0.6)
+    torn = np.where(np.arange(80) < 40, np.arange(80) % 2, 2)
+    np.testing.assert_allclose(np.sort(step.centroids(torn, 0, 0)[:, 0]), [0, 9], atol=0.6)
+    right = np.where(np.arange(80) < 40, 0, 1)
+    assert len(step.centroids(right, 0, 0)) == 2
+
+
+def test_a_labeled_cluster_gives_back_what_is_not_its_own_and_takes_in_what_is():
+    rng = np.random.default_rng(0)
+    z = np.concatenate([rng.normal(size=(40, 3)), rng.normal(size=(40, 3)) + 9])
+    is_labeled = np.arange(80) < 20
+    step = split_merge(z, is_labeled)
+    np.testing.assert_allclose(step.centroids(np.zeros(80, dtype=int), 1, 0)[:, 0], [9], atol=0.6)
+    fragment = np.select([np.arange(80) < 30, np.arange(80) < 40], [0, 1], 2)
+    np.testing.assert_allclose(step.centroids(fragment, 1, 0)[:, 0], [9], atol=0.6)
+    alone = split_merge(z, is_labeled, use_labeled=False)
+    assert len(alone.centroids(np.zeros(80, dtype=int), 1, 0)) == 0
+    assert len(alone.centroids(fragment, 1, 0)) == 2
+
+
+def test_what_was_judged_once_is_remembered(monkeypatch):
+    rng = np.random.default_rng(0)
+    step = split_merge(rng.normal(size=(40, 3)), np.zeros(40, dtype=bool))
+    first = step.centroids(np.zeros(40, dtype=int), 0, 0)
+    monkeypatch.setattr(SplitMerge, "_two_means", None)
+    np.testing.assert_array_equal(step.centroids(np.zeros(40, dtype=int), 0, 0), first)
