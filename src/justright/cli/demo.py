@@ -15,8 +15,8 @@ from justright.cli.terminal import Terminal, with_terminal
 
 if TYPE_CHECKING:
     from justright.demo.experiments import DemoResult
-    from justright.report.change import ScoreChange
     from justright.report.comparison import Comparison
+    from justright.report.seed_groups import ScoreChange
     from justright.runs.run_folder import RunFolder
 
 GROUPS = ("all", "old", "new")
