@@ -32,8 +32,9 @@ from PIL import Image
 from justright.data.image_set import COLUMNS, NAME
 from justright.data.readers import content_hash
 from justright.discovery.predictions import Predictions, category_names
-from justright.review.actions import Keep, Line, Move, SetName
-from justright.review.log import Log
+from justright.review.actions import Line
+from justright.review.cluster_actions import Keep, Move, SetName
+from justright.review.log import FORMAT, sealed
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
 
@@ -91,9 +92,8 @@ def draw_run(path: Path, n_images: int, n_clusters: int) -> RunFolder:
 def write_actions(run: RunFolder, n_actions: int) -> None:
     """Fill a log as a review of weeks would; without a flush to disk a line, which is not what is measured."""
     opened, rng = OpenReview(run), np.random.default_rng(1)
-    log = Log(opened.log.path, opened.log.fingerprint)
-    log.path.parent.mkdir(exist_ok=True)
-    lines = []
+    opened.folder.mkdir(exist_ok=True)
+    lines = [sealed({"format": FORMAT, "predictions": opened.log.fingerprint})]
     for seq in range(1, n_actions + 1):
         row = int(rng.integers(len(opened.state.group)))
         cluster, to = int(opened.state.group[row]), int(rng.integers(len(opened.predictions.categories)))
@@ -101,12 +101,9 @@ def write_actions(run: RunFolder, n_actions: int) -> None:
         action = move if seq % 3 == 0 and to != cluster else Keep(cluster=cluster)
         action = SetName(cluster=cluster, name=f"name {seq}") if seq % 10 == 0 else action
         line = Line(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=secrets.token_hex(8), action=action)
-        opened.state.fold(line)
-        lines.append(line)
-    from justright.review.log import FORMAT, _sealed
-
-    head = _sealed({"format": FORMAT, "predictions": log.fingerprint})
-    log.path.write_bytes(head + b"".join(_sealed(line.model_dump()) for line in lines))
+        opened.state.apply(line)
+        lines.append(sealed(line.model_dump()))
+    opened.log.path.write_bytes(b"".join(lines))
 
 
 def start(run: Path) -> tuple[subprocess.Popen[str], str, float]:
@@ -193,7 +190,7 @@ def measure_routes(url: str, pid: int, n_images: int) -> None:
     print(f"memory at the end: {memory(pid)}")
 
 
-def measure_page(url: str) -> None:
+def measure_page(url: str, n_clusters: int) -> None:
     from playwright.sync_api import sync_playwright
 
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -221,10 +218,12 @@ def measure_page(url: str) -> None:
             f"{'browser: from key to the next cluster':38} median {statistics.median(shown):8.1f} ms   of {len(shown)}"
         )
 
+        page.wait_for_function("() => !('busy' in document.body.dataset)")  # else the last key scrolls back
+
         def far(number: int) -> None:
-            page.evaluate("n => { document.getElementById('clusters').scrollTop = n; }", 68 * (1900 - 90 * number))
-            place = 1900 - 90 * number + 2
-            page.wait_for_selector(f"#clusters-{place}")
+            place = n_clusters * (95 - 4 * number) // 100
+            page.evaluate("n => { document.getElementById('clusters').scrollTop = n; }", 68 * place)
+            page.wait_for_selector(f"#clusters-{place + 2}")
 
         timed("browser: far down the list", far, 10)
         cells = page.evaluate("() => document.querySelectorAll('.row, .tile').length")
@@ -248,7 +247,7 @@ def main() -> None:
         )
         try:
             measure_routes(url, process.pid, asked.images)
-            measure_page(url)
+            measure_page(url, asked.clusters)
             print(f"memory after the browser: {memory(process.pid)}")
         finally:
             process.terminate()

@@ -12,11 +12,11 @@ from justright.data import gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery.predictions import Predictions, category_names
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult
 from justright.runs.weight_files import save_selection
-from justright.selection import BetaSelector
+from justright.selection import BetaSelector, row_shards
 
 DIM = 16
 
@@ -61,8 +61,8 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
     np.save(path / "tuned.npy", near(target_rows))
 
     merged = merge_tables([pool_features])
-    selector = BetaSelector(domain="affine").fit_stream(merged, TargetBlocks(target_features))
-    save_selection(path / "weights.parquet", SelectionResult("beta", selector, merged), target_features)
+    selector = BetaSelector(domain="affine").fit_stream(merged, row_shards(target_features.features))
+    save_selection(path / "weights.parquet", SelectionResult.of("beta", selector, merged), target_features)
 
     known = [f"target/{o.class_name}" for o in pool.origins if o.dataset == "target"]
     new = {label: len(known) + n for n, label in enumerate(split.new_classes)}

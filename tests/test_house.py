@@ -7,16 +7,18 @@ import importlib
 import re
 import subprocess
 import sys
+from collections import Counter
+from itertools import combinations
 from pathlib import Path
 
 import click
 import pytest
+from tests.house_graph import SOURCE, drawing, imports, rooms
 
 import justright
 from justright.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "justright"
 
 FLOORS = [
     {"types", "errors"},
@@ -79,23 +81,6 @@ def floor_of(room: str) -> int:
     return next(level for level, rooms in enumerate(FLOORS) if room in rooms)
 
 
-def imports(file: Path) -> set[str]:
-    """Every module a file imports, anywhere in it."""
-    found = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}: a relative import"
-            found |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
-
-
-def rooms() -> list[tuple[Path, str]]:
-    files = [file for file in SOURCE.rglob("*.py") if file.parent != SOURCE or not file.stem.startswith("__")]
-    return [(file, file.relative_to(SOURCE).parts[0].removesuffix(".py")) for file in files]
-
-
 def test_every_room_has_a_floor():
     assert {room for _, room in rooms()} <= set.union(*FLOORS)
 
@@ -110,6 +95,46 @@ def test_floors_import_only_from_floors_below_and_rooms_do_not_know_their_neighb
             if other in set.union(*FLOORS) and other != room and floor_of(other) >= floor_of(room):
                 offenders.append(f"{file.relative_to(SOURCE)} imports {module}")
     assert offenders == []
+
+
+def test_contributing_shows_the_import_graph_as_it_is():
+    shown = re.findall(r"```mermaid\n(.*?)\n```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.S)
+    assert shown == [drawing()], "`python -m tests.house_graph` prints the graph that belongs there"
+
+
+def test_no_class_name_stands_for_two_things():
+    found = Counter(
+        node.name
+        for file, _ in rooms()
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, n in found.items() if n > 1] == []
+
+
+def are_near_twins(one: str, other: str) -> bool:
+    """Such as cuts and cutting: alike for three letters or more, then different endings of a few letters."""
+    alike = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    word = one[:alike].rpartition("_")[2]
+    endings = one[alike:], other[alike:]
+    return len(word) >= 3 and max(map(len, endings)) <= 5 and not any("_" in ending for ending in endings)
+
+
+def test_no_two_files_of_a_room_have_near_twin_names():
+    assert are_near_twins("diagnose", "diagnosis")
+    assert not are_near_twins("class_names", "class_split")
+    folders = {file.parent for file, _ in rooms()}
+    pairs = [(f.name, *pair) for f in folders for pair in combinations(sorted(x.stem for x in f.glob("*.py")), 2)]
+    assert [pair for pair in pairs if are_near_twins(*pair[1:])] == []
+
+
+def test_every_source_file_has_a_test_file_of_its_name():
+    missing = []
+    for file, _ in rooms():
+        place = file.relative_to(SOURCE)
+        if file.stem != "__init__" and not (ROOT / "tests" / place.parent / f"test_{place.name}").exists():
+            missing.append(place.as_posix())
+    assert missing == []
 
 
 def test_discovery_and_selection_do_not_meet():

@@ -1,4 +1,4 @@
-"""How long work tells of itself: the library reports, whoever calls decides what is shown."""
+"""Progress of long work: the library reports each step, and the caller decides how to show it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ T = TypeVar("T")
 
 @runtime_checkable  # the shape checker of the test run asks
 class Track(Protocol):
-    """Wraps an iterable of `total` steps and reports each step as `what`."""
+    """A function that passes `steps` on and shows progress while they are taken, such as a progress bar.
+
+    Parameters:
+        steps: what is worked through.
+        total: how many steps there are.
+        what: the name of the work, such as "images".
+    """
 
     def __call__(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
         """Pass every step on."""
@@ -18,5 +24,5 @@ class Track(Protocol):
 
 
 def silent(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """The default: say nothing."""
+    """Pass every step on and show nothing: the default."""
     yield from steps

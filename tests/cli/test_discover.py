@@ -1,46 +1,12 @@
 from __future__ import annotations
 
-import csv
 import json
 
-import pytest
 from click.testing import CliRunner
+from tests.cli.conftest import asked
 
 from justright.cli import discover as command
 from justright.cli import main
-
-
-@pytest.fixture(scope="module")
-def split(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("letters")
-    for args in (
-        ["data", "glyphs", "--out", str(folder / "hebrew"), "--scripts", "hebrew", "--per-class", "8"],
-        ["data", "glyphs", "--out", str(folder / "italic"), "--scripts", "old-italic", "--per-class", "3"],
-        ["data", "split", str(folder / "hebrew"), "--out", str(folder / "split")],
-    ):
-        done = CliRunner().invoke(main, args)
-        assert done.exit_code == 0, done.output
-    return folder
-
-
-@pytest.fixture(scope="module")
-def run(split, tmp_path_factory):
-    """From folders to clusters, with one command."""
-    out = tmp_path_factory.mktemp("run") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))
-        done = CliRunner().invoke(main, [*asked(split, out), "--pool", str(split / "italic"), "--json"])
-    assert done.exit_code == 0, done.output
-    return out, json.loads(done.stdout)
-
-
-def asked(split, out) -> list[str]:
-    part = split / "split"
-    return [
-        *("discover", "--labeled", str(part / "labeled.parquet"), "--target", str(part / "target.parquet")),
-        *("--truth", str(part / "truth.parquet"), "--backbone", "glyph_vit", "--k", "22", "--epochs", "2"),
-        *("--selector", "beta", "--domain", "affine", "--set", "views=2", "--set", "batch_size=32", "--out", str(out)),
-    ]
 
 
 def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
@@ -49,23 +15,6 @@ def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
     assert 0 < found["scores"]["all"] <= 1
     assert (out / "report.html").exists()
     assert (out / "predictions.parquet").exists()
-
-
-def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monkeypatch):
-    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
-    out, _ = run
-    network = tmp_path / "tuned.safetensors"
-    args = ["predict", str(out), str(split / "hebrew"), "--out", str(tmp_path / "p.csv"), "--neither", "0.1"]
-    done = CliRunner().invoke(main, [*args, "--save-backbone", str(network), "--json"])
-    assert done.exit_code == 0, done.output
-    with (tmp_path / "p.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 22 * 8
-    kinds = [row["kind"] for row in rows]
-    assert set(kinds) <= {"known", "discovered", "neither"}
-    assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was asked for"
-    assert all(0 < float(row["confidence"]) <= 1 for row in rows)
-    assert network.stat().st_size > 100_000
 
 
 def quick(split, out, *more) -> list[str]:
@@ -77,11 +26,6 @@ def call(split, out, *more) -> tuple[dict, str]:
     done = CliRunner().invoke(main, quick(split, out, *more))
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout), done.stderr
-
-
-@pytest.fixture
-def home(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))
 
 
 def test_labeled_images_that_are_images_of_the_target_are_left_out_unless_asked_for(split, tmp_path, home):

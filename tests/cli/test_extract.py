@@ -1,4 +1,4 @@
-"""`justright extract` and `justright cache` as a person meets them."""
+"""`justright extract` as a person meets it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from safetensors.torch import save_file
 
 from justright.cli import main
-from justright.cli.extract import POOLINGS, PRECISIONS
+from justright.cli.extract import BACKBONES, POOLINGS, PRECISIONS
 from justright.cli.extract import extract as command
-from justright.features import backbone, extract, extraction, feature_network
+from justright.features import backbone, checkpoints, extract, feature_network, shard_job
 from justright.features.guarded_timm import timm
 from justright.features.table import FeatureTable
 
@@ -112,8 +112,8 @@ def test_ctrl_c_keeps_what_was_finished(call, make_tree, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return original(self, rows, *rest)
 
-    original = extraction.Extraction._finish_shard
-    monkeypatch.setattr(extraction.Extraction, "_finish_shard", stop)
+    original = shard_job.Extraction._finish_shard
+    monkeypatch.setattr(shard_job.Extraction, "_finish_shard", stop)
     assert "Stopped." in call("extract", photos, "--out", tmp_path / "t", exit_code=130)
     monkeypatch.undo()
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
@@ -122,21 +122,13 @@ def test_ctrl_c_keeps_what_was_finished(call, make_tree, tmp_path, monkeypatch):
     assert len(FeatureTable.open(tmp_path / "t")) == 40
 
 
-def test_the_cache_is_listed_and_cleared(call, make_tree, tmp_path):
-    call("extract", make_tree({"cats": 3}), "--out", tmp_path / "t")
-    call("extract", make_tree({"cats": 4}, "uncached", first_seed=50), "--out", tmp_path / "u", "--no-cache")
-    value = json.loads(call("cache", "list", "--json"))
-    assert [(section["backbone"], section["images"]) for section in value["sections"]] == [(BACKBONE, 3)]
-    assert "test_vit" in call("cache", "list")
-    assert json.loads(call("cache", "clear", "--limit", "1GB", "--json"))["freed"] == 0
-    assert json.loads(call("cache", "clear", "--backbone", "another", "--json"))["freed"] == 0
-    assert json.loads(call("cache", "clear", "--json"))["freed"] == value["bytes"]
-    assert "0 B of at most 20 GB" in call("cache", "list")
-    assert "'much' is no size" in call("cache", "clear", "--limit", "much", exit_code=1)
-
-
 def test_the_options_are_those_of_the_library():
     assert PRECISIONS == feature_network.PRECISIONS
     assert POOLINGS == backbone.POOLINGS
     default = next(option.default for option in command.params if option.name == "batch_size")
     assert default == extract.BATCH_SIZE
+
+
+def test_the_help_lists_every_backbone_that_has_a_name():
+    named = {name for names in BACKBONES for name in names.split(", ")}
+    assert named == {*checkpoints.BACKBONES, "any name of timm"}

@@ -12,7 +12,8 @@ from tests.made_runs import make_run
 
 from justright.cli import main
 from justright.data import open_images
-from justright.review.actions import Keep, Request
+from justright.review.actions import Request
+from justright.review.cluster_actions import Keep
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
 
@@ -29,13 +30,19 @@ def invoke(*arguments):
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [("a.csv", None), ("a.parquet", None), ("a", None), ("l.parquet", "labeled")]
+    ("name", "form", "written"),
+    [
+        ("a.csv", None, "csv"),
+        ("a.parquet", None, "parquet"),
+        ("a", None, "folders"),
+        ("l.parquet", "labeled", "labeled"),
+    ],
 )
-def test_labels_are_exported_without_a_server(run, tmp_path, name, form):
+def test_labels_are_exported_without_a_server(run, tmp_path, name, form, written):
     result = invoke(run, "--export", tmp_path / name, *(["--as", form] if form else []), "--json")
     assert result.exit_code == 0, result.output
     said = json.loads(result.output)
-    assert said["as"] == form or form is None
+    assert said["as"] == written
     assert (tmp_path / name).exists()
     assert said["images"] > 0
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from justright.errors import DataError
-from justright.geometry import ClassSums, class_centroids
+from justright.geometry import ClassSums
 from justright.geometry.rows import CHUNK_ROWS
 
 
@@ -20,9 +20,9 @@ def test_batches_and_merges_give_the_centroids_of_the_whole(images):
     first.update(features[:20], labels[:20]).update(features[20:23], labels[20:23])
     second.update(features[23:], labels[23:])
     merged = first.merge(second)
-    classes, centroids = class_centroids(features, labels)
-    assert np.array_equal(merged.classes, classes)
-    assert merged.centroids() == pytest.approx(centroids, abs=1e-14)
+    whole = ClassSums().update(features, labels)
+    assert np.array_equal(merged.classes, whole.classes)
+    assert merged.centroids() == pytest.approx(whole.centroids(), abs=1e-14)
     assert merged.counts.sum() == len(features)
 
 
@@ -56,3 +56,25 @@ def test_features_of_another_dimension_are_refused():
     sums = ClassSums().update(np.ones((2, 3)), np.array([0, 1]))
     with pytest.raises(DataError, match="4 dimensions after features of 3"):
         sums.update(np.ones((2, 4)), np.array([0, 1]))
+
+
+def mean_as_loops(features, labels):
+    """Eq. 7 and 10, image by image and number by number."""
+    means = {}
+    for c in sorted(set(labels.tolist())):
+        total, count = [0.0] * features.shape[1], 0
+        for row, label in zip(features.tolist(), labels.tolist(), strict=True):
+            if label == c:
+                total, count = [t + x for t, x in zip(total, row, strict=True)], count + 1
+        means[c] = [t / count for t in total]
+    return means
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_agrees_with_eq_7_and_10_written_as_loops(dtype):
+    rng = np.random.default_rng(0)
+    features, labels = rng.normal(size=(40, 5)).astype(dtype), rng.choice([2, 3, 11], size=40)
+    sums = ClassSums().update(features, labels)
+    expected = mean_as_loops(features.astype(np.float64), labels)
+    assert sums.classes.tolist() == list(expected)
+    assert sums.centroids() == pytest.approx(np.array(list(expected.values())), abs=1e-12)

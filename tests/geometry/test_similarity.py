@@ -9,7 +9,6 @@ from justright.geometry import (
     cosine_similarity,
     farthest_similarity,
     nearest_similarity,
-    quantile_similarity,
     row_quantile,
 )
 from justright.geometry.rows import CHUNK_ROWS
@@ -33,6 +32,10 @@ def points():
 
 def test_cosines_agree_with_loops(points):
     assert cosine_similarity(*points) == pytest.approx(np.array(cosines_as_loops(*points)), abs=1e-12)
+
+
+def quantile_similarity(centroids, target, quantile=0.5):
+    return row_quantile(cosine_similarity(centroids, target), quantile)
 
 
 def test_agrees_with_eq_12_written_as_loops(points):

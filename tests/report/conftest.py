@@ -10,11 +10,11 @@ from tests.made_runs import make_run
 
 from justright.features.table import FeatureTable
 from justright.report.run_report import write_report
-from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.feature_pool import merge_tables
 from justright.runs.label_outlook import label_outlook
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult
-from justright.selection import stability
+from justright.selection import row_shards, stability
 
 
 def blobs(centers, per, seed, spread=0.2):
@@ -36,12 +36,12 @@ def weighed():
     target = FeatureTable.of(blobs(centers[8:], 10, 9)[0])
 
     def weigh(name, selector, n_resamples=0):
-        selector.fit_stream(pool, TargetBlocks(target))
+        selector.fit_stream(pool, row_shards(target.features))
         stable = None
         if n_resamples:
             stable = stability(selector, pool.features, pool.labels, target.features, n_resamples=n_resamples)
         outlook = label_outlook(pool, target, selector.sample_weight(pool.labels))
-        return SelectionResult(name, selector, pool, stable, outlook)
+        return SelectionResult.of(name, selector, pool, stable, outlook)
 
     return weigh
 

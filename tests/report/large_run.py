@@ -12,11 +12,11 @@ from justright.data.readers import FolderReader
 from justright.discovery.predictions import Predictions, category_names
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult
 from justright.runs.weight_files import save_selection
-from justright.selection import BetaSelector
+from justright.selection import BetaSelector, row_shards
 
 DIM = 8
 N_KNOWN = 50
@@ -49,8 +49,8 @@ def make_large_run(
     target_features = FeatureTable.of(near(y), id=target.ids).write(path / "target.features")
     np.save(path / "tuned.npy", near(y))
     merged = merge_tables([pool_features])
-    selector = BetaSelector(domain="affine").fit_stream(merged, TargetBlocks(target_features))
-    save_selection(path / "weights.parquet", SelectionResult("beta", selector, merged), target_features)
+    selector = BetaSelector(domain="affine").fit_stream(merged, row_shards(target_features.features))
+    save_selection(path / "weights.parquet", SelectionResult.of("beta", selector, merged), target_features)
 
     cluster = np.where(rng.uniform(size=n_images) < 0.1, rng.integers(0, n_clusters, n_images), y)
     confidence = rng.uniform(0.3, 1.0, n_images).astype(np.float32)

@@ -10,7 +10,7 @@ from tests.report.html_checks import text_of
 from justright.report.class_cards import class_cards, cut_in_the_middle, nearest_clusters
 from justright.report.page_images import PageImages
 from justright.report.reading import Missing
-from justright.runs.weight_files import SavedSelection
+from justright.runs.saved_selection import SavedSelection
 
 
 def test_the_nearest_cluster_agrees_with_plain_loops(finished):

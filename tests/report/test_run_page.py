@@ -13,11 +13,11 @@ from justright.report.run_page import RunPage
 from justright.report.selection_figures import draw_selection
 from justright.report.selection_page import CAPTIONS
 from justright.report.svg import for_page
-from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult
 from justright.runs.weight_files import save_selection
-from justright.selection import BinsSelector
+from justright.selection import BinsSelector, row_shards
 
 PARTS = [
     "What was asked",
@@ -88,8 +88,8 @@ def test_curves_and_k_are_those_of_the_files(report, finished):
 def test_the_threshold_of_bins_is_drawn_as_when_selecting(own_run):
     pool, target = own_run.frozen
     merged = merge_tables([pool])
-    selector = BinsSelector(n_clusters=12, select=False).fit_stream(merged, TargetBlocks(target))
-    result = SelectionResult("bins", selector, merged)
+    selector = BinsSelector(n_clusters=12, select=False).fit_stream(merged, row_shards(target.features))
+    result = SelectionResult.of("bins", selector, merged)
     save_selection(own_run.path / "weights.parquet", result, target)
     html = RunPage(RunFolder.open(own_run.path), picture_share=0.0).html()
     assert for_page(to_svg(draw_selection(result)["ranked"]), "ranked", CAPTIONS["ranked"]) in html

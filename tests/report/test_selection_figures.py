@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from justright.evaluation.figures import to_svg
+from justright.features.table import FeatureTable
 from justright.report.selection_figures import draw_selection
 from justright.report.svg import for_page
-from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector
+from justright.runs.saved_selection import SavedSelection
+from justright.runs.weight_files import load_selection, save_selection
+from justright.selection import SELECTORS, BetaSelector, BinsSelector, CuiSelector, UniformSelector
 
 SETTINGS = {
     "soft": BetaSelector(domain="affine"),
@@ -24,9 +27,13 @@ SETTINGS = {
 }
 
 
+def name_of(setting):
+    return next(name for name, kind in SELECTORS.items() if type(SETTINGS[setting]) is kind)
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_selection_is_drawn_as_valid_xml(weighed, name):
-    (svg,) = [to_svg(figure) for figure in draw_selection(weighed(name, SETTINGS[name])).values()]
+    (svg,) = [to_svg(figure) for figure in draw_selection(weighed(name_of(name), SETTINGS[name])).values()]
     assert ET.fromstring(svg).tag.endswith("svg")
     assert "birds" in svg
     assert "&lt;pets&gt; &amp; co" in svg
@@ -58,3 +65,31 @@ def test_bins_show_threshold_and_names(weighed):
 
 def test_no_selection_has_no_figure(weighed):
     assert draw_selection(weighed("none", UniformSelector())) == {}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_selection_that_was_saved_is_drawn_as_when_it_was_made(weighed, tmp_path, setting):
+    result = weighed(name_of(setting), SETTINGS[setting])
+    save_selection(tmp_path / "w.parquet", result, FeatureTable.of(np.ones((2, 8), dtype=np.float32)))
+    drawn, again = draw_selection(result), draw_selection(load_selection(tmp_path / "w.parquet"))
+    assert drawn.keys() == again.keys()
+    assert [to_svg(figure) for figure in drawn.values()] == [to_svg(figure) for figure in again.values()]
+
+
+def test_a_file_without_the_threshold_is_drawn_without_its_line(weighed):
+    """As files were written before there was a threshold in them."""
+    result = weighed("bins", BinsSelector(n_clusters=5, select=False, mass="uniform"))
+    about = {name: value for name, value in result.about.items() if name != "threshold"}
+    old = SavedSelection(result.images, result.classes, about)
+    with_line, without = (draw_selection(each)["ranked"] for each in (result, old))
+    assert [line.get_linestyle() for line in with_line.axes[0].lines].count("--") == 1
+    assert [line.get_linestyle() for line in without.axes[0].lines].count("--") == 0
+    assert "threshold" in to_svg(with_line)
+    assert "threshold" not in to_svg(without)
+
+
+def test_classes_of_a_selector_that_is_not_known_here_are_ranked_by_what_the_file_says(weighed):
+    for name, selector in (("bins", SETTINGS["bins"]), ("beta", SETTINGS["soft"]), ("none", UniformSelector())):
+        result = weighed(name, selector)
+        other = SavedSelection(result.images, result.classes, result.about | {"selector": "magic"})
+        assert list(draw_selection(other)) == ([] if name == "none" else ["ranked"])

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from starlette.testclient import TestClient
 
-from justright.review.actions import MAX_NAME, MAX_ROWS, Asked, Request, SetName
+from justright.errors import DataError, JustrightError
+from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, Asked, Cluster, Line, Name, Request
+from justright.review.changes import Change, ConflictError, edit
+from justright.review.cluster_actions import SetName
+from justright.review.open_review import OpenReview
+from justright.review.server import make_app
 
 ASKED = TypeAdapter(Asked)
 
@@ -70,3 +79,85 @@ def test_what_is_no_action_is_refused(action):
 def test_an_id_is_a_hexadecimal_number(key):
     with pytest.raises(ValidationError):
         Request(id=key, base=0, reviewer="anna", action={"do": "keep", "cluster": 1})
+
+
+@pytest.fixture
+def flag():
+    class Flag(Action, do="flag", told="asked others to look at {cluster}: {why}"):
+        """Ask the other reviewers to look at a cluster."""
+
+        cluster: Cluster
+        why: Name
+
+        def plan(self, state, by):
+            state.label_of(self.cluster)  # refused if the cluster is gone
+            return Change(edits=(edit(state.tables["flags"], (self.cluster, by), self.why),))
+
+    yield Flag
+    ACTIONS.remove("flag")
+
+
+def test_an_action_from_outside_the_package_is_served_logged_told_undone_and_read_again(opened, run, flag):
+    def send(client, number, action):
+        seq = client.get("/status").json()["seq"]
+        body = {"id": f"{number:032x}", "base": seq, "reviewer": "anna", "action": action}
+        return client.post("/act", json=body)
+
+    with TestClient(make_app(opened)) as client:
+        assert send(client, 1, {"do": "flag", "cluster": 2, "why": " two  kinds"}).json()["changed"] == [2]
+        assert opened.state.tables["flags"] == {(2, "anna"): "two kinds"}
+        assert json.loads(opened.log.path.read_text().splitlines()[-1])["action"] == {
+            "do": "flag",
+            "cluster": 2,
+            "why": "two kinds",
+        }
+        told = client.get("/history").json()["lines"][0]["text"]
+        assert told == f"asked others to look at {opened.state.labels[2].name}: two kinds"
+        assert "why: Field required" in send(client, 2, {"do": "flag", "cluster": 2}).json()["error"]
+        assert send(client, 3, {"do": "flag", "cluster": 99, "why": "gone"}).status_code == 409
+        assert send(client, 4, {"do": "undo"}).status_code == 200
+        assert opened.state.tables["flags"] == {}
+        assert send(client, 5, {"do": "redo"}).status_code == 200
+    again = OpenReview(run)
+    assert again.state.tables["flags"] == {(2, "anna"): "two kinds"}
+    with TestClient(make_app(again)) as client:
+        assert [line["text"] for line in client.get("/history").json()["lines"]][-1] == told
+
+
+def test_a_log_with_an_action_that_is_not_known_is_refused(opened, run, say, flag):
+    say(opened, "flag", cluster=2, why="two kinds")
+    ACTIONS.remove("flag")
+    try:
+        with pytest.raises(DataError, match="action 1 is of no known kind"):
+            OpenReview(run)
+    finally:
+        ACTIONS.add("flag", flag, "")
+
+
+def test_a_second_action_of_one_name_is_refused():
+    with pytest.raises(JustrightError, match="a second review action named 'keep'"):
+
+        class Again(Action, do="keep"):
+            """Another."""
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_every_action_has_its_name_a_line_about_it_and_a_place_in_the_documentation(name):
+    assert ACTIONS[name].do == name
+    assert ACTIONS.about(name)
+    assert f"| `{name}` |" in (Path(__file__).parents[2] / "docs" / "review.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["split", "redo"])
+def test_what_stands_for_another_action_cannot_be_part_of_a_log(opened, name):
+    action = {"do": name} | ({"cluster": 0, "n_parts": 2} if name == "split" else {})
+    line = Line(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
+    with pytest.raises(ConflictError, match=f"{name} cannot be part of a log"):
+        opened.state.apply(line)
+
+
+def test_an_action_is_written_as_it_is_read():
+    action = {"do": "move", "cluster": 1, "rows": [3, 4], "to": None}
+    line = Line(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
+    assert list(line.model_dump()["action"].items()) == list(action.items())
+    assert Line.model_validate(line.model_dump()) == line

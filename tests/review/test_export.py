@@ -7,8 +7,8 @@ import pytest
 
 from justright.data import merge_pool, open_images
 from justright.errors import DataError, DegenerateError
-from justright.review.actions import REJECTED
 from justright.review.export import export, label_table, labeled_set
+from justright.review.state import REJECTED
 from justright.runs.problem import OWN, make_problem
 
 

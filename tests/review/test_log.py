@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import threading
+import zlib
 
 import pytest
 
 from justright.errors import DataError
-from justright.review.actions import Keep, Line
+from justright.review.actions import Line
+from justright.review.cluster_actions import Keep
 from justright.review.log import Log
 from justright.review.open_review import OpenReview
 
@@ -113,7 +115,8 @@ def test_a_full_disk_leaves_the_review_as_it_was(opened, run, say, monkeypatch):
 def test_threads_and_processes_that_write_at_once_lose_nothing(run, say):
     code = (
         "import sys; from pathlib import Path; from justright.runs.run_folder import RunFolder;"
-        "from justright.review.actions import Keep, Request; import secrets;"
+        "from justright.review.cluster_actions import Keep; import secrets;"
+        "from justright.review.actions import Request;"
         "from justright.review.open_review import OpenReview\n"
         "opened = OpenReview(RunFolder.open(Path(sys.argv[1])))\n"
         "for n in range(25):\n"
@@ -135,3 +138,48 @@ def test_threads_and_processes_that_write_at_once_lose_nothing(run, say):
     assert {entry.line.by for entry in state.entries} == {"anna", "ben", "cleo", "dan", "eve"}
     with opened.reading() as caught_up:
         assert caught_up.seq == state.seq
+
+
+WITHOUT_FCNTL = """
+import sys; sys.modules["fcntl"] = None  # as on Windows
+from pathlib import Path
+from justright.runs.run_folder import RunFolder
+from justright.review.actions import Request
+from justright.review.cluster_actions import Keep
+from justright.review.findings import findings
+from justright.review.open_review import OpenReview
+run = RunFolder.open(Path(sys.argv[1]))
+assert findings(run) is None
+OpenReview(run).act(Request(id="ab" * 8, base=0, reviewer="anna", action=Keep(cluster=0)))
+assert findings(run).by_status["kept"] == 1
+"""
+
+
+def test_a_system_without_fcntl_can_review_and_read_what_others_wrote(run, say):
+    subprocess.run([sys.executable, "-c", WITHOUT_FCNTL, str(run.path)], check=True)
+    opened = OpenReview(run)
+    assert opened.state.status(0) == "kept"
+    say(opened, "keep", cluster=1)
+    assert OpenReview(run).state.seq == 2
+
+
+def test_a_log_of_an_earlier_version_is_read(opened, run):
+    """Lines as version 1 wrote them, checksums and all."""
+    opened.folder.mkdir()
+    actions = [
+        '{"do":"keep","cluster":0}',
+        '{"do":"name","cluster":1,"name":"Größe"}',
+        f'{{"do":"part","cluster":2,"parts":[[{opened.state.rows_of(2)[0]}]]}}',
+        '{"do":"undo","target":3}',
+    ]
+    lines = [f'{{"format":"justright review 1","predictions":"{opened.log.fingerprint}"']
+    for seq, action in enumerate(actions, start=1):
+        lines.append(
+            f'{{"seq":{seq},"at":"2026-01-01T00:00:00.000+00:00","by":"anna","id":"{seq:016x}","action":{action}'
+        )
+    sealed = [line.encode() + b',"crc":"%08x"}\n' % zlib.crc32(line.encode()) for line in lines]
+    opened.log.path.write_bytes(b"".join(sealed))
+    state = OpenReview(run).state
+    assert [entry.line.action.do for entry in state.entries] == ["keep", "name", "part", "undo"]
+    assert (state.status(0), state.labels[1].name) == ("kept", "Größe")
+    assert state.group.tolist() == opened.state.group.tolist()

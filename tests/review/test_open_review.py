@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from justright.errors import DegenerateError
-from justright.review.actions import REJECTED
 from justright.review.open_review import OpenReview
+from justright.review.state import REJECTED
 from justright.runs.run_folder import RunFolder
 
 
-def test_every_kind_of_action_can_be_done_and_is_found_again_by_a_new_desk(opened, run, say):
+def test_every_kind_of_action_can_be_done_and_is_found_again_when_the_review_is_opened_anew(opened, run, say):
     rows = opened.state.rows_of(2).tolist()
     say(opened, "keep", cluster=0)
     say(opened, "name", cluster=1, name="alef")
@@ -35,18 +35,18 @@ def test_every_kind_of_action_can_be_done_and_is_found_again_by_a_new_desk(opene
     assert again.state.round == 1
 
 
-def test_two_desks_on_one_run_see_each_other(run, opened, say):
+def test_a_run_that_is_opened_twice_shows_what_the_other_did(run, opened, say):
     other = OpenReview(run)
     say(opened, "name", cluster=0, name="zero")
     with other.reading() as state:
         assert state.labels[0].name == "zero"
     say(other, "keep", by="ben", base=1, cluster=0)
-    assert say(opened, "keep", cluster=1).seq == 3
+    assert say(opened, "keep", cluster=1).line.seq == 3
 
 
 def test_without_features_a_review_works_and_a_split_says_why_not(run, say):
     (run.path / "tuned.npy").unlink()
     opened = OpenReview(RunFolder.open(run.path))
-    assert len(opened.sheets.images(0, "central"))
+    assert len(opened.lists.images(0, "central"))
     with pytest.raises(DegenerateError, match="no features"):
         say(opened, "split", cluster=0, n_parts=2)

@@ -11,8 +11,8 @@ import pytest
 from tests.review.live import LiveReview
 
 from justright.data import merge_pool, open_images
-from justright.review.actions import REJECTED
 from justright.review.open_review import OpenReview
+from justright.review.state import REJECTED
 from justright.runs.run_folder import RunFolder
 
 
@@ -36,13 +36,13 @@ def standing(finished_run, tmp_path_factory):
 @pytest.fixture
 def page(chromium, live):
     context = chromium.new_context(viewport={"width": 1200, "height": 800})
-    context.set_default_timeout(10_000)
     opened = context.new_page()
     opened.errors = []
     opened.on("pageerror", lambda error: opened.errors.append(str(error)))
     show(opened, live)
     yield opened
     assert opened.errors == []
+    assert not re.search(r"\bundefined\b|\bNaN\b|\bnull\b", opened.inner_text("body"))
     context.close()
 
 
@@ -165,13 +165,13 @@ def test_a_click_while_the_server_is_dead_waits_and_is_done_once_it_is_back(page
     live.kill()
     page.keyboard.press("k")
     page.wait_for_selector("body.waiting")
-    page.keyboard.press("k")  # a second action is refused visibly, not swallowed
+    page.keyboard.press("k")  # comes after the first, on the cluster that is next then
     live.start()
     page.wait_for_selector("body:not(.waiting)")
-    saved(page, 1)
-    found = state(live).state
-    assert found.status(kept) == "kept"
-    assert len({line.line.id for line in found.entries}) == len(found.entries)
+    saved(page, 2)
+    first, second = (entry.line.action for entry in state(live).state.entries)
+    assert (first.do, first.cluster, second.do) == ("keep", kept, "keep")
+    assert second.cluster != kept
 
 
 def test_an_action_that_waits_survives_a_reload_of_the_tab(page, live):
@@ -193,7 +193,6 @@ def test_two_tabs_never_overwrite_each_other(page, live):
     show(other, live)
     both = current(page)
     assert current(other) == both
-    other.evaluate("() => { window.setInterval = null; }")
     page.keyboard.press("n")
     page.fill("#new-name", "first")
     other.bring_to_front()
@@ -208,6 +207,18 @@ def test_two_tabs_never_overwrite_each_other(page, live):
     other.wait_for_function("() => document.getElementById('name').textContent === 'first'")
 
 
+def test_the_open_cluster_gets_its_old_name_back_by_undo(page):
+    before = page.text_content("#name")
+    page.keyboard.press("n")
+    page.fill("#new-name", "goose")
+    page.keyboard.press("Enter")
+    saved(page, 1)
+    assert page.text_content("#name") == "goose"
+    page.keyboard.press("u")
+    saved(page, 2)
+    assert page.text_content("#name") == before
+
+
 def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
     page.keyboard.press("c")
     for n, key in enumerate("rrw", start=1):
@@ -216,6 +227,7 @@ def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
         page.keyboard.press(key)
         saved(page, n)
         page.wait_for_function("row => document.querySelector('dialog').dataset.row !== row", arg=row)
+    assert "Round 1. Accuracy 67 %" in page.text_content("dialog")
     page.keyboard.press("Escape")
     assert "3 random checks" in page.text_content("#accuracy")
     page.keyboard.press("w")
@@ -228,6 +240,7 @@ def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
     page.keyboard.press("Escape")
     page.keyboard.press("t")
     page.wait_for_selector("dialog table")
+    assert not re.search("undefined|NaN", page.inner_text("dialog"))
     text = page.text_content("dialog")
     assert "anna and ben" in text
     assert "anna: right, ben: wrong" in text
@@ -290,10 +303,15 @@ def test_the_help_tells_every_key(chromium, standing):
     told = set(page.locator("dialog kbd").all_text_contents())
     page.keyboard.press("Escape")
     source = page.evaluate("fetch('static/review.js').then((r) => r.text())")
-    block = source[source.index("const KEYS = {") :].split("};")[0]
-    known = {quoted or plain for quoted, plain in re.findall(r'(?:"([^"]+)"|(\w+)): "', block)}
-    assert len(known) > 25
-    assert known - told == {"Escape"}, "which the help calls Esc"
+    block = source[source.index("const KEYS = [") :].split("];\n")[0]
+    command_of = dict(re.findall(r'^  \["([^"]+)", "(\w+)"', block, flags=re.MULTILINE))
+    assert len(command_of) > 25
+    assert set(command_of) - told == {"Escape"}, "which the help calls Esc"
+    assert {"arrows", "Space", "Enter", "Esc"} <= told
+    commands = set(re.findall(r"^  (\w+): (?:async )?\(", source, flags=re.MULTILINE))
+    assert set(command_of.values()) <= commands
+    for button in page.locator("[data-command]:has(kbd)").all():
+        assert command_of[button.locator("kbd").text_content()] == button.get_attribute("data-command")
     page.close()
 
 

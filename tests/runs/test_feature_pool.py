@@ -7,7 +7,7 @@ from justright.data.pool import Origin
 from justright.errors import DataError
 from justright.features.store_header import StoreMismatchError
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import TargetBlocks, merge_tables
+from justright.runs.feature_pool import merge_tables
 
 
 def table(labels, names, dataset, seed=0, dim=3):
@@ -53,12 +53,6 @@ def test_what_cannot_be_one_pool_is_refused():
     vars(other.header)["backbone"] = {"name": "another"}
     with pytest.raises(StoreMismatchError, match=r"backbone\.name"):
         merge_tables([birds, other])
-
-
-def test_the_target_may_be_read_again(tmp_path):
-    stored = table([0, 1], {0: "a", 1: "b"}, "t").write(tmp_path / "t")
-    blocks = TargetBlocks(stored.without_labels())
-    assert [len(block) for block in blocks] == [len(block) for block in blocks] == [2]
 
 
 def test_classes_that_were_pooled_before_extraction_are_not_named_twice():

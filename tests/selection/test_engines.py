@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
-import sys
 from operator import neg
 
 import numpy as np
@@ -21,7 +19,7 @@ from justright.selection import (
     UniformSelector,
     row_shards,
 )
-from justright.selection.engines import in_order, in_process, merge_all, worker_count
+from justright.selection.engines import in_process, merge_all, worker_count
 
 SELECTORS = [
     UniformSelector(),
@@ -137,17 +135,6 @@ def test_blas_has_its_threads_back_after_a_pass_even_one_that_failed():
         assert n_threads() == before
 
 
-def test_only_so_many_items_are_ahead_of_their_results():
-    open_items = []
-    results = in_order(lambda n: open_items.append(n) or n, lambda n: open_items.remove(n) or n, iter(range(9)), 3)
-    most = 0
-    for expected, result in enumerate(results):
-        most = max(most, len(open_items))
-        assert result == expected
-    assert most == 2  # and the one just given back
-    assert open_items == []
-
-
 def test_nothing_merges_to_an_empty_accumulator():
     assert len(merge_all(ClassSums(), ClassSums().update, [], in_process).classes) == 0
 
@@ -156,31 +143,6 @@ def test_a_worker_that_dies_is_reported():
     with ENGINES["processes"](1) as engine, pytest.raises(JustrightError, match="a worker process ended") as error:
         list(engine(os._exit, [1]))
     assert "fewer workers" in error.value.advice
-
-
-def test_ray_that_is_not_installed_is_asked_for_by_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(JustrightError, match="Ray is not installed") as error, ENGINES["ray"](None):
-        pass
-    assert "pip install 'justright[ray]'" in error.value.advice
-
-
-RAY_OF_OUR_OWN = """
-from justright.selection import ENGINES
-with ENGINES["ray"](1):
-    import ray
-    print([node["NodeManagerAddress"] for node in ray.nodes()])
-print(ray.is_initialized())
-"""
-
-
-@needs_ray
-def test_ray_of_our_own_is_reached_from_this_machine_only_and_ends_with_the_block():
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    out = subprocess.run(
-        [sys.executable, "-W", "error", "-c", RAY_OF_OUR_OWN], capture_output=True, text=True, env=environment
-    )
-    assert (out.stdout, out.stderr) == ("['127.0.0.1']\nFalse\n", "")
 
 
 @pytest.mark.parametrize("name", ["local", "processes", pytest.param("ray", marks=needs_ray)])

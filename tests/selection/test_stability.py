@@ -5,7 +5,16 @@ import pytest
 import torch
 
 from justright.errors import DegenerateError, JustrightError
-from justright.selection import BetaSelector, BinsSelector, CuiSelector, Selector, UniformSelector, stability
+from justright.selection import (
+    BetaSelector,
+    BinsSelector,
+    CuiSelector,
+    PoolFeatures,
+    Selector,
+    TargetFeatures,
+    UniformSelector,
+    stability,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,8 +29,8 @@ from justright.selection import BetaSelector, BinsSelector, CuiSelector, Selecto
     ids=repr,
 )
 def test_what_is_reused_gives_what_fitting_anew_gives(cloud, selector):
-    data = (cloud.pool, cloud.labels, cloud.target)
-    quick, slow = selector.resampler(*data), Selector.resampler(selector, *data)
+    pool, target = PoolFeatures([(cloud.pool, cloud.labels)]), TargetFeatures([cloud.target])
+    quick, slow = selector.resampler(pool, target), Selector.resampler(selector, pool, target)
     rows = np.random.default_rng(0).integers(60, size=60)
     assert quick(rows, 1) == pytest.approx(slow(rows, 1), abs=1e-9)
 
@@ -29,7 +38,8 @@ def test_what_is_reused_gives_what_fitting_anew_gives(cloud, selector):
 @pytest.mark.parametrize("selector", [BinsSelector(metric="l2"), CuiSelector()], ids=repr)
 def test_with_clusters_kept_a_resample_is_a_fit_on_its_rows(cloud, selector):
     rows = np.random.default_rng(0).integers(60, size=60)
-    quick = selector.resampler(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
+    target = TargetFeatures([cloud.target], clusters=cloud.clusters)
+    quick = selector.resampler(PoolFeatures([(cloud.pool, cloud.labels)]), target)
     slow = selector.reseeded(7).fit(cloud.pool, cloud.labels, cloud.target[rows], cloud.clusters[rows])
     assert np.array_equal(quick(rows, 7), slow.class_weight_)
 

@@ -22,18 +22,18 @@ class SuiteProblem:
     """A target, drawn by the GCD protocol from a labeled source, and labeled sets of other kinds.
 
     Parameters:
-        name: of the problem.
+        name: the name of the problem in results and in `--only`.
         target: a source of labeled images, as `open_images` takes it; `{data}` stands for the folder of the data.
         pool: sources of other labeled images, by the name of the data set.
         part: what the problem is for, such as "choose" or "judge".
-        classes: so many classes of the target's source, drawn at random; 0 for all.
+        classes: how many classes of the target's source to draw at random; 0 takes all.
         other_classes_in_pool: whether classes of that source which were not drawn join the pool.
-        per_class: images of a class in the target's source at most.
-        pool_per_class: images of a class in the pool at most.
-        old_share: of the target's classes, those that have labeled images.
-        labeled_share: of the images of old classes.
-        wrong_labels: share of the pool's images that get the label of another class of their data set.
-        split_seed: of all that is drawn.
+        per_class: the most images of a class in the target's source.
+        pool_per_class: the most images of a class in the pool.
+        old_share: the share of the target's classes that have labeled images.
+        labeled_share: the share of the images of old classes that are labeled.
+        wrong_labels: the share of the pool's images that get the label of another class of their data set.
+        split_seed: the seed of everything that is drawn.
     """
 
     name: str
@@ -52,7 +52,14 @@ class SuiteProblem:
 
 @dataclass(frozen=True)
 class SuiteSetting:
-    """What differs from the suite's run, under a name; `seeds` replaces those of the suite."""
+    """One way to run: what differs from `Suite.run`.
+
+    Parameters:
+        name: the name of the setting in tables.
+        run: fields of `RunSpec` that differ from those of the suite.
+        seeds: instead of the seeds of the suite.
+        problems: the only problems to run this setting on; None for all.
+    """
 
     name: str
     run: Mapping[str, Any] = field(default_factory=dict)
@@ -92,7 +99,7 @@ class Suite:
             given[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
         if given["n_target"] == 0:  # TOML has no null: 0 asks for an estimate
             given["n_target"] = None
-        return _made(RunSpec, given, f"setting {setting.name!r}")
+        return _make(RunSpec, given, f"setting {setting.name!r}")
 
 
 def read_suite(name: str | Path) -> Suite:
@@ -106,13 +113,13 @@ def read_suite(name: str | Path) -> Suite:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="TOML") from error
-    problems = tuple(_made(SuiteProblem, each, "a problem") for each in content.pop("problems", []))
-    settings = tuple(_made(SuiteSetting, each, "a setting") for each in content.pop("settings", []))
+    problems = tuple(_make(SuiteProblem, each, "a problem") for each in content.pop("problems", []))
+    settings = tuple(_make(SuiteSetting, each, "a setting") for each in content.pop("settings", []))
     for what, names in (("problems", [p.name for p in problems]), ("settings", [s.name for s in settings])):
         if not names or len(set(names)) < len(names):
             raise DataError(f"{path} has {len(names)} {what}", expected="at least one, each under a name of its own")
     made = {"name": path.stem, "about": "", "run": {}} | content | {"problems": problems, "settings": settings}
-    suite = _made(Suite, made, str(path))
+    suite = _make(Suite, made, str(path))
     for setting in suite.settings:  # what a run cannot be set to is refused before the first one starts
         suite.spec(setting, seed=0, n_target=None)
     return suite
@@ -123,7 +130,7 @@ def suite_names() -> list[str]:
     return sorted(path.stem for path in SUITES.glob("*.toml"))
 
 
-def _made(kind: type[T], values: Mapping[str, Any], what: str) -> T:
+def _make(kind: type[T], values: Mapping[str, Any], what: str) -> T:
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(set(values) - known):
         raise DataError(f"{what} has {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}")

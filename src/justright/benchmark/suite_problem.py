@@ -21,24 +21,24 @@ REST = "rest of the target's source"
 def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
     """Open, draw, split and merge; a function of the description and the files alone."""
     seed = described.split_seed
-    source = _capped(_opened(described.target, data), described.per_class, seed)
+    source = _at_most(_open(described.target, data), described.per_class, seed)
     labels = generator(seed, "suite classes").permutation(sorted(source.classes))
     chosen = sorted(labels[: described.classes or len(labels)].tolist())
     target = source.of_classes(chosen)
     own: list[ImageSet] = []
     unlabeled, truth = target.without_labels(), Truth(target, ())
     if described.old_share > 0:
-        split, truth = gcd_split(named(target, OWN), _halves(described, chosen), described.labeled_share, seed)
+        split, truth = gcd_split(named(target, OWN), _old_and_new(described, chosen), described.labeled_share, seed)
         own, unlabeled = [split.labeled], split.unlabeled
-    others = [named(_opened(place, data), name) for name, place in described.pool.items()]
+    others = [named(_open(place, data), name) for name, place in described.pool.items()]
     if described.other_classes_in_pool:
         others.append(named(source.of_classes(sorted(set(labels.tolist()) - set(chosen))), REST))
-    merged = merge_pool([*own, *(_capped(each, described.pool_per_class, seed) for each in others)])
+    merged = merge_pool([*own, *(_at_most(each, described.pool_per_class, seed) for each in others)])
     problem = Problem(merged, unlabeled, truth, len(chosen))
     return _with_wrong_labels(problem, described.wrong_labels, seed)
 
 
-def _opened(place: str, data: Path | None) -> ImageSet:
+def _open(place: str, data: Path | None) -> ImageSet:
     if "{data}" in place and data is None:
         raise DataError(f"{place} lies in a folder that was not named", advice="--data FOLDER")
     source, _, part = place.replace("{data}", str(data)).partition("#")
@@ -46,7 +46,7 @@ def _opened(place: str, data: Path | None) -> ImageSet:
     return images.of_split(part) if part else images
 
 
-def _capped(images: ImageSet, per_class: int | None, seed: int) -> ImageSet:
+def _at_most(images: ImageSet, per_class: int | None, seed: int) -> ImageSet:
     if per_class is None:
         return images
     rows = [
@@ -56,7 +56,7 @@ def _capped(images: ImageSet, per_class: int | None, seed: int) -> ImageSet:
     return images.take(np.sort(np.concatenate(rows)))
 
 
-def _halves(described: SuiteProblem, chosen: list[int]) -> ClassSplit:
+def _old_and_new(described: SuiteProblem, chosen: list[int]) -> ClassSplit:
     n_old = max(1, round(described.old_share * len(chosen)))
     shuffled = generator(described.split_seed, "suite old classes").permutation(chosen).tolist()
     return ClassSplit(tuple(sorted(shuffled[:n_old])), {UNGRADED: tuple(sorted(shuffled[n_old:]))})

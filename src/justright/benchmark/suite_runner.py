@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import os
@@ -18,12 +17,14 @@ import numpy as np
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_problem import problem_of
 from justright.errors import DataError, DegenerateError, JustrightError
+from justright.hashing import hash_value
 from justright.progress import Track, silent
 from justright.runs.run_folder import RunFolder
 
 RESULTS = "results.jsonl"
 
 Line = dict[str, Any]
+"""What results.jsonl says about a run: problem, part, setting, seed, print (its fingerprint), and scores or failed."""
 
 
 def run_suite(
@@ -37,9 +38,13 @@ def run_suite(
 ) -> list[Line]:
     """Run what is missing in `out/results.jsonl` and give all lines of this suite, in its order.
 
-    A problem is worked on by one process at a time, so that its runs share features and views. `only` names problems.
     A line whose settings are no longer those of the suite counts as missing; the newest line of a run counts. A run
     that has no answer, such as a selector that refuses this pool, leaves a line that says why, see `failed_runs`.
+
+    Parameters:
+        data: the folder that `{data}` stands for in the suite.
+        n_jobs: problems at once; each has one process, so that its runs share features and views.
+        only: names of problems; all if empty.
     """
     out.mkdir(parents=True, exist_ok=True)
     wanted = [problem for problem in suite.problems if not only or problem.name in only]
@@ -49,11 +54,10 @@ def run_suite(
     todo = [
         (problem, runs)
         for problem in wanted
-        if (runs := [run for run in suite.runs_of(problem) if _print(suite, problem, *run) not in done])
+        if (runs := [run for run in suite.runs_of(problem) if _fingerprint(suite, problem, *run) not in done])
     ]
-    n_runs = sum(len(runs) for _, runs in todo)
     tasks = [(suite, problem, runs, out, data) for problem, runs in todo]
-    for line in track(_lines(tasks, n_jobs), n_runs, f"runs of {suite.name}"):
+    for line in track(_lines(tasks, n_jobs), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
         _append(out / RESULTS, line)
     return suite_results(suite, out)
 
@@ -76,7 +80,7 @@ def _append(path: Path, line: Line) -> None:
 
 def _newest(suite: Suite, out: Path) -> list[Line]:
     found = {line["print"]: line for line in read_results(out / RESULTS)}
-    keys = [_print(suite, problem, *run) for problem in suite.problems for run in suite.runs_of(problem)]
+    keys = [_fingerprint(suite, problem, *run) for problem in suite.problems for run in suite.runs_of(problem)]
     return [found[key] for key in keys if key in found]
 
 
@@ -136,12 +140,12 @@ def _run_problem(
     for setting, seed in runs:
         started = time.perf_counter()
         spec = suite.spec(setting, seed, problem.n_target_classes)
-        path = out / "runs" / _safe(described.name) / f"{_safe(setting.name)}-{seed}"
+        path = out / "runs" / _file_name(described.name) / f"{_file_name(setting.name)}-{seed}"
         if path.exists():  # what a kill or another setting of the same name has left
             shutil.rmtree(path)
         run = Run(problem, spec, path, backbone, {"command": f"justright benchmark run {suite.name}"})
         about = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
-        about["print"] = _print(suite, described, setting, seed)
+        about["print"] = _fingerprint(suite, described, setting, seed)
         try:
             yield about | _result(run.all(), time.perf_counter() - started)
         except DegenerateError as error:
@@ -153,7 +157,7 @@ def _run_problem(
 def _result(run: RunFolder, seconds: float) -> Line:
     scores, about, selection = run.scores, run.about, run.selection
     assert scores is not None, "a problem of a suite has a truth"
-    weighed = None if selection is None else selection.weighed
+    weighed, config = None if selection is None else selection.weighed, about["config"]
     kept = [] if weighed is None else weighed.classes["weight"].to_numpy()
     return {
         "all": scores.all,
@@ -165,22 +169,15 @@ def _result(run: RunFolder, seconds: float) -> Line:
         "pool_classes": len(kept),
         "kept_classes": int(np.count_nonzero(kept)),
         "notes": about["notes"],
-        "n_steps": _n_steps(run),
+        "n_steps": config["n_steps"] * config["n_epochs"] if config.get("n_steps") else None,
         "seconds": round(seconds, 1),
     }
 
 
-def _n_steps(run: RunFolder) -> int | None:
-    config = run.about["config"]
-    return config["n_steps"] * config["n_epochs"] if config.get("n_steps") else None
-
-
-def _print(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed: int) -> str:
+def _fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed: int) -> str:
     """What tells a run from every other one, and from itself under other settings."""
-    spec = suite.spec(setting, seed, n_target=None).to_json()
-    text = json.dumps([asdict(problem), setting.name, spec], sort_keys=True, default=str)
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return hash_value([asdict(problem), setting.name, suite.spec(setting, seed, n_target=None).to_json()], size=8)
 
 
-def _safe(name: str) -> str:
+def _file_name(name: str) -> str:
     return "".join(letter if letter.isalnum() else "-" for letter in name)

@@ -16,10 +16,19 @@ from justright.benchmark.suite_runner import Line
 COLUMNS = ("setting", "problems", "runs", "All", "Old", "New", "All against baseline", "New against baseline", "better")
 LEVEL = 0.95
 
+Difference = tuple[float, float, float]
+
 
 @dataclass(frozen=True)
 class SettingRow:
-    """A setting over its problems; differences are paired by problem, with an interval over problems."""
+    """A setting over its problems.
+
+    Attributes:
+        all, old, new: mean accuracy over problems.
+        all_difference, new_difference: mean, low and high of what it gains over the baseline, paired by problem; None
+            for the baseline itself and for fewer than two problems.
+        n_better: in how many problems it is better than the baseline on all images.
+    """
 
     setting: str
     n_problems: int
@@ -27,19 +36,19 @@ class SettingRow:
     all: float
     old: float
     new: float
-    all_difference: tuple[float, float, float] | None
-    new_difference: tuple[float, float, float] | None
+    all_difference: Difference | None
+    new_difference: Difference | None
     n_better: int
 
     def cells(self) -> tuple[object, ...]:
-        """Under COLUMNS."""
+        """The row as text and numbers, in the order of COLUMNS."""
         means = [f"{100 * value:.1f}" for value in (self.all, self.old, self.new)]
-        differences = [_text(self.all_difference), _text(self.new_difference)]
+        differences = [_in_points(self.all_difference), _in_points(self.new_difference)]
         better = "" if self.all_difference is None else f"{self.n_better} of {self.n_problems}"
         return (self.setting, self.n_problems, self.n_runs, *means, *differences, better)
 
     def to_json(self) -> dict[str, Any]:
-        """All fields."""
+        """All fields; None for an accuracy that there is not."""
         return {name: None if value != value else value for name, value in asdict(self).items()}
 
 
@@ -48,37 +57,32 @@ def suite_table(suite: Suite, lines: Sequence[Line]) -> list[SettingRow]:
 
     A setting is compared with the baseline on the problems and seeds that both have.
     """
-    baseline, rows = suite.baseline, []
+    rows = []
     for setting in (each.name for each in suite.settings):
-        own = [line for line in lines if line["setting"] == setting]
-        if not own:
+        by_problem: dict[str, list[Line]] = {}
+        for line in lines:
+            if line["setting"] == setting:
+                by_problem.setdefault(line["problem"], []).append(line)
+        if not by_problem:
             continue
-        problems = list(dict.fromkeys(line["problem"] for line in own))
         mean = {
-            group: _mean([_mean([_of(line, group) for line in own if line["problem"] == name]) for name in problems])
+            group: _mean([_mean([_accuracy(line, group) for line in each]) for each in by_problem.values()])
             for group in ("all", "old", "new")
         }
-        differences = {group: paired(lines, setting, baseline, group) for group in ("all", "new")}
-        intervals = {group: None if setting == baseline else interval(each) for group, each in differences.items()}
-        rows.append(
-            SettingRow(
-                setting,
-                len(problems),
-                len(own),
-                all=mean["all"],
-                old=mean["old"],
-                new=mean["new"],
-                all_difference=intervals["all"],
-                new_difference=intervals["new"],
-                n_better=sum(value > 0 for value in differences["all"]),
-            )
+        changes = {group: paired(lines, setting, suite.baseline, group) for group in ("all", "new")}
+        n_better = sum(value > 0 for value in changes["all"])
+        differences = {group: None if setting == suite.baseline else interval(each) for group, each in changes.items()}
+        counts, means = (
+            (setting, len(by_problem), sum(map(len, by_problem.values()))),
+            (mean["all"], mean["old"], mean["new"]),
         )
+        rows.append(SettingRow(*counts, *means, differences["all"], differences["new"], n_better))
     return rows
 
 
 def paired(lines: Sequence[Line], setting: str, baseline: str, group: str) -> list[float]:
     """Setting less baseline, a value a problem: the mean over the seeds that both have."""
-    value = {(x["problem"], x["setting"], x["seed"]): _of(x, group) for x in lines}
+    value = {(x["problem"], x["setting"], x["seed"]): _accuracy(x, group) for x in lines}
     found: dict[str, list[float]] = {}
     for problem, name, seed in value:
         if name == setting and (problem, baseline, seed) in value:
@@ -87,7 +91,7 @@ def paired(lines: Sequence[Line], setting: str, baseline: str, group: str) -> li
     return [_mean(each) for each in found.values()]
 
 
-def interval(differences: Sequence[float]) -> tuple[float, float, float] | None:
+def interval(differences: Sequence[float]) -> Difference | None:
     """Mean, low and high by Student's t over problems; None from fewer than two."""
     if len(differences) < 2:
         return None
@@ -96,7 +100,7 @@ def interval(differences: Sequence[float]) -> tuple[float, float, float] | None:
     return mean, mean - half, mean + half
 
 
-def _of(line: Line, group: str) -> float:
+def _accuracy(line: Line, group: str) -> float:
     return math.nan if line[group] is None else float(line[group])
 
 
@@ -105,7 +109,7 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(finite)) if finite else math.nan
 
 
-def _text(difference: tuple[float, float, float] | None) -> str:
+def _in_points(difference: Difference | None) -> str:
     if difference is None:
         return ""
     mean, low, high = (100 * value for value in difference)

@@ -1,7 +1,8 @@
-"""The command line: one file a command, each a thin layer over the library."""
+"""The command line: one file per command, each a thin layer over the library."""
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 from typing import Any
@@ -19,34 +20,23 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 COMMANDS = (
-    "audit",
-    "benchmark",
-    "cache",
-    "data",
-    "demo",
-    "discover",
-    "estimate",
-    "evaluate",
-    "extract",
-    "predict",
-    "report",
-    "review",
-    "select",
-)
+    "audit", "benchmark", "cache", "data", "demo", "discover", "estimate", "evaluate", "extract", "predict", "report",
+    "review", "select",
+)  # fmt: skip
 """Each is a module of this folder with a click command of the same name."""
 
 STOPPED_BY_USER = 130
 
 
 class Commands(click.Group):
-    """Loads a command when it is asked for, and turns our errors into one clear message."""
+    """Loads a command when it is asked for, and turns errors that a user can mend into one clear message."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names that `--help` shows."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command and hand over its click command."""
+        """Import the module of a command and return its click command."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = getattr(importlib.import_module(f"justright.cli.{cmd_name}"), cmd_name)
@@ -58,19 +48,25 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except JustrightError as error:
             raise click.ClickException(str(error)) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE or error.strerror is None:  # click ends quietly on a closed pipe
+                raise
+            place = f"{error.filename} cannot be written or read: " if error.filename else ""
+            raise click.ClickException(f"{place}{error.strerror}\nTry: name another place") from error
         except KeyboardInterrupt:
             click.echo("\nStopped. Finished files are kept whole, nothing half-written is left.", err=True)
             ctx.exit(STOPPED_BY_USER)
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="justright")
 def main() -> None:
     """Find new categories in unlabeled images, with the labeled data that actually helps.
 
     \b
     Start here:
-      justright demo                      the whole thing on drawn images, offline
-      justright data --list               the data sets it knows
-      justright audit photos --target t   what is wrong with my images?
+      justright demo                     everything on drawn images, offline
+      justright data --list              the data sets that have a name here
+      justright audit photos             what is wrong with my images?
+      justright discover --help          from folders of images to clusters
     """

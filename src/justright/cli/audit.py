@@ -14,59 +14,52 @@ from justright.audit.audit import ignored_files
 from justright.audit.duplicates import MAX_NEAR, NEAR
 from justright.audit.findings import BAD_FILE, KINDS, AuditReport, Finding, Place, Side, location
 from justright.audit.quarantine import MAX_BAD, printable
+from justright.cli.common import FILE, SHARE, SOURCES, Command
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
-from justright.errors import DataError
 from justright.files import write_json
 
 N_SHOWN = 20
-"""Findings of a kind that the screen shows; the JSON has them all."""
+"""Findings of one kind that are printed; the JSON has them all."""
 
 N_LINES = 4
-"""Images of a finding that the screen shows."""
+"""Images of one finding that are printed."""
 
 
-@click.command()
+@click.command(cls=Command, tables={"POOL and --target may be": SOURCES})
 @click.argument("pool", nargs=-1, required=True)
-@click.option("--target", help="The images to be understood; opened like POOL.")
-@click.option("--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Write all of it as JSON.")
-@click.option(
-    "--max-bad",
-    type=click.FloatRange(0, 1),
-    default=MAX_BAD,
-    show_default=True,
-    help="Refuse a source with a larger share of bad files.",
-)
+@click.option("--target", metavar="SOURCE", help="The unlabeled images; they are compared with the images of POOL.")
+@click.option("--out", type=FILE, help="File for all findings, as JSON.")
+@click.option("--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of bad files that a source may have.")
 @click.option(
     "--near",
     type=click.IntRange(0, MAX_NEAR),
     default=NEAR,
-    show_default=True,
-    help="How many of 64 bits the perceptual hashes of near copies may differ in. 2 is strict; from 6 on, different "
-    "photos of one composition begin to meet.",
+    help="How many of 64 bits may differ between the perceptual hashes of near copies. 2 is strict; from 6 on, "
+    "different photos of the same arrangement are taken for copies.",
 )
 @with_terminal
 def audit(
     pool: tuple[str, ...], target: str | None, out: Path | None, max_bad: float, near: int, terminal: Terminal
 ) -> None:
-    """Say what is wrong with the images of POOL, and of a target.
+    """Look for bad files, copies and contradicting labels.
 
-    Each POOL is a folder with one folder a class, a manifest (.csv, .parquet), a zip, or a data set that
-    `justright data --list` names. Files are only read: nothing is moved or changed.
+    Checks the images of each POOL, of a target, and whether they share images. Files are only read: nothing is moved
+    or changed.
 
     \b
     Problems, exit code 1:
-      bad files         empty, no image, truncated, too large, missing, unreadable
-      label conflicts   one image, or near copies, under two classes
-      shared images     one image, or near copies, in both pool and target
+      bad files        empty, no image, truncated, too large, unreadable
+      label conflicts  one image, or near copies, under two classes
+      shared images    one image, or near copies, in both pool and target
 
     \b
     Remarks, exit code 0 when there is nothing else:
       copies inside the pool or inside the target, under one class
       classes of one image, class names that several data sets use
-      files with the ending of another format, files in a folder that are no images
+      files with the ending of another format, files that are no images
 
-    Near copies are images that were scaled, re-encoded or slightly brightened. Flat (blank) images are not compared.
+    Near copies are images that were scaled, re-encoded or slightly brightened. Blank images are not compared.
 
     \b
     Examples:
@@ -84,7 +77,7 @@ def audit(
     )
     value = report.to_json()
     if out is not None:
-        _write(out, value)
+        write_json(out, value)
     _show(report, terminal, out)
     terminal.result(value, _last_line(report))
     report.refuse_above(max_bad)
@@ -94,13 +87,6 @@ def audit(
 
 def _ignored(source: str | None, side: Side) -> list[Place]:
     return ignored_files(Path(source), side) if source is not None and Path(source).is_dir() else []
-
-
-def _write(out: Path, value: object) -> None:
-    try:
-        write_json(out, value)
-    except OSError as error:
-        raise DataError(f"{out} cannot be written: {error.strerror}", advice="name another file with --out") from error
 
 
 def _show(report: AuditReport, terminal: Terminal, out: Path | None) -> None:
@@ -122,17 +108,12 @@ def _show(report: AuditReport, terminal: Terminal, out: Path | None) -> None:
 
 
 def _where(finding: Finding) -> str:
-    """The images or classes, one a line."""
-    lines = [_nearby(location(image.source, image.path)) for image in finding.images]
+    """The images or classes, one a line; paths inside the working folder are shown relative to it."""
+    here = os.path.join(os.getcwd(), "")
+    lines = [location(image.source, image.path).removeprefix(here) for image in finding.images]
     lines += [f"{each.side} {each.dataset}: {each.class_name}" for each in finding.classes]
     more = [f"… and {len(lines) - N_LINES:,} more"] if len(lines) > N_LINES else []
     return "\n".join([*map(printable, lines[:N_LINES]), *more])
-
-
-def _nearby(place: str) -> str:
-    """The place as seen from the working folder where it lies below it."""
-    here = os.path.join(os.getcwd(), "")
-    return place.removeprefix(here)
 
 
 def _last_line(report: AuditReport) -> str:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from justright.benchmark.suite import Suite, read_suite, suite_names
+from justright.benchmark.suite_runner import Line, failed_runs, run_suite, suite_results
+from justright.benchmark.suite_table import COLUMNS, paired, suite_table
+from justright.cli.common import FILE, FOLDER
 from justright.cli.terminal import Terminal, with_terminal
 from justright.files import write_text
-
-if TYPE_CHECKING:
-    from justright.benchmark.suite import Suite
-    from justright.benchmark.suite_runner import Line
-
-FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 @click.group()
 def benchmark() -> None:
-    """Run a suite of problems and settings with several seeds, and compare.
+    """Run many problems, settings and seeds, and compare them.
+
+    A suite is a TOML file that lists problems and settings. Every setting is run on every problem, with several seeds.
 
     \b
     Examples:
@@ -33,13 +32,10 @@ def benchmark() -> None:
 @benchmark.command("list")
 @with_terminal
 def list_suites(terminal: Terminal) -> None:
-    """Show the suites that come with the package."""
-    from justright.benchmark.suite import read_suite, suite_names
-
-    suites = [read_suite(name) for name in suite_names()]
+    """List the suites that come with the package."""
     rows = [
         (each.name, len(each.problems), sum(len(list(each.runs_of(problem))) for problem in each.problems), each.about)
-        for each in suites
+        for each in map(read_suite, suite_names())
     ]
     terminal.table("Suites", ("name", "problems", "runs", "what it asks"), rows)
     terminal.result([dict(zip(("name", "problems", "runs", "about"), row, strict=True)) for row in rows])
@@ -47,24 +43,23 @@ def list_suites(terminal: Terminal) -> None:
 
 @benchmark.command()
 @click.argument("suite")
-@click.option("--out", type=FOLDER, required=True, help="Folder of results.jsonl and of the runs.")
-@click.option("--data", type=FOLDER, help="Folder of the data sets that the suite names.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Problems at once, a process each.")
-@click.option("--only", multiple=True, help="Name of a problem; may be given several times.")
+@click.option("--out", type=FOLDER, required=True, help="Folder for the results and the runs.")
+@click.option("--data", type=FOLDER, help="Folder with the data sets, where the file of the suite says {data}.")
+@click.option("--jobs", type=click.IntRange(1), default=1, help="How many problems to run at once, a process each.")
+@click.option("--only", multiple=True, metavar="PROBLEM", help="Run only this problem; may be given several times.")
 @with_terminal
 def run(terminal: Terminal, suite: str, out: Path, data: Path | None, jobs: int, only: tuple[str, ...]) -> None:
-    """Run what is missing of SUITE, the name of one or a file; a line of JSON a run goes to OUT/results.jsonl.
+    """Run what is missing of a suite.
 
-    Stopped, it goes on where it was: runs that have a line are not repeated, unless their settings have changed.
+    SUITE is a name that `justright benchmark list` shows, or a TOML file. Each finished run adds a line of JSON to
+    OUT/results.jsonl. Call it again to continue after a stop: runs that have a line are not repeated, unless their
+    settings have changed.
 
     \b
     Examples:
       justright benchmark run selection --out study --jobs 2
-      justright benchmark run selection-photos --out study --data DATA --only pets
+      justright benchmark run my-suite.toml --out study --data DATA --only pets
     """
-    from justright.benchmark.suite import read_suite
-    from justright.benchmark.suite_runner import run_suite
-
     asked = read_suite(suite)
     lines = run_suite(asked, out, data=data, n_jobs=jobs, only=only, track=terminal.track)
     _show(terminal, asked, lines, out)
@@ -72,47 +67,39 @@ def run(terminal: Terminal, suite: str, out: Path, data: Path | None, jobs: int,
 
 @benchmark.command()
 @click.argument("suite")
-@click.option("--out", type=FOLDER, required=True, help="Folder of results.jsonl.")
-@click.option("--part", help="Problems of this part only, such as judge.")
-@click.option("--baseline", help="Compare with this setting instead of the one that the suite names.")
-@click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), help="Where a picture of it goes, as SVG.")
+@click.option("--out", type=FOLDER, required=True, help="Folder that `benchmark run` wrote to.")
+@click.option("--part", help="Show only problems of this part, such as choose or judge.")
+@click.option("--baseline", metavar="SETTING", help="Compare with this setting instead of the suite's own baseline.")
+@click.option("--figure", type=FILE, help="File for a figure of the differences, as SVG.")
 @with_terminal
 def show(
     terminal: Terminal, suite: str, out: Path, part: str | None, baseline: str | None, figure: Path | None
 ) -> None:
-    """Compare what is there of SUITE.
+    """Compare the settings of a suite, as far as it was run.
+
+    SUITE is a name that `justright benchmark list` shows, or a TOML file.
 
     \b
     Examples:
       justright benchmark show selection --out study
-      justright benchmark show selection --out study --part judge --figure judged.svg
+      justright benchmark show selection --out study --part judge
+      justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """
-    from justright.benchmark.suite import read_suite
-    from justright.benchmark.suite_runner import suite_results
-
     asked = read_suite(suite)
     if baseline is not None:
         asked = asked.against(baseline)
     lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]
     if figure is not None:
-        _draw(asked, lines, figure)
+        from justright.evaluation.figures import to_svg
+        from justright.report.suite_figures import draw_suite  # matplotlib is slow to import
+
+        by_problem = {each.name: paired(lines, each.name, asked.baseline, "all") for each in asked.settings}
+        write_text(figure, to_svg(draw_suite(suite_table(asked, lines), by_problem, asked.baseline)))
     _show(terminal, asked, lines, out)
 
 
-def _draw(suite: Suite, lines: list[Line], path: Path) -> None:
-    from justright.benchmark.suite_table import paired, suite_table
-    from justright.evaluation.figures import to_svg
-    from justright.report.suite_figures import draw_suite  # matplotlib is slow to import
-
-    by_problem = {each.name: paired(lines, each.name, suite.baseline, "all") for each in suite.settings}
-    write_text(path, to_svg(draw_suite(suite_table(suite, lines), by_problem, suite.baseline)))
-
-
 def _show(terminal: Terminal, suite: Suite, lines: list[Line], out: Path) -> None:
-    from justright.benchmark.suite_runner import failed_runs
-    from justright.benchmark.suite_table import COLUMNS, suite_table
-
     for line in failed_runs(suite, out):
         terminal.say(f"No answer: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
     rows = suite_table(suite, lines)

@@ -12,14 +12,16 @@ from justright.features.cache import UNITS, FeatureCache
 
 @click.group()
 def cache() -> None:
-    """The features that are kept so that no image is computed twice.
+    """List or remove the features that are kept for later runs.
 
-    They lie below JUSTRIGHT_HOME (by default .cache/justright in your home). Above JUSTRIGHT_CACHE_LIMIT (by default
-    20GB) those go that were used longest ago.
+    Features are kept so that no image is computed twice. They lie in the folder JUSTRIGHT_HOME, by default
+    .cache/justright in your home. When they grow larger than JUSTRIGHT_CACHE_LIMIT, by default 20GB, those that were
+    not used for the longest time are removed.
 
     \b
     Examples:
       justright cache list
+      justright cache clear
       justright cache clear --backbone dinov2_vitb14
       justright cache clear --limit 10GB
     """
@@ -28,24 +30,14 @@ def cache() -> None:
 @cache.command("list")
 @with_terminal
 def show(terminal: Terminal) -> None:
-    """What is kept, for each backbone and way of computing.
-
-    \b
-    Examples:
-      justright cache list
-      justright cache list --json
-    """
+    """List kept features by backbone, with size and last use."""
     kept = FeatureCache()
     sections = kept.sections()
     columns = ("name", "backbone", "pooling", "precision", "images", "size", "last used")
-    rows = [
-        [
-            *(each[name] for name in columns[:5]),
-            _size(each["bytes"]),
-            f"{datetime.fromtimestamp(each['used']):%Y-%m-%d %H:%M}",
-        ]
-        for each in sections
-    ]
+    rows = []
+    for each in sections:
+        used = f"{datetime.fromtimestamp(each['used']):%Y-%m-%d %H:%M}"
+        rows.append([*(each[name] for name in columns[:5]), _size(each["bytes"]), used])
     if rows:
         terminal.table("Kept features", columns, rows)
     total = sum(each["bytes"] for each in sections)
@@ -54,18 +46,11 @@ def show(terminal: Terminal) -> None:
 
 
 @cache.command()
-@click.option("--backbone", help="Only what this backbone computed; also the name of one line of `cache list`.")
-@click.option("--limit", help="Remove only what is above this size, longest unused first: 500MB, 10GB.")
+@click.option("--backbone", help="Remove only features of this backbone, or one line of `cache list` by its name.")
+@click.option("--limit", metavar="SIZE", help="Keep this much, such as 500MB or 10GB; what was used longest ago goes.")
 @with_terminal
 def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
-    """Remove kept features. They are computed again when they are needed.
-
-    \b
-    Examples:
-      justright cache clear
-      justright cache clear --backbone efficientnet_lite0
-      justright cache clear --limit 10GB
-    """
+    """Remove kept features. They are computed again when needed."""
     kept = FeatureCache()
     freed = kept.clear(backbone, limit)
     terminal.result({"place": str(kept.root), "freed": freed}, f"{_size(freed)} freed in {kept.root}")

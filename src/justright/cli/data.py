@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from justright.cli.common import FILE, FOLDER, SHARE, SOURCES, Command, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.catalog import CATALOG
 from justright.data.catalog.glyph_set import glyph_set
@@ -22,20 +23,20 @@ FIELDS = ("name", "title", "licence", "where")
 
 
 @click.group(invoke_without_command=True)
-@click.option("--list", "is_list", is_flag=True, help="Every data set with its licence and where to get it.")
+@click.option("--list", "is_list", is_flag=True, help="List every known data set with its licence and where to get it.")
 @with_terminal
 @click.pass_context
 def data(ctx: click.Context, terminal: Terminal, is_list: bool) -> None:
-    """The data sets the package knows, and what a source of images holds.
+    """List known data sets; count, draw or split images.
 
     \b
     Examples:
-      justright data --list                the data sets, their terms, where to get them
-      justright data --list --json         the same with the layout each is expected in
-      justright data show cub:DATA/cub     how many images and classes are there?
-      justright data show photos/          the same for a folder of your own
-      justright data glyphs --out letters  draw the embedded data set as files
-      justright data split photos/ --out s labeled images, target and truth by the GCD protocol
+      justright data --list                 data sets, licences, where to get them
+      justright data --list --json          also the layout that each must have
+      justright data show cub:DATA/cub      how many images and classes are there?
+      justright data show photos/           the same for a folder of your own
+      justright data glyphs --out letters   draw the embedded data set as files
+      justright data split photos/ --out s  labeled images, target and truth
     """
     if ctx.invoked_subcommand:
         if is_list or terminal != Terminal():
@@ -47,14 +48,11 @@ def data(ctx: click.Context, terminal: Terminal, is_list: bool) -> None:
         click.echo(ctx.get_help())
 
 
-@data.command()
+@data.command(cls=Command, tables={"SOURCE may be": SOURCES})
 @click.argument("source")
 @with_terminal
 def show(terminal: Terminal, source: str) -> None:
-    """Count what SOURCE holds.
-
-    SOURCE is a folder with one folder a class, a manifest (.csv or .parquet), a zip of images, or NAME:ROOT for a
-    data set that `justright data --list` names.
+    """Count the images and classes of SOURCE.
 
     \b
     Examples:
@@ -71,16 +69,17 @@ def show(terminal: Terminal, source: str) -> None:
 
 
 @data.command()
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
-@click.option("--per-class", default=20, show_default=True, help="Images of each character.")
-@click.option("--scripts", default="", help="Only these, such as latin,greek; all by default.")
-@click.option("--seed", default=0, show_default=True)
-@click.option("--size", default=64, show_default=True, help="Width and height in pixels.")
+@click.option("--out", type=FOLDER, required=True, help="Folder for the images.")
+@click.option("--per-class", default=20, help="How many images of each character to draw.")
+@click.option("--scripts", metavar="NAMES", help="Draw only these scripts, such as latin,greek; all if not given.")
+@seed_option
+@click.option("--size", default=64, help="Width and height of an image in pixels.")
 @with_terminal
-def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str, seed: int, size: int) -> None:
-    """Draw the embedded data set as files: one folder a character, inside its script, inside its family.
+def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, seed: int, size: int) -> None:
+    """Draw the embedded data set as files.
 
-    Files that are there already stay; a stopped run goes on where it was.
+    Makes one folder per character, inside the folder of its script, inside the folder of its family. Files that are
+    already there are not drawn again, so a stopped command can be repeated.
 
     \b
     Examples:
@@ -95,33 +94,34 @@ def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str, seed: in
     )
 
 
-@data.command()
+@data.command(cls=Command, tables={"SOURCE may be": SOURCES})
 @click.argument("source")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write to.")
-@click.option(
-    "--classes",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Old and new classes as JSON in SSB's schema; a random half is old if not given.",
-)
-@click.option("--part", help="Only the images of this official part, such as train.")
-@click.option("--labeled-share", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Of old classes.")
-@click.option("--seed", default=0, show_default=True, help="0 is that of the published results.")
+@click.option("--out", type=FOLDER, required=True, help="Folder for the three files.")
+@click.option("--classes", type=FILE, help="Old and new classes, as JSON of SSB; without it a random half is old.")
+@click.option("--part", help="Use only this official part of the data set, such as train.")
+@click.option("--labeled-share", type=SHARE, default=0.5, help="Share of the images of old classes that stay labeled.")
+@click.option("--seed", default=0, help="Seed of the random choices; published results use 0.")
 @with_terminal
 def split(
     terminal: Terminal, source: str, out: Path, classes: Path | None, part: str | None, labeled_share: float, seed: int
 ) -> None:
-    """Split SOURCE by the GCD protocol into labeled images, a target without labels, and the truth.
+    """Split labeled images into labeled images, target and truth.
+
+    This is the protocol of generalized category discovery (GCD): some classes of SOURCE are old, and half of their
+    images keep their label. All other images are the target, without labels. SSB
+    is the Semantic Shift Benchmark, which publishes class splits.
 
     \b
-    Writes three files, made for `justright discover`:
-      labeled.parquet  half of the images of old classes, with labels
-      target.parquet   all others, without
+    Files for `justright discover`:
+      labeled.parquet  the images that keep their label
+      target.parquet   all other images, without labels
       truth.parquet    their labels, apart, for `justright evaluate`
 
     \b
     Examples:
-      justright data split cub:DATA/cub --part train --classes cub_ssb_splits.json --out cub
       justright data split photos/ --out photos-split
+      justright data split cub:DATA/cub --part train --out cub \\
+          --classes cub_ssb_splits.json
     """
     images = open_images(source)
     if part is not None:
@@ -138,9 +138,8 @@ def split(
         "new_classes": len(roles.new),
         "folder": str(out),
     }
-    classes_text = f"{len(roles.old)} old and {len(roles.new)} new classes"
     sizes = f"{len(parts.labeled):,} labeled images and a target of {len(parts.unlabeled):,}"
-    terminal.result(counts, f"{sizes}, {classes_text}, in {out}")
+    terminal.result(counts, f"{sizes}, {len(roles.old)} old and {len(roles.new)} new classes, in {out}")
 
 
 def summary(images: ImageSet) -> dict[str, Any]:

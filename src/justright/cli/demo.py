@@ -1,43 +1,42 @@
-"""`justright demo`: the whole thing on drawn images, offline."""
+"""`justright demo`: everything on drawn images, offline."""
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from justright.cli.common import FOLDER, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 
 if TYPE_CHECKING:
-    from justright.demo.short_demo import DemoResult
+    from justright.demo.experiments import DemoResult
     from justright.report.change import ScoreChange
     from justright.report.comparison import Comparison
     from justright.runs.run_folder import RunFolder
-
 
 GROUPS = ("all", "old", "new")
 
 
 @click.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("justright-demo"), show_default=True
-)
-@click.option("--full", is_flag=True, help="All methods, three seeds, and which labeled set helps. About an hour.")
-@click.option("--seed", default=0, show_default=True, help="Of drawing, splits and training.")
+@click.option("--out", type=FOLDER, default=Path("justright-demo"), help="Folder for the runs and pages.")
+@click.option("--full", is_flag=True, help="Run all methods with three seeds, and four labeled sets. About an hour.")
+@seed_option
 @with_terminal
 def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
-    """Find new characters among drawn ones, guided by labeled characters of many scripts.
+    """Find new characters among drawn ones, offline.
 
-    Needs no data and no network. The target is two alphabets, half of whose characters are new; half of the images of
-    the others are labeled. The pool is eight other scripts, near and far. SimGCD learns on the embedded backbone from
-    the target's own labels alone, with the whole pool as a guide, with what each selector chooses from it, and with the
-    pool's classes as rivals for the target's images. The truth, which none has seen, judges. All train equally long.
-    Stopped, it goes on where it was.
+    The target is two alphabets; half of their characters are new, and half of the images of the others are labeled. The
+    pool is eight other scripts, near and far. SimGCD learns with the target's own labels alone, with the whole pool as
+    a guide, with what each selector takes from it, and with the classes of the pool as rivals, all equally long. True
+    labels, which no run has seen, judge the results. Call it again to continue after a stop.
 
-    --full runs k-means, GCD, XCon, SimGCD and muGCD with every setting and three seeds, and SimGCD with one labeled set
-    at a time: similar, medium, dissimilar, out of domain.
+    --full runs every method with all of these settings and three seeds, and SimGCD with one labeled set at a time:
+    similar, medium, dissimilar, out of domain.
 
     \b
     Examples:
@@ -46,9 +45,9 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
       justright demo --full --out full
     """
     if full:
-        _full(terminal, out, seed)
+        _run_full(terminal, out, seed)
         return
-    from justright.demo.short_demo import run_demo
+    from justright.demo.experiments import run_demo
     from justright.report.comparison import Comparison
     from justright.report.comparison_page import write_comparison
     from justright.report.run_report import write_report
@@ -70,44 +69,38 @@ def _show(terminal: Terminal, result: DemoResult, comparison: Comparison, pages:
         ("source", "classes", *kept),
         [(source, n, *(counts[source] for counts in kept.values())) for source, n in sources.items()],
     )
-    found = {name: run.scores for name, run in runs.items()}
     changes = {group.name: {each.group: each for each in parts} for group, parts in comparison.changes()}
-    own = found["own"]
-    assert own is not None, "the demo has a truth"
+    rows, scores = [], {}
+    for name, run in runs.items():
+        assert run.scores is not None, "the demo has a truth"
+        scores[name] = run.scores.to_dict()
+        accuracy = [f"{100 * getattr(run.scores, group):.1f}" for group in GROUPS]
+        against_own = [str(changes[name][group]) if name in changes else "" for group in GROUPS]
+        rows.append((name, int((run.predictions.sizes > 0).sum()), *accuracy, *against_own))
+    own = scores["own"]
     terminal.table(
-        f"SimGCD on {own.n_images:,} images of {own.n_classes} categories, accuracy in percent, one seed",
+        f"SimGCD on {own['n_images']:,} images of {own['n_classes']} categories, accuracy in percent, one seed",
         ("labeled data", "clusters", "All", "Old", "New", "All against own", "Old", "New"),
-        [
-            (
-                name,
-                int((runs[name].predictions.sizes > 0).sum()),
-                *(f"{100 * getattr(scores, group):.1f}" for group in GROUPS),
-                *(str(changes[name][group]) if name in changes else "" for group in GROUPS),
-            )
-            for name, scores in found.items()
-        ],
+        rows,
     )
+    value = {
+        "scores": scores,
+        "categories": {"true": problem.n_target_classes, **result.counts},
+        "kept": {name: dict(counts) for name, counts in kept.items()},
+        "seconds": result.seconds,
+        "verdict": verdict(comparison),
+        "pages": [str(page) for page in pages],
+    }
     counted = ", ".join(f"{k} by {name}" for name, k in result.counts.items())
-    total = sum(result.seconds.values())
-    terminal.result(
-        {
-            "scores": {name: scores and scores.to_dict() for name, scores in found.items()},
-            "categories": {"true": problem.n_target_classes, **result.counts},
-            "kept": {name: dict(counts) for name, counts in kept.items()},
-            "seconds": result.seconds,
-            "verdict": verdict(comparison),
-            "pages": [str(page) for page in pages],
-        },
-        "\n".join(
-            [
-                f"Number of categories: {problem.n_target_classes} in truth, which the runs were told; {counted}",
-                verdict(comparison),
-                f"{total:.0f} seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in result.seconds.items()),
-                f"Look at:  {pages[0]}, and report.html in each folder beside it",
-                f"Correct:  justright review {runs['everything'].path}",
-            ]
-        ),
-    )
+    stages = ", ".join(f"{stage} {spent:.1f}" for stage, spent in result.seconds.items())
+    lines = [
+        f"Number of categories: {problem.n_target_classes} in truth, which the runs were told; {counted}",
+        verdict(comparison),
+        f"{sum(result.seconds.values()):.0f} seconds: {stages}",
+        f"Look at:  {pages[0]}, and report.html in each folder beside it",
+        f"Correct:  justright review {runs['everything'].path}",
+    ]
+    terminal.result(value, "\n".join(lines))
 
 
 def kept_classes(run: RunFolder) -> Counter[str]:
@@ -124,57 +117,51 @@ def verdict(comparison: Comparison) -> str:
     guides = {name: each for name, each in every.items() if not name.endswith("rivals")}
     if guides:
         best = max(guides, key=lambda name: guides[name].points)
-        lines.append(f"As a guide, the pool changes All most with {best}: {_said(guides[best])}.")
+        lines.append(f"As a guide, the pool changes All most with {best}: {_in_words(guides[best])}.")
     if "everything" in guides:
-        lines.append(f"The whole pool as a guide: {_said(guides['everything'])}.")
+        lines.append(f"The whole pool as a guide: {_in_words(guides['everything'])}.")
     for name in every.keys() - guides.keys():
-        lines.append(f"Its classes as rivals, which target images may be called: {_said(every[name])}.")
+        lines.append(f"Its classes as rivals, which target images may be called: {_in_words(every[name])}.")
     lines.append("This is one problem and one seed. docs/findings.md has ten problems, three seeds each.")
     return "\n".join(lines)
 
 
-def _said(change: ScoreChange) -> str:
+def _in_words(change: ScoreChange) -> str:
     return f"{change} points against own labels alone, {change.verdict()}"
 
 
-def _full(terminal: Terminal, out: Path, seed: int) -> None:
-    from justright.demo.full_demo import run_full
+def _run_full(terminal: Terminal, out: Path, seed: int) -> None:
+    from justright.demo.experiments import run_full_demo
     from justright.report.comparison import Comparison
     from justright.report.comparison_page import write_comparison
 
     terminal.say("All methods, selectors and labeled sets, three seeds each. This takes long; stopped, it goes on.")
     result: dict[str, object] = {}
-    for experiment, runs in run_full(out, seed, terminal.track).items():
+    for experiment, runs in run_full_demo(out, seed, terminal.track).items():
         comparison = Comparison.of(runs)
         page = out / f"{experiment.replace(', ', '-').replace(' ', '-')}.html"
         write_comparison(comparison, page)
-        groups = comparison.groups()
-        if experiment == "labeled sets":  # they differ in data, not in settings
-            rows = labeled_set_rows(runs)
-        else:
-            rows = [
-                (group.runs[0].settings["selector"], *(spread_text(group.values(name)) for name in GROUPS))
-                for group in groups
-            ]
-        terminal.table(f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows)
+        terminal.table(
+            f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows_over_seeds(runs)
+        )
         result[experiment] = comparison.to_json() | {"page": str(page)}
     terminal.result(result, f"Pages with intervals and curves are in {out}")
 
 
-def spread_text(values: list[float]) -> str:
-    """Mean and standard deviation, in percent."""
-    import numpy as np
-
-    if not values:
-        return "-"
-    spread = f" ± {100 * np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
-    return f"{100 * np.mean(values):.1f}{spread}"
-
-
-def labeled_set_rows(runs: list[RunFolder]) -> list[tuple[str, str, str, str]]:
-    """One row a labeled set; every category of the target is new to it."""
-    sets: dict[str, list[float]] = {}
+def rows_over_seeds(runs: list[RunFolder]) -> list[tuple[str, ...]]:
+    """A row per setting or labeled set: its name, and mean and spread of All, Old and New over its seeds."""
+    by_name: dict[str, list[RunFolder]] = {}
     for run in runs:
-        assert run.scores is not None, "the demo has a truth"
-        sets.setdefault(run.path.name.rpartition("-")[0], []).append(run.scores.new)
-    return [(name, spread_text(values), "-", spread_text(values)) for name, values in sets.items()]
+        by_name.setdefault(run.path.name.rpartition("-")[0], []).append(run)
+    return [
+        (name, *(mean_and_spread([getattr(run.scores, group) for run in repeats]) for group in GROUPS))
+        for name, repeats in by_name.items()
+    ]
+
+
+def mean_and_spread(values: list[float]) -> str:
+    """Mean and standard deviation in percent; a dash where there is no such accuracy."""
+    if any(math.isnan(value) for value in values):
+        return "-"
+    spread = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{100 * statistics.mean(values):.1f}{spread}"

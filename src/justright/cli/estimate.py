@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from justright.cli.common import FILE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
+from justright.estimation import COUNTERS
+from justright.features.pairs import labeled_and_target
 from justright.features.table import FeatureTable
 from justright.files import write_json, write_text
+from justright.types import UNLABELED
 
 STORE = click.Path(path_type=Path, exists=True, file_okay=False)
-FILE = click.Path(path_type=Path, dir_okay=False)
-
-# known where scipy is imported, which would make --help slow; a test keeps them equal
-COUNTERS = ("combined", "labeled-search", "mixture", "spread")
+BEST, SEARCH = "combined", "labeled-search"
 
 
-@click.command()
+@click.command(cls=Command, tables={"Counters": COUNTERS})
 @click.argument("labeled", type=STORE)
 @click.option("--target", type=STORE, required=True, help="Features of the unlabeled images.")
-@click.option(
-    "--counter",
-    type=click.Choice(COUNTERS),
-    default=COUNTERS[0],
-    show_default=True,
-    help="combined shows what the others say beside it.",
-)
-@click.option(
-    "--other-kinds", is_flag=True, help="LABELED shows other kinds than the target: do not count its classes."
-)
-@click.option("--max-k", type=click.IntRange(1), help="The largest K that labeled-search looks at.")
-@click.option("--interval/--no-interval", default=True, show_default=True, help="Resample for an interval.")
-@click.option("--figure", type=FILE, help="Where the curve goes, as SVG.")
-@click.option("--out", type=FILE, help="Where the estimates go, as JSON.")
-@click.option("--seed", default=0, show_default=True)
+@click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How the number is estimated.")
+@click.option("--other-kinds", is_flag=True, help="The target shows none of the classes of LABELED: do not count them.")
+@click.option("--max-k", type=click.IntRange(1), help="Largest number that labeled-search tries.")
+@click.option("--interval/--no-interval", default=True, help="Also compute a 90 % interval, which takes longer.")
+@click.option("--figure", type=FILE, help="File for a figure of the estimates, as SVG.")
+@click.option("--out", type=FILE, help="File for the estimates, as JSON.")
+@seed_option
 @with_terminal
 def estimate(
     terminal: Terminal,
@@ -48,26 +42,23 @@ def estimate(
     out: Path | None,
     seed: int,
 ) -> None:
-    """Estimate the number of categories among LABELED and target images.
+    """Estimate how many categories there are.
 
-    combined is the answer to take: one K from spread and mixture, with an interval as wide as such answers were off
-    where the truth was known. spread takes the K at which clusters are as tight as labeled classes, mixture splits and
-    merges Gaussians (GPC), labeled-search takes the K at which k-means agrees best with the labels (GCD).
+    Counts the categories among labeled and target images together, both given as features that `justright extract`
+    wrote. Labels of the target are not read. Take the answer of combined, which also shows those of the others; its
+    interval is as wide as its errors were on problems where the number was known.
 
-    All read features that `justright extract` wrote; labels of the target are not looked at. With --other-kinds the
-    target is counted alone, LABELED tells what classes look like, and K is known to a factor of 2.5 only.
+    With --other-kinds the target is counted alone, LABELED only shows how much images of one class differ, and the
+    answer is known to a factor of 2.5.
 
     \b
     Examples:
       justright estimate labeled.features --target photos.features
-      justright estimate labeled.features --target photos.features --figure k.svg --json
-      justright estimate labeled.features --target photos.features --counter mixture --no-interval
+      justright estimate labeled.features --target photos.features --figure k.svg
+      justright estimate labeled.features --target photos.features \\
+          --counter mixture --no-interval
       justright estimate pool.features --target photos.features --other-kinds
     """
-    from justright.estimation import COUNTERS as COUNTER_CLASSES
-    from justright.estimation import CategoryCounter, LabeledSearchCounter
-    from justright.features.pairs import labeled_and_target
-
     tables = FeatureTable.open(labeled), FeatureTable.open(target)
     features, labels = labeled_and_target(*tables)
     pool = None
@@ -75,10 +66,11 @@ def estimate(
         n_labeled = len(tables[0])
         pool = features[:n_labeled], labels[:n_labeled]
         features, labels = features[n_labeled:], labels[n_labeled:]
-    counters: dict[str, CategoryCounter] = {
-        name: LabeledSearchCounter(max_k=max_k, seed=seed) if name == "labeled-search" else made(seed=seed)  # type: ignore[call-arg]
-        for name, made in COUNTER_CLASSES.items()
-        if name == counter or (counter == COUNTERS[0] and not (other_kinds and name == "labeled-search"))
+    more: dict[str, Any] = {SEARCH: {"max_k": max_k}}
+    counters = {
+        name: COUNTERS[name](seed=seed, **more.get(name, {}))  # type: ignore[call-arg]
+        for name in COUNTERS
+        if name == counter or (counter == BEST and not (other_kinds and name == SEARCH))
     }
     intervals = {}
     for name, each in counters.items():
@@ -100,7 +92,7 @@ def estimate(
         }
         for name, each in counters.items()
     }
-    result = {"estimates": found, "labeled_classes": len(set(labels.tolist()) - {-1}), "images": len(labels)}
+    result = {"estimates": found, "labeled_classes": len(set(labels.tolist()) - {UNLABELED}), "images": len(labels)}
     if out:
         write_json(out, result)
     rows = [(name, each.n_categories_, _text(intervals.get(name)), len(each.curve_)) for name, each in counters.items()]
@@ -110,12 +102,12 @@ def estimate(
 
 def answer(estimates: dict[str, int], intervals: dict[str, tuple[int, int]]) -> str:
     """What the combined estimate says, and the others beside it, in a sentence; nothing for another one alone."""
-    if COUNTERS[0] not in estimates:
+    if BEST not in estimates:
         return ""
-    interval = _text(intervals.get(COUNTERS[0]))
-    others = sorted(k for name, k in estimates.items() if name != COUNTERS[0])
+    interval = _text(intervals.get(BEST))
+    others = sorted(k for name, k in estimates.items() if name != BEST)
     beside = f"all others say {others[0]}" if others[0] == others[-1] else f"the others say {others[0]} to {others[-1]}"
-    return f"K = {estimates[COUNTERS[0]]}{interval and f', nine times in ten {interval}'}; {beside}."
+    return f"K = {estimates[BEST]}{interval and f', nine times in ten {interval}'}; {beside}."
 
 
 def _text(interval: tuple[int, int] | None) -> str:

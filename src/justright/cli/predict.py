@@ -7,23 +7,23 @@ from pathlib import Path
 
 import click
 
+from justright.cli.common import FILE, FOLDER, SOURCES, Command, checkpoint_option, device_option
 from justright.cli.terminal import Terminal, with_terminal
 
 
-@click.command()
-@click.argument("run", type=click.Path(path_type=Path, file_okay=False))
+@click.command(cls=Command, tables={"SOURCE may be": SOURCES})
+@click.argument("run", type=FOLDER)
 @click.argument("source")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="A .csv or .parquet file.")
+@click.option("--out", type=FILE, required=True, help="File for the answers, .csv or .parquet, with a row per image.")
 @click.option(
     "--neither",
     type=click.FloatRange(0, 0.99),
     default=0.01,
-    show_default=True,
-    help="An image that fits worse than all but this share of the run's target fits no category.",
+    help="Images that fit worse than all but this share of the run's target are called neither.",
 )
-@click.option("--checkpoint", type=click.Path(path_type=Path), help="Of the backbone, as it was given to discover.")
-@click.option("--device", default="cpu", show_default=True, help="cpu, cuda, mps.")
-@click.option("--save-backbone", type=click.Path(path_type=Path, dir_okay=False), help="The tuned network, for timm.")
+@checkpoint_option
+@device_option
+@click.option("--save-backbone", type=FILE, help="File for the network as trained by the run, to load with timm.")
 @with_terminal
 def predict(
     terminal: Terminal,
@@ -35,13 +35,16 @@ def predict(
     device: str,
     save_backbone: Path | None,
 ) -> None:
-    """Say of each image of SOURCE which known class or discovered cluster of RUN it belongs to, and how sure that is.
+    """Sort new images into the categories of a finished run.
+
+    RUN is a folder that `justright discover` wrote. Each image of SOURCE gets a known class, a discovered cluster or
+    neither, and a confidence. If discover was given a --checkpoint, give the same one here.
 
     \b
     Examples:
       justright predict run photos/ --out found.csv
       justright predict run photos.zip --out found.parquet --neither 0.05
-      justright predict run photos/ --out found.csv --save-backbone tuned.safetensors
+      justright predict run photos/ --out found.csv --save-backbone n.safetensors
     """
     from justright.data import open_images
     from justright.discovery.methods import METHODS

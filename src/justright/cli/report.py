@@ -7,31 +7,29 @@ from typing import Any
 
 import click
 
+from justright.cli.common import FILE
 from justright.cli.terminal import Terminal, with_terminal
-from justright.errors import DataError
 from justright.runs.run_folder import RunFolder
-
-RUN = click.Path(path_type=Path, exists=True, file_okay=False)
-FILE = click.Path(path_type=Path, dir_okay=False)
-
-COMPARISON = Path("comparison.html")
-MEGABYTE = 1_000_000
 
 
 @click.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=RUN)
-@click.option("--out", type=FILE, help="Where the page goes. [default: RUN/report.html, or comparison.html]")
+@click.argument(
+    "runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False)
+)
+@click.option("--out", type=FILE, help="File for the page. [default: RUN/report.html, or comparison.html for several]")
 @click.option(
-    "--map", "kind", type=click.Choice(["pca", "tsne"]), default="pca", show_default=True, help="The 2-d map."
+    "--map",
+    "kind",
+    type=click.Choice(["pca", "tsne"]),
+    default="pca",
+    help="How features become a map in two dimensions. tsne keeps neighbors together better, and takes seconds longer.",
 )
 @with_terminal
 def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: Any) -> None:
-    """Write one self-contained page of a RUN, or of several side by side.
+    """Write a page about a run, or one that compares several.
 
-    A run is a folder that `justright discover` wrote; a run that is not finished gives a page of what is there. The
-    page opens from disk, asks the network for nothing and stays below 10 MB.
-
-    --map tsne keeps neighbors together better than pca does, and takes some seconds more.
+    RUN is a folder that `justright discover` wrote; of an unfinished run the page shows what is there. The page is one
+    file below 10 MB that needs no network.
 
     \b
     Examples:
@@ -41,15 +39,12 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: A
       justright report runs/* --out compare.html --json
     """
     folders = [RunFolder.open(path) for path in runs]
-    try:
-        if len(folders) == 1:
-            place, value, text = _one(terminal, folders[0], out, kind)
-        else:
-            place, value, text = _several(folders, COMPARISON if out is None else out)
-    except OSError as error:
-        raise DataError(f"{error.filename or out}: {error.strerror or error}", advice="name another place") from error
+    if len(folders) == 1:
+        place, value, text = _one(terminal, folders[0], out, kind)
+    else:
+        place, value, text = _several(folders, out or Path("comparison.html"))
     size = place.stat().st_size
-    terminal.say(f"Written: {place} ({size / MEGABYTE:.1f} MB)")
+    terminal.say(f"Written: {place} ({size / 1_000_000:.1f} MB)")
     terminal.result({"written": str(place), "bytes": size} | value, text)
 
 

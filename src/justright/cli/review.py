@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,13 +27,11 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 @click.option("--host", default="127.0.0.1", show_default=True, help="Anything but loopback lets others in.")
 @click.option("--browser/--no-browser", default=False, show_default=True, help="Open the page in the browser.")
 @click.option("--export", "out", type=click.Path(path_type=Path), help="Write the labels there and serve nothing.")
-@click.option(
-    "--as", "form", type=click.Choice(["csv", "parquet", "folders", "labeled"]), help="By the ending if absent."
-)
+@click.option("--as", "form", type=click.Choice(FORMS), help="What to write. By the ending of the name if absent.")
 @click.option("--all", "is_all", is_flag=True, help="With folders and labeled: clusters nobody judged as well.")
 @click.option("--copy", "is_copy", is_flag=True, help="With folders: copies of the images instead of links.")
 @click.option("--with-known", is_flag=True, help="With folders and labeled: the labeled images of known classes too.")
-@click.option("--name", default="", help="With labeled: the name of the data set. RUN-reviewed if absent.")
+@click.option("--name", "dataset", default="", help="With labeled: the name of the data set. RUN-reviewed if absent.")
 @with_terminal
 def review(
     terminal: Terminal,
@@ -44,10 +42,7 @@ def review(
     browser: bool,
     out: Path | None,
     form: str | None,
-    is_all: bool,
-    is_copy: bool,
-    with_known: bool,
-    name: str,
+    **export_options: Any,
 ) -> None:
     """Serve a page to look through the clusters of RUN: keep, name, merge, split, move, reject, undo.
 
@@ -66,25 +61,27 @@ def review(
     from justright.review.open_review import OpenReview
     from justright.runs.run_folder import RunFolder
 
-    if out is None and (form or is_all or is_copy or with_known or name):
+    if out is None and (form or any(export_options.values())):
         raise click.UsageError("--as, --all, --copy, --with-known and --name need --export.")
     opened = OpenReview(RunFolder.open(run))
     if out is None:
         _serve(terminal, opened, reviewer, host, port, browser)
     else:
-        _export(terminal, opened, out, form, is_all=is_all, is_copy=is_copy, with_known=with_known, dataset=name)
+        _export(terminal, opened, out, form, export_options)
 
 
 def _serve(terminal: Terminal, opened: OpenReview, reviewer: str, host: str, port: int, browser: bool) -> None:
     from pydantic import TypeAdapter, ValidationError
 
-    from justright.review.actions import Reviewer
+    from justright.review.actions import MAX_REVIEWER, Reviewer
     from justright.review.launch import serve
 
     try:
-        reviewer = TypeAdapter(Reviewer).validate_python(reviewer) if reviewer else ""
+        reviewer = TypeAdapter(Reviewer).validate_python(reviewer) if reviewer else getpass.getuser()[:MAX_REVIEWER]
     except ValidationError as error:
         raise click.BadParameter(error.errors()[0]["msg"], param_hint="--reviewer") from error
+    except (KeyError, OSError):  # the system knows no name for the user: the page asks
+        reviewer = ""
 
     def ready(access: Access) -> None:
         if not access.is_loopback:
@@ -97,22 +94,14 @@ def _serve(terminal: Terminal, opened: OpenReview, reviewer: str, host: str, por
         if browser:
             click.launch(access.url)
 
-    serve(opened, host, port, reviewer or _user(), ready)
+    serve(opened, host, port, reviewer, ready)
 
 
-def _user() -> str:
-    """A name to propose on the page."""
-    try:
-        return getpass.getuser()[:40]
-    except (KeyError, OSError):
-        return ""
-
-
-def _export(terminal: Terminal, opened: OpenReview, out: Path, form: str | None, **options: object) -> None:
+def _export(terminal: Terminal, opened: OpenReview, out: Path, form: str | None, options: dict[str, Any]) -> None:
     from justright.review.export import export
 
     form = form or FORM_OF_ENDING.get(out.suffix.lower())
     if form is None:
-        raise click.UsageError(f"Say --as what {out} is to be: csv, parquet, folders or labeled.")
+        raise click.UsageError(f"Say --as what {out} is to be: {', '.join(FORMS)}.")
     n_images = export(opened, out, form, **options)  # type: ignore[arg-type]
     terminal.result({"written": str(out), "as": form, "images": n_images}, f"{n_images:,} images as {form} in {out}")

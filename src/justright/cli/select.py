@@ -7,35 +7,39 @@ from typing import Any
 
 import click
 
-from justright.cli.selector_options import make_selector, selector_options
+from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
 from justright.errors import DataError, JustrightError
 from justright.features.table import FeatureTable
-from justright.runs.feature_pool import TargetBlocks, merge_tables, require_flat
+from justright.runs.feature_pool import merge_tables, require_flat
 from justright.runs.label_outlook import label_outlook
 from justright.runs.selection_result import SelectionResult, stability_of
 from justright.runs.weight_files import save_selection
-from justright.selection import ENGINES, SELECTORS
+from justright.selection import ENGINES, row_shards
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 STORE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(cls=SelectorCommand, default="beta")
 @click.argument("pool", nargs=-1, required=True, type=STORE)
 @click.option("--target", required=True, type=STORE, help="Features of the unlabeled images.")
-@click.option("--selector", "name", type=click.Choice(list(SELECTORS)), default="beta", show_default=True)
 @click.option("--out", type=FILE, help="Where the weights go, as Parquet. Left out, they are only shown.")
 @click.option("--figures", type=click.Path(path_type=Path, file_okay=False), help="Directory for figures, as SVG.")
-@click.option("--html", type=FILE, help="Where one self-contained page of it all goes.")
-@click.option("--stability", "n_resamples", type=click.IntRange(1), help="Weigh again on so many resamples.")
+@click.option("--html", type=FILE, help="Where to write all of it as one self-contained page.")
+@click.option(
+    "--stability",
+    "n_resamples",
+    type=click.IntRange(1),
+    help="Repeat the selection on so many random resamples of the target, to see how much it owes to chance.",
+)
 @click.option(
     "--diagnose",
     "labeled",
     type=STORE,
-    help="Features of the target's own labeled classes: which selector, all or none of the pool? Judged on them.",
+    help="Features of labeled images of the target's own classes, to find out which selector helps most.",
 )
 @click.option(
     "--draws",
@@ -43,18 +47,22 @@ STORE = click.Path(path_type=Path)
     type=click.IntRange(2),
     default=N_DRAWS,
     show_default=True,
-    help="How often --diagnose hides classes.",
+    help="How many times --diagnose hides classes and looks for them.",
 )
-@click.option("--engine", type=click.Choice(list(ENGINES)), default="local", show_default=True, help="Where it runs.")
-@click.option("--workers", type=click.IntRange(1), help="Of the engine; one a core if not given.")
-@click.option("--seed", default=0, show_default=True, help="Same seed, same result.")
-@selector_options
+@click.option(
+    "--engine",
+    type=click.Choice(list(ENGINES)),
+    default="local",
+    show_default=True,
+    help="Where the work is done: threads of this process, several processes, or Ray.",
+)
+@click.option("--workers", type=click.IntRange(1), help="Number of threads, processes or tasks; one a core by default.")
+@click.option("--seed", default=0, show_default=True, help="Decides all that is random: same seed, same result.")
 @with_terminal
 def select(
     terminal: Terminal,
     pool: tuple[Path, ...],
     target: Path,
-    name: str,
     out: Path | None,
     figures: Path | None,
     html: Path | None,
@@ -64,6 +72,7 @@ def select(
     engine: str,
     workers: int | None,
     seed: int,
+    selector: str,
     preset: str | None,
     **given: Any,
 ) -> None:
@@ -72,19 +81,15 @@ def select(
     POOL and target are features that `justright extract` wrote. Labels of the target are not looked at.
 
     \b
-    Selectors:
-      none  all weigh 1
-      beta  soft weights, highest between too near and too far
-      bins  discards the far, then the near
-      cui   keeps the nearest
-
-    \b
     --out weights.parquet writes two files:
       weights.parquet          one row an image: id, dataset, path, label, class_name, weight, reason
       weights.classes.parquet  one row a class: n_images, weight, reason, similarity or distance, ...
 
     Stores larger than memory are read block by block, in threads, in processes, or on Ray (install 'justright[ray]'),
     and give the same weights to the last digit.
+
+    After the weights stands the transfer flow, which says whether the labels are expected to help or to hurt; it tells
+    --n-clusters clusters of the target apart, whatever the selector.
 
     --diagnose OWN hides some of the target's own labeled classes, lets each selector help to find them again, and says
     which to take, by how much and how sure. The answer may be: all of the pool, or none of it.
@@ -96,29 +101,31 @@ def select(
       justright select birds.features --target photos.features --selector bins --n-clusters 40 --stability 50
       justright select pets.features --target photos.features --diagnose birds.features --n-clusters 40 --json
     """
-    selector = make_selector(name, given, seed, preset)
+    name, fitted = selector, make_selector(selector, given, seed, preset)
     unlabeled = FeatureTable.open(target).without_labels()
     merged = merge_tables([FeatureTable.open(path) for path in pool])
     merged.tables[0].header.require_comparable(unlabeled.header)
     require_flat(unlabeled)
     with ENGINES[engine](workers) as run:
-        selector.fit_stream(merged, TargetBlocks(unlabeled), engine=run)
-    stable = stability_of(selector, merged, unlabeled, n_resamples, seed, terminal.track)
-    weight = selector.sample_weight(merged.labels)
+        fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True)
+    for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
+        click.echo(f"Note: {remark.for_command_line()}.", err=True)
+    stable = stability_of(fitted, merged, unlabeled, n_resamples, seed, terminal.track)
+    weight = fitted.sample_weight(merged.labels)
     outlook = label_outlook(merged, unlabeled, weight, given["n_clusters"], seed)
-    result = SelectionResult(name, selector, merged, stable, outlook)
+    result = SelectionResult.of(name, fitted, merged, stable, outlook)
     diagnosis = None
     if labeled is not None:
         if given["n_clusters"] is None:
             raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")
         own = FeatureTable.open(labeled)
         own.header.require_comparable(unlabeled.header)
-        settings = standard_settings(given["n_clusters"], seed) | {f"{name}, as asked": selector}
+        settings = standard_settings(given["n_clusters"], seed) | {f"{name}, as asked": fitted}
         pairs = (own.features, own.labels), (merged.features, merged.labels)
         k = given["n_clusters"]
         diagnosis = diagnose(*pairs, unlabeled.features, k, settings, n_draws, seed, terminal.track)
     asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
-    asked |= {"selector": repr(selector), "seed": seed}
+    asked |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
         asked["backbone"] = backbone
     try:

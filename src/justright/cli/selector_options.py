@@ -1,99 +1,127 @@
-"""The parameters of the selectors as options of a command, under the names the library has for them."""
+"""The selectors and their parameters as options of a command, read from the registry when the command is called."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import Field, fields
+from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 
+from justright.cli.common import Command, meanings
 from justright.errors import JustrightError
 from justright.selection import SELECTORS, BetaSelector, Selector
 from justright.selection.clustered import ClusteredSelector
+from justright.settings import ANYTHING, Range
 
-REDUCTIONS = ("min", "median", "max")
 PRESETS = ("paper", "official")
 AUTO = "auto"
 
 
-class Reduction(click.ParamType):  # type: ignore[type-arg]
-    """min, median, max, or a quantile."""
+class SettingValue(click.ParamType):  # type: ignore[type-arg]
+    """A number, or a word where the setting has words, within the range of the setting."""
 
-    name = "min|median|max|QUANTILE"
+    def __init__(self, kind: type, allowed: Range):
+        self.kind, self.allowed = kind, allowed
+        self.name = "|".join([*allowed.choices, "number" if kind is float else "integer"])
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | float:
-        """Words stay, everything else must be a number."""
-        if value in REDUCTIONS:
-            return str(value)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value, if it can be."""
         try:
-            return float(value)
+            found = value if value in self.allowed.choices else self.kind(value)
+            if self.allowed.allows(found):
+                return found
         except ValueError:
-            self.fail(f"{value!r} is neither min, median, max nor a number", param, ctx)
+            pass
+        return self.fail(f"{value} is not {self.allowed.expected.removesuffix(', or None')}", param, ctx)
 
 
-OPTIONS: dict[str, Callable[[Any], Any]] = {
-    "alpha": click.option("--alpha", type=float, help="beta: shape (5)."),
-    "beta": click.option("--beta", type=float, help="beta: shape (5)."),
-    "reduction": click.option("--reduction", type=Reduction(), help="beta: of the cosines to the target (min)."),
-    "domain": click.option(
-        "--domain",
-        type=click.Choice(["clip", "affine", "minmax", "rank", "target", "raw"]),
-        help="beta: how a cosine comes to [0, 1] (clip).",
-    ),
-    "normalize": click.option(
-        "--normalize", type=click.Choice(["none", "max", "mean"]), help="beta: of the weights (none)."
-    ),
-    "level": click.option("--level", type=click.Choice(["class", "image"]), help="beta: what is weighed (class)."),
-    "threshold": click.option("--threshold", type=float, help="beta: weights above become 1, others 0."),
-    "weight_range": click.option("--weight-range", type=float, nargs=2, help="beta: smallest and largest weight."),
-    "n_bins": click.option("--n-bins", type=int, help="bins: how many (2)."),
-    "keep_bin": click.option("--keep-bin", type=int, help="bins: which one, from 1, the nearest (the last)."),
-    "n_splits": click.option("--n-splits", type=int, help="bins: random halvings of the target (10)."),
-    "discard": click.option("--no-discard", is_flag=True, help="bins: discard nothing as too far."),
-    "select": click.option("--no-select", is_flag=True, help="bins: keep all that is not too far."),
-    "combine": click.option(
-        "--combine", type=click.Choice(["average", "majority"]), help="bins: what splits say together (average)."
-    ),
-    "equal": click.option(
-        "--equal", type=click.Choice(["classes", "images"]), help="bins: what bins have equally many of (classes)."
-    ),
-    "share": click.option("--share", type=click.FloatRange(0, 1), help="random: of the classes, to keep (0.5)."),
-    "n_classes": click.option("--n-classes", type=int, help="cui: how many to keep (half)."),
-    "gamma": click.option("--gamma", type=float, help="cui: scale of the similarity (0.01)."),
-    "greedy": click.option(
-        "--greedy", type=click.Choice(["single", "marginal"]), help="cui: how classes are added (single)."
-    ),
-    "metric": click.option(
-        "--metric", type=click.Choice(["euclidean", "cosine", "l2"]), help="bins, cui: the distance (euclidean)."
-    ),
-    "mass": click.option(
-        "--mass", type=click.Choice(["images", "uniform"]), help="bins, cui: what a class weighs in transport (images)."
-    ),
-    "n_clusters": click.option(
-        "--n-clusters",
-        type=click.IntRange(2),
-        help="bins, cui: categories in the target (`justright estimate`). For all, clusters of the transfer flow.",
-    ),
-}
-"""By the name of the parameter. `seed` is not among them: every command has its own."""
+class SelectorOption(click.Option):
+    """An option that a selector brings."""
+
+    heading = "Selection from the pool"
 
 
-def selector_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command all of them, and --preset."""
-    preset = click.option(
-        "--preset",
-        type=click.Choice(PRESETS),
-        help="paper: as its equations and tables have it. official: Beta as its public code does it.",
-    )
-    for option in [preset, *reversed(OPTIONS.values())]:
-        command = option(command)
-    return command
+class SelectorCommand(Command):
+    """A command with --selector, --preset and an option for every parameter of every selector.
+
+    They are read from the registry at every call, so that selectors added later count. The help lists them.
+    What was given arrives under the names of the parameters; see `given_params`.
+
+    default  the selector that is taken if none is named
+    more     further words that --selector may be, and what they mean
+    """
+
+    def __init__(self, *args: Any, default: str, more: Mapping[str, str] | None = None, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.default, self.more = default, more or {}
+        self._add_options()
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The command's own options, and those that selectors bring now."""
+        self._add_options()
+        return super().get_params(ctx)
+
+    def help_tables(self) -> dict[str, list[tuple[str, str]]]:
+        """The selectors there are now, and the tables of the command."""
+        return {"Selectors": [*meanings(SELECTORS), *self.more.items()], **super().help_tables()}
+
+    def _add_options(self) -> None:
+        own = [param for param in self.params if not isinstance(param, SelectorOption)]
+        names, said = click.Choice([*SELECTORS, *self.more]), "How classes of the pool are chosen; see below."
+        selector = SelectorOption(["--selector"], type=names, default=self.default, show_default=True, help=said)
+        self.params = [*own, selector, *selector_options()]
+
+
+def selector_options() -> list[SelectorOption]:
+    """An option for each parameter, with the selectors that have it, and --preset.
+
+    `seed` is not among them: every command has its own.
+    """
+    owners: dict[str, dict[str, Field[Any]]] = defaultdict(dict)
+    for name in SELECTORS:
+        for key, each in _parameters(name).items():
+            owners[key][name] = each
+    owners.pop("seed", None)
+    said = "paper: as its equations and tables have it. official: Beta as its public code does it."
+    preset = SelectorOption(["--preset"], type=click.Choice(PRESETS), help=said)
+    return [*(_option(key, by_selector) for key, by_selector in owners.items()), preset]
+
+
+def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:
+    """The option of a parameter that some selectors share; type and range are those of the first."""
+    first, setting = next(iter(owners.items()))
+    texts: dict[str, list[str]] = defaultdict(list)
+    for name, each in owners.items():
+        texts[f"{each.metadata.get('about', key)}{_default(each.default)}."].append(name)
+    said = " ".join(f"{', '.join(names)}: {text}" for text, names in texts.items())
+    names = [_as_option(key, setting), key]
+    kind = get_type_hints(SELECTORS[first])[key]
+    kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
+    allowed: Range = setting.metadata.get("allowed", ANYTHING)
+    if kind is bool:
+        return SelectorOption(names, is_flag=True, flag_value=not setting.default, default=None, help=said)
+    if get_origin(kinds[0]) is tuple:
+        return SelectorOption(names, nargs=len(get_args(kinds[0])), type=float, help=said)
+    if allowed.choices and float not in kinds:
+        return SelectorOption(names, type=click.Choice(allowed.choices), help=said)
+    return SelectorOption(names, type=SettingValue(float if float in kinds else int, allowed), help=said)
+
+
+def _default(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return ""
+    return f" ({value:g})" if isinstance(value, float) else f" ({value})"
+
+
+def _as_option(key: str, setting: Field[Any]) -> str:
+    return f"--{'no-' if setting.default is True else ''}{key.replace('_', '-')}"
 
 
 def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | None = None) -> Selector:
     """The selector of this name with the options that were given."""
-    params, known = given_params(name, given, preset), inspect.signature(SELECTORS[name]).parameters
+    params, known = given_params(name, given, preset), _parameters(name)
     if issubclass(SELECTORS[name], ClusteredSelector) and "n_clusters" not in params:
         raise JustrightError(
             f"--selector {name} needs to know how many categories the target has",
@@ -104,31 +132,33 @@ def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | 
 
 
 def given_params(name: str, given: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
-    """The parameters of a selector that were given as options; one that it does not have is refused."""
-    params = {key: value for key, value in given.items() if value is not None and value is not False}
-    params |= {key: False for key in ("discard", "select") if params.pop(f"no_{key}", False)}
-    if name == AUTO:
-        if strange := sorted(params.keys() - {"n_clusters"}):
+    """The parameters of a selector that were given as options; one that it does not have is refused.
+
+    Only --n-clusters goes with every selector: it says something about the target.
+    """
+    params = {key: value for key, value in given.items() if value is not None}
+    strange = [key for key in params if key != "n_clusters" and (name == AUTO or key not in _parameters(name))]
+    if strange:
+        owners = {other: found[strange[0]] for other in SELECTORS if strange[0] in (found := _parameters(other))}
+        option = _as_option(strange[0], next(iter(owners.values())))
+        if name == AUTO:
             raise JustrightError(
-                f"--selector auto together with {_option(strange[0])}",
+                f"--selector auto together with {option}",
                 expected="no parameters of selectors: the choice is among their defaults",
             )
-        return {}
-    known = inspect.signature(SELECTORS[name]).parameters
-    strange = [key for key in params if key not in known and key != "n_clusters"]
-    if strange:
-        owners = [other for other, kind in SELECTORS.items() if strange[0] in inspect.signature(kind).parameters]
         raise JustrightError(
-            f"--selector {name} together with {_option(strange[0])}",
-            expected=f"{_option(strange[0])} belongs to {' and '.join(owners)}",
+            f"--selector {name} together with {option}",
+            expected=f"{option} belongs to {' and '.join(owners)}",
             advice="leave it out, or change --selector",
         )
+    if name == AUTO:
+        return {}
     if preset == "official":
         if name != "beta" or params.keys() - {"n_clusters"}:
             raise JustrightError(f"--preset {preset}", expected="--selector beta and no other option of it")
         return {key: value for key, value in BetaSelector.official().get_params().items() if key != "seed"}
-    return {key: value for key, value in params.items() if key in known}
+    return {key: value for key, value in params.items() if key in _parameters(name)}
 
 
-def _option(key: str) -> str:
-    return f"--{'no-' if key in ('discard', 'select') else ''}{key.replace('_', '-')}"
+def _parameters(name: str) -> dict[str, Field[Any]]:
+    return {each.name: each for each in fields(SELECTORS[name])}

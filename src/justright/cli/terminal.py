@@ -1,8 +1,9 @@
-"""One terminal for all commands: results on standard output, progress and remarks on standard error."""
+"""What a command prints: results on standard output, progress and remarks on standard error."""
 
 from __future__ import annotations
 
 import json
+import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,40 +11,48 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import click
+from rich import progress
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
+
+from justright import __version__
 
 T = TypeVar("T")
 
 PIPE_WIDTH = 200
-QUIET_FOR_SECONDS = 1.0
-"""Work shorter than this shows no bar: it would only flicker."""
+NO_BAR_SECONDS = 1.0
+"""Work shorter than this shows no progress bar: it would only flicker."""
 LOG_EVERY_SECONDS = 30.0
 """Where progress goes to a file, a line this often says how far it is."""
 
 
 @dataclass(frozen=True)
 class Terminal:
-    """How a command speaks: `quiet` says results only, `as_json` says them for a machine."""
+    """Prints for a person or, with `as_json`, for a program.
+
+    Parameters:
+        quiet: print nothing but the result.
+        verbose: also print versions, the folder of the caches, and how long each step took.
+        as_json: print the result as JSON and nothing else.
+    """
 
     quiet: bool = False
     verbose: bool = False
     as_json: bool = False
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether only the result is printed."""
+        return self.quiet or self.as_json
+
     def say(self, text: str) -> None:
-        """A remark on the way; silent when quiet or when a machine listens."""
-        if not (self.quiet or self.as_json):
+        """Print a remark on standard error, unless only the result is wanted."""
+        if not self.is_silent:
             Console(stderr=True, highlight=False).print(text, markup=False)
 
-    def detail(self, text: str) -> None:
-        """A remark for those who asked for more."""
-        if self.verbose:
-            self.say(text)
-
     def table(self, title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """A result as a table; left out when a machine listens."""
+        """Print a part of the result as a table; left out where the result is JSON."""
         if self.as_json:
             return
         table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
@@ -52,66 +61,69 @@ class Terminal:
             is_number = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
             table.add_column(name, justify="right" if is_number else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(Text(_plain(cell)) for cell in row))  # Text: brackets in a file name are no markup
+            table.add_row(*(Text(_cell_text(cell)) for cell in row))  # Text: brackets in a file name are no markup
         console = Console(highlight=False)
         if not console.is_terminal:  # a pipe has no width: give the table the room it wants
             console = Console(highlight=False, width=PIPE_WIDTH)
         console.print(table)
 
     def result(self, value: object, text: str = "") -> None:
-        """The outcome: `value` as JSON for a machine, `text` for a person."""
+        """Print the result: `value` as JSON for a program, `text` for a person."""
         if self.as_json:
             click.echo(json.dumps(value, indent=2, default=str))
         elif text:
             click.echo(text)
 
     def track(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-        """Pass `steps` on and show a bar with rate and time left once it takes a while."""
-        if self.quiet or self.as_json:
+        """Pass `steps` on and show how far they are: a progress bar, or lines where there is no screen."""
+        if self.is_silent:
             yield from steps
             return
         console = Console(stderr=True)
-        if not console.is_terminal:
-            yield from self._track_in_a_log(steps, total, what)
-            return
-        rate = TextColumn("{task.fields[rate]}")
-        said = TextColumn("{task.fields[said]}")
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), rate, said)
-        started = time.monotonic()
-        with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        has_screen, done = console.is_terminal, 0
+        last = started = time.monotonic()
+        with progress.Progress(*_bar_columns(), console=console, transient=True, disable=not has_screen) as bar:
             task = bar.add_task(what, total=total, rate="", said="", visible=False)
             for done, step in enumerate(steps, start=1):
                 yield step
-                seconds = time.monotonic() - started
-                if seconds > QUIET_FOR_SECONDS:
-                    rate_text = f"{done / seconds:,.0f}/s" if done > seconds else f"{seconds / done:,.1f} s each"
-                    bar.update(task, completed=done, rate=rate_text, said=getattr(step, "said", ""), visible=True)
-
-    def _track_in_a_log(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-        last = started = time.monotonic()
-        for done, step in enumerate(steps, start=1):
-            yield step
-            if (now := time.monotonic()) - last > LOG_EVERY_SECONDS:
-                last = now
-                left = (total - done) * (now - started) / done
-                said = f", {step.said}" if hasattr(step, "said") else ""
-                self.say(f"{what}: {done:,} of {total:,}, {done / (now - started):,.1f}/s, {left:,.0f} s left{said}")
+                said, now = getattr(step, "said", ""), time.monotonic()
+                seconds = now - started
+                if has_screen and seconds > NO_BAR_SECONDS:
+                    rate = f"{done / seconds:,.0f}/s" if done > seconds else f"{seconds / done:,.1f} s each"
+                    bar.update(task, completed=done, rate=rate, said=said, visible=True)
+                elif not has_screen and now - last > LOG_EVERY_SECONDS:
+                    last, left = now, (total - done) * seconds / done
+                    rate = f"{done / seconds:,.1f}/s, {left:,.0f} s left"
+                    self.say(f"{what}: {done:,} of {total:,}, {rate}{said and f', {said}'}")
+        if self.verbose:
+            self.say(f"{what}: {done:,} of {total:,} in {time.monotonic() - started:.1f} s")
 
 
-def _plain(cell: object) -> str:
+def _bar_columns() -> tuple[progress.ProgressColumn, ...]:
+    text = progress.TextColumn
+    start = (progress.SpinnerColumn(), text("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn())
+    return (*start, text("{task.fields[rate]}"), text("{task.fields[said]}"), progress.TimeRemainingColumn())
+
+
+def _cell_text(cell: object) -> str:
     if isinstance(cell, bool) or not isinstance(cell, int | float):
         return str(cell)
     return f"{cell:,}" if isinstance(cell, int) else f"{cell:.4g}"
 
 
 def with_terminal(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of the terminal; it receives a `terminal` argument."""
+    """Give a command the options --json, --quiet and --verbose, and a `terminal` that follows them."""
 
-    @click.option("--quiet", "-q", is_flag=True, help="Say the result only.")
-    @click.option("--verbose", "-v", is_flag=True, help="Say more on the way.")
-    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, for other programs.")
+    @click.option("--quiet", "-q", is_flag=True, help="Print the result only: no progress, no remarks.")
+    @click.option("--verbose", "-v", is_flag=True, help="Also print versions, cache folder and time of each step.")
     @wraps(command)
-    def with_voice(*args: Any, quiet: bool, verbose: bool, as_json: bool, **options: Any) -> Any:
-        return command(*args, terminal=Terminal(quiet, verbose, as_json), **options)
+    def run(*args: Any, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> Any:
+        terminal = Terminal(quiet, verbose, as_json)
+        if verbose:
+            from justright.features.home import home
 
-    return with_voice
+            terminal.say(f"justright {__version__}, Python {platform.python_version()}, caches in {home()}")
+        return command(*args, terminal=terminal, **options)
+
+    return run

@@ -1,1 +1,1 @@
-"""The embedded problem and the runs that show what the library does."""
+"""The demo: an embedded problem, and runs on it that show what the library does."""

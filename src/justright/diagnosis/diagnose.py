@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,7 +15,6 @@ from justright.evaluation import evaluate
 from justright.geometry import unit_rows
 from justright.progress import Track, silent
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, OwnSelector, Selector, UniformSelector
-from justright.selection.beta_weights import final_weights
 from justright.selection.discriminant import discriminant_features
 from justright.types import UNLABELED, Array
 
@@ -89,28 +86,12 @@ def _weights(
 ) -> dict[str, Float[Array, " pool"]]:
     """The weight of each image by setting; a setting that selects nothing is own labels alone, and not listed."""
     found = {}
-    with _without_remarks():
-        for name, selector in settings.items():
-            try:
-                found[name] = selector.fit(*pool, target).sample_weight(pool[1])
-            except NothingSelectedError:
-                continue
+    for name, selector in settings.items():
+        try:  # quietly: remarks about a selector that may not be chosen would only confuse
+            found[name] = selector.fit(*pool, target, quiet=True).sample_weight(pool[1])
+        except NothingSelectedError:
+            continue
     return found
-
-
-@contextmanager
-def _without_remarks() -> Iterator[None]:
-    """What a selector that may not be chosen remarks about its weights would only confuse."""
-    logger = logging.getLogger(final_weights.__module__)
-
-    def drop(record: logging.LogRecord) -> bool:
-        return False
-
-    logger.addFilter(drop)
-    try:
-        yield
-    finally:
-        logger.removeFilter(drop)
 
 
 def _score(

@@ -1,4 +1,4 @@
-"""Per-class sums and counts that stream and merge: what centroids are made of."""
+"""Centroids of classes and clusters, from sums and counts that stream and merge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from justright.types import Array
 
 
 class ClassSums:
-    """Sum and count of the features of each class, over any number of batches.
+    """Sum and count of the features of each class, over any number of batches, and from them its centroid. Eq. 7, 10.
+
+    h_c = 1 / N_c * sum_{y_i = c} f(x_i)          of the N_c images of class c
+    h^u_c = 1 / N^u_c * sum_{yhat_j = c} f(x_j)   yhat_j the cluster of target image j
 
     Memory is classes x dim, however many images pass. Sums are kept in double precision, so how images are cut
     into batches shows at 1e-15 and no more. Classes need not be known beforehand.
@@ -43,7 +46,7 @@ class ClassSums:
         return self._add(other.classes, other.sums, other.counts)
 
     def centroids(self) -> Float[Array, "classes dim"]:
-        """The mean feature of each class."""
+        """The mean feature of each class or cluster, aligned with `classes`."""
         return self.sums / self.counts[:, None]
 
     def _add(

@@ -40,15 +40,8 @@ def nearest_similarity(
     return np.clip(maxima.astype(np.float64), -1.0, 1.0)
 
 
-def quantile_similarity(
-    centroids: Float[Array, "classes dim"], target: Float[Array, "target dim"], quantile: float = 0.5
-) -> Float[Array, " classes"]:
-    """The quantile over the target of the cosines of each centroid; 0.5 is the "median" of Tab. A3."""
-    return row_quantile(cosine_similarity(centroids, target), quantile)
-
-
 def row_quantile(values: Float[Array, "rows columns"], quantile: float) -> Float[Array, " rows"]:
-    """The empirical quantile of each row.
+    """The empirical quantile of each row, such as the cosines of a centroid; 0.5 is the "median" of Tab. A3.
 
     The smallest value with at least a share q of the row at or below it; where a value meets the share exactly,
     its mean with the next one. So q = 0.5 is the usual median, and repeating every column changes nothing,

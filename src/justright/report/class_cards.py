@@ -9,14 +9,14 @@ import numpy as np
 from jaxtyping import Int
 
 from justright.errors import DataError
-from justright.geometry import class_centroids, cluster_centroids, cosine_similarity
+from justright.geometry import ClassSums, cosine_similarity
 from justright.progress import Track, silent
 from justright.report.names import Markup, named, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.report.page_shell import cards, note
 from justright.report.reading import Missing, attempt
 from justright.runs.run_folder import RunFolder
-from justright.runs.weight_files import SavedSelection
+from justright.runs.saved_selection import SavedSelection
 from justright.types import Array
 
 MOST_CLASSES = 3000
@@ -82,14 +82,14 @@ def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[s
     if len(pool) != len(saved.images):
         raise DataError(f"{len(pool):,} features and {len(saved.images):,} weights of the pool")
     labels = saved.images["label"].to_numpy().astype(np.int64)
-    classes, centroids = class_centroids(pool.features, labels)
-    clusters, middles = cluster_centroids(target.features, run.predictions.cluster)
-    cosine = cosine_similarity(centroids, middles)
+    classes = ClassSums().update(pool.features, labels)
+    clusters = ClassSums().update(target.features, run.predictions.cluster)
+    cosine = cosine_similarity(classes.centroids(), clusters.centroids())
     best = cosine.argmax(axis=1)
     names = run.predictions.categories
     return {
-        int(label): (names[int(clusters[place])].name, float(row[place]))
-        for label, row, place in zip(classes, cosine, best, strict=True)
+        int(label): (names[int(clusters.classes[place])].name, float(row[place]))
+        for label, row, place in zip(classes.classes, cosine, best, strict=True)
     }
 
 

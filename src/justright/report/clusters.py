@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.discovery.predictions import Category, Predictions
-from justright.geometry import cluster_centroids, row_chunks
+from justright.geometry import ClassSums, row_chunks
 from justright.types import Array
 
 
@@ -46,10 +46,10 @@ def look_at_clusters(predictions: Predictions, features: Float[Array, "target di
     centrality = predictions.confidence.astype(np.float64)
     nearest: dict[int, tuple[int, float]] = {}
     if features is not None and len(predictions):
-        clusters, centroids = cluster_centroids(features, predictions.cluster)
-        unit = _unit(centroids)
-        centrality = _own_cosine(features, np.searchsorted(clusters, predictions.cluster), unit)
-        nearest = _nearest_known(predictions, clusters, unit)
+        sums = ClassSums().update(features, predictions.cluster)
+        unit = _unit(sums.centroids())
+        centrality = _own_cosine(features, np.searchsorted(sums.classes, predictions.cluster), unit)
+        nearest = _nearest_known(predictions, sums.classes, unit)
     order = np.lexsort((-centrality, predictions.cluster))
     ends = np.cumsum(predictions.sizes)
     views = []

@@ -19,7 +19,6 @@ from justright.report.page_images import PageImages
 from justright.report.page_shell import contents, folded, note, page, section, shown, table
 from justright.report.reading import Missing, attempt
 from justright.report.review_part import review_of
-from justright.report.saved_selection import restored
 from justright.report.score_parts import errors_part, judged, percent, scores_part
 from justright.report.selection_figures import draw_selection
 from justright.report.selection_page import CAPTIONS
@@ -98,12 +97,9 @@ class RunPage:
         parts = [note(f"{said}.") for said in self.run.about.get("notes", [])]
         if n_kept := int(saved.about.get("kept_classes", 0)):
             parts.append(f"<p>The target's own {n_kept:,} labeled classes keep the weight 1.</p>")
-        result = attempt(lambda: restored(saved.weighed), "The picture of the selection cannot be drawn")
-        if isinstance(result, Missing):
-            parts.append(note(f"{result.reason}."))
-        else:
-            parts += [f"<p>{text(result.summary())}.</p>", table(result.source_columns(), result.source_cells())]
-            parts += [in_page(figure, name, CAPTIONS[name]) for name, figure in draw_selection(result).items()]
+        result = saved.weighed
+        parts += [f"<p>{text(result.summary())}.</p>", table(result.source_columns(), result.source_cells())]
+        parts += [in_page(figure, name, CAPTIONS[name]) for name, figure in draw_selection(result).items()]
         pool = attempt(lambda: self.run.pool, "The list of labeled images cannot be read")
         if not isinstance(pool, Missing) and len(pool) != len(saved.images):
             pool = Missing(f"{len(saved.images):,} images were weighed, and pool.parquet lists {len(pool):,}")

@@ -1,4 +1,4 @@
-"""Why classes weigh what they weigh, as figures: the beta curve, ranked distances, ranked similarities.
+"""Why classes weigh what they weigh, as a figure of what the selector says (`SelectionPlot`).
 
 Import this module only to draw: matplotlib takes half a second. Colors tell data sets apart; a filled mark is a class
 that is kept, a hollow one a class that is left out.
@@ -13,13 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from justright.geometry import beta_density, to_unit_interval
 from justright.report.drawing import COLORS, OTHERS, escape_legend, style_axes
 from justright.report.names import short
 from justright.report.svg import INK, LINE, PAPER
-from justright.runs.selection_result import SelectionResult
-from justright.selection import BetaSelector, BinsSelector, CuiSelector
-from justright.selection.distance_bins import DISCARDED
+from justright.runs.saved_selection import SavedSelection
+from justright.selection import SELECTORS, SelectionPlot
+from justright.selection.plot import from_the_closest
 from justright.types import Array
 
 SIZE = (5.6, 4.9)
@@ -33,75 +32,72 @@ ONE_LINE = 70
 """So many letters of a legend stand beside each other."""
 
 
-def draw_selection(result: SelectionResult) -> dict[str, Figure]:
-    """The figures that a selection has, by name; none where every class weighs 1 unseen."""
-    selector = result.selector
-    if isinstance(selector, BetaSelector):
-        return {"weights": draw_weights(result, selector)}
-    if isinstance(selector, BinsSelector):
-        return {"ranked": draw_distances(result, selector)}
-    if isinstance(selector, CuiSelector):
-        return {"ranked": draw_similarities(result, selector)}
-    return {}
+def draw_selection(saved: SavedSelection) -> dict[str, Figure]:
+    """The figure of a selection, by its name: "weights" or "ranked"; none where the selector has none."""
+    plot = _plot(saved)
+    if plot is None:
+        return {}
+    return {plot.kind: _draw_weights(saved, plot) if plot.kind == "weights" else _draw_ranked(saved, plot)}
 
 
-def draw_weights(result: SelectionResult, selector: BetaSelector) -> Figure:
-    """Similarity of each class against its weight over the beta curve; below, how many classes of each data set."""
+def _plot(saved: SavedSelection) -> SelectionPlot | None:
+    """What the selector says about its figure; one that is not known here has its classes ranked."""
+    if saved.name not in SELECTORS:
+        return SelectionPlot(saved.measure) if saved.measure else None
+    params = {key: tuple(value) if isinstance(value, list) else value for key, value in saved.about["params"].items()}
+    return SELECTORS[saved.name](**params).plot(saved.weights)
+
+
+def _draw_weights(saved: SavedSelection, plot: SelectionPlot) -> Figure:
+    """Similarity or distance of each class against its weight; below, how many classes of each data set."""
     figure, top, below = _panels()
-    similarity, weight = selector.class_similarity_, selector.class_weight_
-    grid, density = _curve(selector)
-    is_hard = selector.threshold is not None
-    top.plot(grid, density, color=LINE if is_hard else INK, linewidth=1.2, zorder=1)
-    if selector.threshold is not None:
-        top.plot(grid, (density > selector.threshold).astype(float), color=INK, linewidth=1.2, zorder=1)
-        top.axhline(selector.threshold, color=INK, linewidth=0.8, linestyle=":")
-        top.text(1, selector.threshold, f"threshold {selector.threshold:g}", ha="right", va="bottom", fontsize=8.5,
-                 color=INK, transform=top.get_yaxis_transform())  # fmt: skip
-    _marks(top, result, similarity, weight)
-    top.set_ylim(bottom=-0.04 * max(float(density.max()), float(weight.max())))
+    values, weight = saved.weights.columns[plot.measure], saved.weights.weight
+    for number, (x, y) in enumerate(plot.curves, start=1):
+        top.plot(x, y, color=INK if number == len(plot.curves) else LINE, linewidth=1.2, zorder=1)
+    if plot.level is not None:
+        at, said = plot.level
+        top.axhline(at, color=INK, linewidth=0.8, linestyle=":")
+        top.text(1, at, said, ha="right", va="bottom", fontsize=8.5, color=INK, transform=top.get_yaxis_transform())
+    _marks(top, saved, values, weight)
+    highest = max([float(weight.max()), *(float(y.max()) for _, y in plot.curves[:1])])
+    top.set_ylim(bottom=-0.04 * highest)
     top.set_ylabel("weight")
-    top.set_title(f"Beta({selector.alpha:g}, {selector.beta:g})", loc="left", fontsize=10.5, color=INK)
-    _histogram(below, result, similarity, "similarity to the target")
+    top.set_title(plot.title, loc="left", fontsize=10.5, color=INK)
+    _histogram(below, saved, values, f"{plot.measure} to the target")
     return figure
 
 
-def draw_distances(result: SelectionResult, selector: BinsSelector) -> Figure:
-    """Classes from the nearest to the farthest, the threshold, and the bins; below, distances by data set."""
+def _draw_ranked(saved: SavedSelection, plot: SelectionPlot) -> Figure:
+    """Classes from the closest on against their similarity or distance; below, the same by data set."""
     figure, top, below = _panels(share=False)
-    distance = selector.class_distance_
-    order = np.argsort(distance, kind="stable")
-    place = np.empty(len(order))
-    place[order] = np.arange(1, len(order) + 1)
-    _marks(top, result, place, distance)
-    if selector.discard and np.isfinite(selector.threshold_):
-        top.axhline(selector.threshold_, color=INK, linewidth=1, linestyle="--")
-        top.text(0.01, selector.threshold_, f"threshold {selector.threshold_:.3g}", va="bottom", fontsize=8.5,
-                 color=INK, transform=top.get_yaxis_transform())  # fmt: skip
-    if selector.combine == "average":  # by majority, bins need not follow the mean distance
-        _bin_edges(top, selector, order)
-    top.set_xlabel("class, from the nearest")
-    top.set_ylabel("distance to the target")
-    _histogram(below, result, distance, "distance to the target")
+    values = saved.weights.columns[plot.measure]
+    place = np.empty(len(values))
+    place[from_the_closest(plot.measure, values)] = np.arange(1, len(values) + 1)
+    _marks(top, saved, place, values)
+    if plot.level is not None:
+        at, said = plot.level
+        top.axhline(at, color=INK, linewidth=1, linestyle="--")
+        top.text(0.01, at, said, va="bottom", fontsize=8.5, color=INK, transform=top.get_yaxis_transform())
+    if plot.cut is not None:
+        n, said = plot.cut
+        top.axvline(n + 0.5, color=INK, linewidth=1, linestyle="--")
+        _above(top, n + 0.5, said)
+    start = 0
+    for n, said, is_kept in plot.parts:
+        _above(top, start + (n + 1) / 2, said)
+        if is_kept:
+            top.axvspan(start + 0.5, start + n + 0.5, color=LINE, alpha=0.25, linewidth=0, zorder=0)
+        start += n
+        if start < len(values):
+            top.axvline(start + 0.5, color=LINE, linewidth=0.8)
+    top.set_xlabel(f"class, from the {'nearest' if plot.measure == 'distance' else 'most similar'}")
+    top.set_ylabel(f"{plot.measure} to the target")
+    _histogram(below, saved, values, f"{plot.measure} to the target")
     return figure
 
 
-def draw_similarities(result: SelectionResult, selector: CuiSelector) -> Figure:
-    """Classes from the most similar on, and the cut; below, similarities by data set."""
-    figure, top, below = _panels(share=False)
-    similarity = selector.class_similarity_
-    order = np.argsort(-similarity, kind="stable")
-    place = np.empty(len(order))
-    place[order] = np.arange(1, len(order) + 1)
-    _marks(top, result, place, similarity)
-    if selector.greedy == "single":  # marginal choices do not follow this order
-        n_kept = len(selector.selected_classes_)
-        top.axvline(n_kept + 0.5, color=INK, linewidth=1, linestyle="--")
-        top.text(n_kept + 0.5, 1.01, f"{n_kept} kept", ha="center", va="bottom", fontsize=8.5, color=INK,
-                 transform=top.get_xaxis_transform())  # fmt: skip
-    top.set_xlabel("class, from the most similar")
-    top.set_ylabel("similarity to the target")
-    _histogram(below, result, similarity, "similarity to the target")
-    return figure
+def _above(axes: Axes, x: float, said: str) -> None:
+    axes.text(x, 1.01, said, ha="center", va="bottom", fontsize=8.5, color=INK, transform=axes.get_xaxis_transform())
 
 
 def _panels(share: bool = True) -> tuple[Figure, Axes, Axes]:
@@ -115,39 +111,15 @@ def _panels(share: bool = True) -> tuple[Figure, Axes, Axes]:
     return figure, top, below
 
 
-def _curve(selector: BetaSelector) -> tuple[Float[Array, " grid"], Float[Array, " grid"]]:
-    """Similarities in order and the density there, on the scale of the weights."""
-    similarity = selector.class_similarity_
-    if selector.domain == "rank":  # known at the classes only
-        grid = np.sort(similarity)
-    elif selector.domain == "minmax":
-        grid = np.linspace(similarity.min(), similarity.max(), 800)
-    else:
-        low = -1.0 if selector.domain == "affine" else min(0.0, float(similarity.min()))
-        grid = np.linspace(low, 1.0, 800)
-    density = _density(selector, grid)
-    if selector.normalize != "none":
-        soft = _density(selector, similarity)
-        density = density * (selector.class_weight_.max() / soft.max())
-    if selector.weight_range is not None:
-        density = np.clip(density, *selector.weight_range)
-    return grid, np.minimum(density, 1e3)  # a density below 1 and 1 has poles
-
-
-def _density(selector: BetaSelector, similarity: Float[Array, " n"]) -> Float[Array, " n"]:
-    unit = to_unit_interval(similarity, selector.domain, selector.target_similarity_)
-    return beta_density(unit, selector.alpha, selector.beta)
-
-
-def _marks(axes: Axes, result: SelectionResult, x: Float[Array, " classes"], y: Float[Array, " classes"]) -> None:
-    is_kept = result.selector.class_weight_ > 0
-    colors = np.array([color for _, color in _sources(result)])[_source_of_class(result)]
+def _marks(axes: Axes, saved: SavedSelection, x: Float[Array, " classes"], y: Float[Array, " classes"]) -> None:
+    is_kept = saved.weights.weight > 0
+    colors = np.array([color for _, color in _sources(saved)])[_source_of_class(saved)]
     for kept in (False, True):
         rows = is_kept == kept
         axes.scatter(x[rows], y[rows], s=18, c=colors[rows] if kept else "none", edgecolors=colors[rows],
                      linewidths=1.0, alpha=0.9, rasterized=len(x) > MOST_MARKS, zorder=2)  # fmt: skip
-    handles = [_handle(color, "o", color) for _, color in _sources(result)]
-    names = [short(name, LONGEST_NAME) for name, _ in _sources(result)]
+    handles = [_handle(color, "o", color) for _, color in _sources(saved)]
+    names = [short(name, LONGEST_NAME) for name, _ in _sources(saved)]
     if not is_kept.all():
         handles, names = [*handles, _handle(INK, "o", "none")], [*names, "left out"]
     n_columns = len(names) if sum(len(name) + 4 for name in names) < ONE_LINE else 3
@@ -162,42 +134,27 @@ def _handle(edge: str, marker: str, face: str) -> Line2D:
     return Line2D([], [], marker=marker, linestyle="none", markersize=5, markeredgecolor=edge, markerfacecolor=face)
 
 
-def _histogram(axes: Axes, result: SelectionResult, values: Float[Array, " classes"], what: str) -> None:
-    source = _source_of_class(result)
-    parts = [values[source == number] for number in range(len(_sources(result)))]
+def _histogram(axes: Axes, saved: SavedSelection, values: Float[Array, " classes"], what: str) -> None:
+    source = _source_of_class(saved)
+    parts = [values[source == number] for number in range(len(_sources(saved)))]
     edges = np.histogram_bin_edges(values, bins=min(40, max(8, len(values) // 4)))
-    colors = [color for _, color in _sources(result)]
+    colors = [color for _, color in _sources(saved)]
     axes.hist(parts, bins=edges.tolist(), stacked=True, color=colors, edgecolor=PAPER, linewidth=0.5)
     axes.set_xlabel(what)
     axes.set_ylabel("classes")
 
 
-def _bin_edges(axes: Axes, selector: BinsSelector, order: Int[Array, " classes"]) -> None:
-    """A line where a bin ends, and its name above."""
-    ranked = selector.bin_[order]
-    start = 0
-    for number in dict.fromkeys(ranked.tolist()):
-        n = int((ranked == number).sum())
-        is_kept = bool(selector.class_weight_[selector.bin_ == number].any())
-        name = "discarded" if number == DISCARDED else f"bin {number}"
-        axes.text(start + (n + 1) / 2, 1.01, f"{name}, kept" if is_kept else name, ha="center", va="bottom",
-                  fontsize=8.5, color=INK, transform=axes.get_xaxis_transform())  # fmt: skip
-        if is_kept:
-            axes.axvspan(start + 0.5, start + n + 0.5, color=LINE, alpha=0.25, linewidth=0, zorder=0)
-        start += n
-        if start < len(ranked):
-            axes.axvline(start + 0.5, color=LINE, linewidth=0.8)
-
-
-def _sources(result: SelectionResult) -> list[tuple[str, str]]:
+def _sources(saved: SavedSelection) -> list[tuple[str, str]]:
     """Name and color of each data set; those beyond the colors share one."""
-    names = list(dict.fromkeys(origin.dataset for origin in result.pool.origins))
+    names = list(dict.fromkeys(saved.classes["dataset"].to_pylist()))
     known = list(zip(names, COLORS, strict=False))
     n_more = len(names) - len(known)
     return known + ([(f"{n_more} more", OTHERS)] if n_more else [])
 
 
-def _source_of_class(result: SelectionResult) -> Int[Array, " classes"]:
-    names = list(dict.fromkeys(origin.dataset for origin in result.pool.origins))
-    last = len(_sources(result)) - 1
-    return np.array([min(names.index(origin.dataset), last) for origin in result.pool.origins])
+def _source_of_class(saved: SavedSelection) -> Int[Array, " classes"]:
+    """The place of each class's data set among `_sources`."""
+    of_class = saved.classes["dataset"].to_pylist()
+    number = {name: place for place, name in enumerate(dict.fromkeys(of_class))}
+    last = len(_sources(saved)) - 1
+    return np.array([min(number[name], last) for name in of_class])

@@ -59,7 +59,7 @@ class SelectionPage:
         return f"<figure>{for_page(svg, name, caption)}<figcaption>{caption}</figcaption></figure>"
 
     def _classes(self) -> str:
-        rows = self.result.class_table.to_pylist()
+        rows = self.result.classes.to_pylist()
         rows.sort(key=lambda row: -row["weight"])
         has_stability = self.result.stability is not None
         measure = self.result.measure

@@ -1,21 +1,29 @@
-"""The few things a reviewer can do, checked strictly: what the page sends and what the log holds are these."""
+"""What an action of a reviewer is, as the page sends it and as the log holds it.
+
+A new action is a subclass of `Action` in any module: nothing else has to know it. CONTRIBUTING.md has an example.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
+from pydantic_core import PydanticCustomError
 
-REJECTED = -1
-"""The group of images that belong to no category."""
+from justright.registry import Registry
+from justright.review.changes import Change, ConflictError
+from justright.review.state import REJECTED, ReviewState
+
+if TYPE_CHECKING:
+    from justright.review.open_review import OpenReview
 
 MAX_NAME = 120
 MAX_REVIEWER = 40
 MAX_ROWS = 20_000
 """Images one action may list; a whole cluster of any size is named by itself."""
-MAX_PARTS = 20
 
 BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 """Marks that turn the direction of text: a name with them can show as another one."""
@@ -32,130 +40,104 @@ def clean_text(text: str) -> str:
 
 
 Row = Annotated[int, Field(ge=0, lt=2**31)]
-Cluster = Annotated[int, Field(ge=0, lt=2**31)]
 Rows = Annotated[list[Row], Field(min_length=1, max_length=MAX_ROWS)]
+Cluster = Annotated[int, Field(ge=0, lt=2**31)]
+ClusterOrRejected = Annotated[int, Field(ge=REJECTED, lt=2**31)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(clean_text)]
 Reviewer = Annotated[str, Field(min_length=1, max_length=MAX_REVIEWER), AfterValidator(clean_text)]
 
 
 class Strict(BaseModel):
-    """No field too many, no text where a number belongs."""
+    """A record from outside: no field too many, no text where a number belongs, and nothing changes it later."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Keep(Strict):
-    """The cluster is one category, under the name it has."""
+class Action(Strict):
+    """Something that a reviewer can do: its fields, when it may be done, what it changes.
 
-    do: Literal["keep"] = "keep"
-    cluster: Cluster
+    A field `cluster` says what the action is about: it is refused if someone changed that cluster since the reviewer
+    looked. With a field `rows`, images of the cluster, only a new name counts as a change; the same holds for other
+    clusters, in fields `into` and `to`.
 
+    Parameters of a subclass:
+        do: the name of the action in requests and in the log.
+        told: what the history says behind the name of the reviewer, with names of fields in braces.
+        from_page: whether the page may send it; if not, it stands in the log only.
+    """
 
-class Discard(Strict):
-    """The cluster is no category; its images stay in it, and exports leave it out."""
+    do: ClassVar[str]
+    told: ClassVar[str]
+    from_page: ClassVar[bool]
 
-    do: Literal["discard"] = "discard"
-    cluster: Cluster
+    def __init_subclass__(cls, do: str, told: str = "", from_page: bool = True, **config: Any) -> None:
+        super().__init_subclass__(**config)
+        cls.do, cls.told, cls.from_page = do, told or do, from_page
+        ACTIONS.add(do, cls, (cls.__doc__ or "").partition("\n")[0])
 
+    def prepare(self, opened: OpenReview) -> Action:
+        """The action to do instead, where that takes a moment to find out: others do not wait meanwhile."""
+        return self
 
-class SetName(Strict):
-    """The cluster is a new category of this name."""
+    def resolve(self, opened: OpenReview, by: str) -> Action:
+        """The action with every choice made, as the log is to hold it; ConflictError where it cannot be done now."""
+        return self
 
-    do: Literal["name"] = "name"
-    cluster: Cluster
-    name: Name
+    def plan(self, state: ReviewState, by: str) -> Change:
+        """What it changes; ConflictError where it does not fit the state. Every action in a log has this."""
+        raise ConflictError(f"{self.do} cannot be part of a log")
 
+    def clusters(self, state: ReviewState) -> set[int]:
+        """Clusters it is about, beside those whose images move: pages that show them are brought up to date."""
+        return {self.cluster} if hasattr(self, "cluster") else set()
 
-class SetKnown(Strict):
-    """The cluster is this class of the labeled images."""
-
-    do: Literal["known"] = "known"
-    cluster: Cluster
-    name: Name
-
-
-class Merge(Strict):
-    """All images of the cluster go into another."""
-
-    do: Literal["merge"] = "merge"
-    cluster: Cluster
-    into: Cluster
-
-
-class SplitCluster(Strict):
-    """Cluster the images of the cluster again; the log keeps what came out, as `Part`."""
-
-    do: Literal["split"] = "split"
-    cluster: Cluster
-    n_parts: int = Field(ge=2, le=MAX_PARTS)
-
-
-class Part(Strict):
-    """These images of the cluster become clusters of their own, a list each; the others stay."""
-
-    do: Literal["part"] = "part"
-    cluster: Cluster
-    parts: Annotated[list[Annotated[list[Row], Field(min_length=1)]], Field(min_length=1, max_length=MAX_PARTS)]
+    def describe(self, state: ReviewState) -> str:
+        """`told` with the values of the fields; clusters under the names they have now, images as their number."""
+        fields = dict(self)
+        fields |= {each: state.name_of(fields[each]) for each in ("cluster", "into", "to") if each in fields}
+        if n := len(fields.get("rows", ())):
+            fields["rows"] = f"{n:,} image{'s' if n > 1 else ''}"
+        return self.told.format(**fields)
 
 
-class Move(Strict):
-    """Images of the cluster, or rejected ones, go to another, or to a new one where `to` is null."""
-
-    do: Literal["move"] = "move"
-    cluster: int = Field(ge=REJECTED, lt=2**31)
-    rows: Rows
-    to: Cluster | None
+ACTIONS: Registry[type[Action]] = Registry("review action")
+"""Every action by name; a subclass of `Action` enters itself."""
 
 
-class Reject(Strict):
-    """These images of the cluster belong to no category."""
-
-    do: Literal["reject"] = "reject"
-    cluster: Cluster
-    rows: Rows
-
-
-class Check(Strict):
-    """A randomly drawn image shows what its cluster stands for, or does not."""
-
-    do: Literal["check"] = "check"
-    round: int = Field(ge=1, lt=2**31)
-    row: Row
-    cluster: Cluster
-    is_right: bool
+def read_action(value: Any) -> Any:
+    """The action that these fields are, chosen by `do`."""
+    if not isinstance(value, dict):
+        return value  # an action already, or refused next
+    fields = dict(value)
+    name = fields.pop("do", None)
+    if not isinstance(name, str) or name not in ACTIONS:
+        raise PydanticCustomError("action", "do: Expected one of {known}", {"known": ", ".join(ACTIONS)})
+    try:
+        return ACTIONS[name].model_validate(fields)
+    except ValidationError as error:
+        raise PydanticCustomError("action", "{said}", {"said": first_problem(error.errors())}) from error
 
 
-class NewRound(Strict):
-    """Draw a fresh random sample from now on: the last one was looked at before the corrections."""
-
-    do: Literal["round"] = "round"
-    round: int = Field(ge=2, lt=2**31)
-
-
-class Undo(Strict):
-    """Take back the line `target` of the log; one that took something back is done again. Null: my latest."""
-
-    do: Literal["undo"] = "undo"
-    target: Annotated[int, Field(ge=1, lt=2**53)] | None = None
+def first_problem(errors: Sequence[Any]) -> str:
+    """Which field is wrong and why. What came is not repeated: it may be no text at all."""
+    first = errors[0] if errors else {"loc": (), "msg": "cannot be understood"}
+    where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or str(part).isidentifier())
+    return f"{where}: {first['msg']}"
 
 
-class Redo(Strict):
-    """Do again what I took back last."""
+def _refuse_internal(action: Action) -> Action:
+    if not action.from_page:
+        raise ValueError("stands in the log only")
+    return action
 
-    do: Literal["redo"] = "redo"
-
-
-Asked = Annotated[
-    Keep | Discard | SetName | SetKnown | Merge | SplitCluster | Move | Reject | Check | NewRound | Undo | Redo,
-    Field(discriminator="do"),
-]
-"""What the page may send."""
 
 Logged = Annotated[
-    Keep | Discard | SetName | SetKnown | Merge | Part | Move | Reject | Check | NewRound | Undo,
-    Field(discriminator="do"),
+    Action, BeforeValidator(read_action), PlainSerializer(lambda action: {"do": action.do, **action.model_dump()})
 ]
-"""What the log may hold: every choice is made."""
+"""An action in the log."""
+
+Asked = Annotated[Logged, AfterValidator(_refuse_internal)]
+"""An action that the page may send."""
 
 
 class Request(Strict):

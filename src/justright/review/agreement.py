@@ -6,7 +6,7 @@ same randomly drawn image. Cohen's kappa is 1 for full agreement and 0 for what 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -41,16 +41,10 @@ def agreement(state: ReviewState) -> list[Pair]:
     """Every pair of reviewers who judged something in common."""
     found = []
     for what, said in _answers(state).items():
-        reviewers = sorted({who for answers in said.values() for who in answers})
-        for pair in combinations(reviewers, 2):
-            both = [
-                (answers[pair[0]], answers[pair[1]])
-                for answers in said.values()
-                if pair[0] in answers and pair[1] in answers
-            ]
-            if both:
-                n_same = sum(a == b for a, b in both)
-                found.append(Pair(pair, what, len(both), n_same, cohen_kappa(both)))
+        for one, other in combinations(sorted({who for answers in said.values() for who in answers}), 2):
+            if both := [(a[one], a[other]) for a in said.values() if one in a and other in a]:
+                n_same = sum(first == second for first, second in both)
+                found.append(Pair((one, other), what, len(both), n_same, cohen_kappa(both)))
     return found
 
 
@@ -70,27 +64,24 @@ def disputes(state: ReviewState) -> list[Dispute]:
     """What reviewers judge differently: clusters first, then images."""
     found = []
     for what, said in _answers(state).items():
-        for key, answers in said.items():
+        for thing, answers in said.items():
             if len(set(answers.values())) > 1:
-                if what == "checks":
-                    row = key[1]
-                    found.append(Dispute(what, int(state.group[row]), row, dict(answers)))
-                else:
-                    found.append(Dispute(what, key, None, dict(answers)))
+                row = thing[1] if isinstance(thing, tuple) else None
+                cluster = thing if row is None else int(state.group[row])
+                found.append(Dispute(what, cluster, row, answers))
     return found
 
 
-def _answers(state: ReviewState) -> dict[str, Mapping[Any, dict[str, str]]]:
-    """By subject, then by thing judged, then by reviewer."""
-    verdicts: dict[Hashable, dict[str, str]] = {}
-    names: dict[Hashable, dict[str, str]] = {}
+def _answers(state: ReviewState) -> dict[str, dict[Any, dict[str, str]]]:
+    """By subject, then by thing judged (a cluster, or round and image), then by reviewer."""
     alive = set(np.unique(state.group).tolist())
-    for cluster, opinions in sorted(state.opinions.items()):
-        if cluster in alive:
-            verdicts[cluster] = {who: opinion.verdict for who, opinion in opinions.items()}
-            names[cluster] = {who: opinion.name for who, opinion in opinions.items() if opinion.name is not None}
-    checks: dict[Hashable, dict[str, str]] = {}
-    for round_, said in sorted(state.checks.items()):
-        for (row, who), is_right in said.items():
-            checks.setdefault((round_, row), {})[who] = "right" if is_right else "wrong"
-    return {"verdicts": verdicts, "names": names, "checks": checks}
+    opinions = {cluster: said for cluster, said in sorted(state.opinions.items()) if cluster in alive}
+    checks: defaultdict[tuple[int, int], dict[str, str]] = defaultdict(dict)
+    for round_, verdicts in sorted(state.checks.items()):
+        for (row, who), is_right in verdicts.items():
+            checks[round_, row][who] = "right" if is_right else "wrong"
+    return {
+        "verdicts": {c: {who: each.verdict for who, each in said.items()} for c, said in opinions.items()},
+        "names": {c: {who: each.name for who, each in said.items() if each.name} for c, said in opinions.items()},
+        "checks": checks,
+    }

@@ -17,7 +17,7 @@ class ConflictError(JustrightError):
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Images that went from one group to another."""
+    """A part of a change: these images, all of group `before`, go to group `after`."""
 
     rows: Int[Array, " rows"]
     before: int
@@ -26,7 +26,10 @@ class Moved:
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """An entry of a table that got another value; None where there is no entry."""
+    """A part of a change: the value of `key` in a table of the state was `before` and becomes `after`.
+
+    None stands for no entry. With the value before, the edit can be taken back, and one sees whether it still may be.
+    """
 
     table: dict[Any, Any]
     key: Any
@@ -36,7 +39,7 @@ class Edit:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """All that one action does."""
+    """All that one action does to the state: images that go elsewhere, and entries of its tables."""
 
     moved: tuple[Moved, ...] = ()
     edits: tuple[Edit, ...] = ()

@@ -34,9 +34,13 @@ def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) 
         taken = {folder.casefold() for folder in folder_of.values()}  # a file must not stand where a folder goes
         for row, (path, label) in enumerate(zip(images.paths, images.labels.tolist(), strict=True)):
             folder = folder_of[images.classes[label]]
-            place = _free(folder, safe_part(os.path.basename(path)), path, row, taken)
-            (building / place).parent.mkdir(parents=True, exist_ok=True)
-            _put(images, row, path, building / place, is_copy)
+            place = building / _free(folder, safe_part(os.path.basename(path)), path, row, taken)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            reader = images.readers[images.table["source"][row].as_py()]
+            if not is_copy and isinstance(reader, FolderReader):
+                place.symlink_to((reader.root / path).absolute())
+            else:
+                place.write_bytes(images.encoded(row))
         building.chmod(0o755)
         building.replace(root)
     finally:
@@ -66,12 +70,10 @@ def safe_part(text: str) -> str:
     text = re.sub(r"^\.", "_", text) or "_"
     if RESERVED.fullmatch(text):
         text = f"_{text}"
+    if len(text.encode()) <= MAX_BYTES:
+        return text
     stem, ending = os.path.splitext(text)
-    return (
-        stem.encode()[: MAX_BYTES - len(ending.encode())].decode(errors="ignore") + ending
-        if len(text.encode()) > MAX_BYTES
-        else text
-    )
+    return stem.encode()[: MAX_BYTES - len(ending.encode())].decode(errors="ignore") + ending
 
 
 def _free(folder: str, name: str, path: str, row: int, taken: set[str]) -> str:
@@ -83,11 +85,3 @@ def _free(folder: str, name: str, path: str, row: int, taken: set[str]) -> str:
         place = f"{place.removesuffix(ending)}_{ending}"
     taken.add(place.casefold())
     return place
-
-
-def _put(images: ImageSet, row: int, path: str, place: Path, is_copy: bool) -> None:
-    reader = images.readers[images.table["source"][row].as_py()]
-    if not is_copy and isinstance(reader, FolderReader):
-        place.symlink_to((reader.root / path).absolute())
-    else:
-        place.write_bytes(images.encoded(row))

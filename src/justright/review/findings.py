@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,11 +11,9 @@ import numpy as np
 from justright.discovery.predictions import Predictions
 from justright.errors import DataError
 from justright.evaluation import CheckedAccuracy
-from justright.review.accuracy import accuracy
-from justright.review.actions import REJECTED
-from justright.review.answers import status
 from justright.review.open_review import OpenReview
-from justright.review.state import ReviewState
+from justright.review.random_checks import accuracy
+from justright.review.state import REJECTED, ReviewState
 from justright.runs.run_folder import RunFolder
 
 
@@ -23,10 +21,15 @@ from justright.runs.run_folder import RunFolder
 class ReviewedCluster:
     """What a review made of one cluster.
 
-    Attributes: name and kind, as they are now; given_name, the name if a person gave it; n_images, how many it has now;
-    status, open, kept, rejected or disputed; verdicts, keep or reject by reviewer; other_names, what a reviewer called
-    it where the name is another now; elsewhere, the clusters that its images went to, by name, and how many, the most
-    first; n_rejected, how many of its images belong nowhere.
+    Attributes:
+        name, kind: as they are now.
+        given_name: the name, if a person gave it.
+        n_images: how many it has now.
+        status: open, kept, rejected or disputed.
+        verdicts: keep or reject, by reviewer.
+        other_names: what a reviewer called it, where the name is another now.
+        elsewhere: names of the clusters that its images went to, and how many, the most first.
+        n_rejected: how many of its images belong nowhere.
     """
 
     name: str
@@ -44,9 +47,13 @@ class ReviewedCluster:
 class Review:
     """What people found in the clusters of a run.
 
-    Attributes: reviewers; n_clusters, how many there are now, and by_status, how many of them are kept, rejected,
-    disputed or open; accuracy, from random checks if there were any; clusters, by their number in the predictions;
-    made, those that came up in the review.
+    Attributes:
+        reviewers: everyone who did something.
+        n_clusters: how many clusters there are now.
+        by_status: how many of them are kept, rejected, disputed or open.
+        accuracy: from random checks, if there were any.
+        clusters: by their number in the predictions.
+        made: those that came up in the review.
     """
 
     reviewers: tuple[str, ...]
@@ -72,14 +79,14 @@ def findings(run: RunFolder) -> Review | None:
     with opened.reading() as state:
         if not state.seq:
             raise DataError(f"{path} holds no whole action")
-        told = status(opened, 0)
+        alive = opened.lists.alive()
         clusters = _clusters(state, opened.predictions)
         n_predicted = len(opened.predictions.categories)
         return Review(
-            reviewers=tuple(told["reviewers"]),
-            n_clusters=told["n_clusters"],
-            by_status=told["by_status"],
-            accuracy=accuracy(state, opened.sheets.confidence),
+            reviewers=tuple(sorted({entry.line.by for entry in state.entries})),
+            n_clusters=len(alive),
+            by_status=Counter(map(state.status, alive)),
+            accuracy=accuracy(state, opened.lists.confidence),
             clusters={number: each for number, each in clusters.items() if number < n_predicted},
             made=tuple(each for number, each in clusters.items() if number >= n_predicted and each.n_images),
         )
@@ -92,17 +99,15 @@ def _clusters(state: ReviewState, predictions: Predictions) -> dict[int, Reviewe
     first = ReviewState(predictions, state.known_classes).labels
     found = {}
     for number, label in sorted(state.labels.items()):
-        opinions = state.opinions.get(number, {})
+        opinions = sorted(state.opinions.get(number, {}).items())
         found[number] = ReviewedCluster(
             name=label.name,
             kind=label.kind,
             given_name=label.name if label.is_named and label != first.get(number) else None,
             n_images=int(n_images[number]),
             status=state.status(number),
-            verdicts={who: said.verdict for who, said in sorted(opinions.items())},
-            other_names={
-                who: said.name for who, said in sorted(opinions.items()) if said.name not in (None, label.name)
-            },
+            verdicts={who: said.verdict for who, said in opinions},
+            other_names={who: said.name for who, said in opinions if said.name not in (None, label.name)},
             elsewhere=tuple((state.labels[to].name, n) for to, n in elsewhere[number] if to != REJECTED),
             n_rejected=sum(n for to, n in elsewhere[number] if to == REJECTED),
         )

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import errno
-import os
 import re
 import secrets
 import socket
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
 
 from justright.errors import JustrightError
+from justright.files import replacing
 from justright.review.open_review import OpenReview
-from justright.review.security import Access
-from justright.review.server import guarded_app
+from justright.review.security import Access, Guard
+from justright.review.server import make_app
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 
@@ -33,7 +32,7 @@ def serve(opened: OpenReview, host: str, port: int, reviewer: str, ready: Callab
     with listen(host, port) as listening:
         access = Access(host, listening.getsockname()[1], token)
         config = uvicorn.Config(
-            guarded_app(opened, access, reviewer),
+            Guard(make_app(opened, reviewer), access),
             log_level="warning",
             access_log=False,  # it would write the token down
             server_header=False,
@@ -84,12 +83,9 @@ def kept_token(file: Path) -> str:
     if file.exists() and TOKEN.fullmatch(token := file.read_text(encoding="ascii", errors="replace").strip()):
         file.chmod(0o600)
         return token
-    file.parent.mkdir(parents=True, exist_ok=True)
     token = secrets.token_urlsafe(24)
-    handle, temporary = tempfile.mkstemp(prefix=".token.", dir=file.parent)  # only its owner may read it
-    with os.fdopen(handle, "w", encoding="ascii") as new:
-        new.write(token)
-        new.flush()
-        os.fsync(new.fileno())
-    Path(temporary).replace(file)
+    with replacing(file) as temporary:
+        temporary.unlink(missing_ok=True)
+        temporary.touch(0o600, exist_ok=False)  # before the token is in it
+        temporary.write_text(token, encoding="ascii")
     return token

@@ -2,11 +2,11 @@
 
 A line is JSON that ends in a checksum of the rest. Lines are numbered without gaps. A kill in the middle of a write
 leaves a torn end without a valid checksum; it was never answered, so it is passed over, and nothing is ever rewritten.
+Processes keep each other out by a lock on the file, except on Windows, where one process at a time may review a run.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pydantic import ValidationError
 
@@ -44,8 +44,8 @@ class Log:
         """The lines that this or another process has written since the last call."""
         if not self.path.exists() or self.path.stat().st_size == self._offset:
             return []
-        with self._open(os.O_RDONLY) as file:
-            fcntl.flock(file, fcntl.LOCK_SH)  # else the first half of a write could be read
+        with self.path.open("rb", buffering=0) as file:
+            _lock(file, is_shared=True)  # else the first half of a write could be read
             return self._read(file)
 
     @contextmanager
@@ -53,8 +53,8 @@ class Log:
         """Keep other processes out; yields what they wrote before. Only `append` inside."""
         is_new = not self.path.exists()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._open(os.O_RDWR | os.O_CREAT | os.O_APPEND) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with self.path.open("a+b", buffering=0) as file:  # closing it gives the lock back
+            _lock(file)
             if is_new:
                 _flush_folder(self.path.parent)
             self._file = file
@@ -62,27 +62,24 @@ class Log:
 
     def append(self, line: Line) -> None:
         """Write one line; it is on disk when this returns. Inside `writing` only."""
-        text = b"" if self._has_header else _sealed({"format": FORMAT, "predictions": self.fingerprint})
-        text += _sealed(line.model_dump())
+        text = b"" if self._has_header else sealed({"format": FORMAT, "predictions": self.fingerprint})
+        text += sealed(line.model_dump())
         if self._is_torn:
             text = b"\n" + text
-        left = text
+        left, number = text, self._file.fileno()
         while left:
-            left = left[os.write(self._file, left) :]
-        os.fsync(self._file)
-        self._offset = os.fstat(self._file).st_size
+            left = left[os.write(number, left) :]
+        os.fsync(number)
+        self._offset = os.fstat(number).st_size
         self._has_header, self._is_torn, self.seq = True, False, line.seq
 
-    def _read(self, file: int) -> list[Line]:
-        size = os.fstat(file).st_size
-        if size < self._offset:
+    def _read(self, file: IO[bytes]) -> list[Line]:
+        if os.fstat(file.fileno()).st_size < self._offset:
             raise DataError(
                 f"{self.path} has become shorter while it was in use", advice="put the file back from a copy"
             )
-        data, position = b"", self._offset
-        while len(data) < size - self._offset and (block := os.pread(file, 1 << 24, position)):
-            data, position = data + block, position + len(block)
-        if not data:
+        file.seek(self._offset)
+        if not (data := file.read()):
             return []
         *whole, tail = data.split(b"\n")
         lines = [line for text in whole if (line := self._parse(text)) is not None]
@@ -102,7 +99,13 @@ class Log:
             return None
         value: dict[str, Any] = json.loads(text[: found.start()] + b"}")
         if "format" in value:
-            self._check_header(value)
+            if value != {"format": FORMAT, "predictions": self.fingerprint}:
+                raise DataError(
+                    f"{self.path} is a review of other predictions",
+                    expected=f"{FORMAT} of the predictions in {self.path.parents[1]}",
+                    advice="the run was made again: move its folder `review` away to begin anew",
+                )
+            self._has_header = True
             return None
         try:
             line = Line.model_validate(value)
@@ -117,33 +120,27 @@ class Log:
         self.seq = line.seq
         return line
 
-    def _check_header(self, header: dict[str, Any]) -> None:
-        if header["format"] != FORMAT or header.get("predictions") != self.fingerprint:
-            raise DataError(
-                f"{self.path} is a review of other predictions",
-                expected=f"{FORMAT} of the predictions in {self.path.parents[1]}",
-                advice="the run was made again: move its folder `review` away to begin anew",
-            )
-        self._has_header = True
 
-    @contextmanager
-    def _open(self, flags: int) -> Iterator[int]:
-        file = os.open(self.path, flags, 0o644)
-        try:
-            yield file
-        finally:
-            os.close(file)  # which gives the lock back
-
-
-def _sealed(value: dict[str, Any]) -> bytes:
+def sealed(value: dict[str, Any]) -> bytes:
+    """A line of the log: the value as JSON, and its checksum."""
     body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
     return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
 
 
-def _flush_folder(folder: Path) -> None:
-    """A new name is on disk only when its folder is."""
-    file = os.open(folder, os.O_RDONLY)
+def _lock(file: IO[bytes], *, is_shared: bool = False) -> None:
+    """Wait until no other process writes, or with `is_shared` False reads either."""
     try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+        import fcntl
+    except ImportError:  # Windows
+        return
+    fcntl.flock(file, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
+
+
+def _flush_folder(folder: Path) -> None:
+    """A new name is on disk only when its folder is; Windows sees to that itself."""
+    if os.name == "posix":
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)

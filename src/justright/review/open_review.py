@@ -1,40 +1,26 @@
-"""One review at work: a run, its log and where it stands. Threads, tabs and other processes may share it."""
+"""One review while it is open: the run, its log and where it stands. Threads, tabs and processes may share it."""
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Any
 
 from jaxtyping import Float
 
 from justright.errors import DataError
-from justright.review import actions
-from justright.review.accuracy import draw_order, next_check
-from justright.review.actions import Line, Request
+from justright.hashing import hash_file
+from justright.review.actions import Action, Line, Request
 from justright.review.changes import ConflictError
+from justright.review.cluster_lists import ClusterLists
 from justright.review.log import Log
-from justright.review.sheets import Sheets
-from justright.review.splitting import split
-from justright.review.state import ReviewState
+from justright.review.random_checks import draw_order, next_check
+from justright.review.state import Entry, ReviewState
 from justright.review.thumbnails import Thumbnails
 from justright.runs.run_folder import RunFolder
 from justright.types import Array
-
-
-@dataclass(frozen=True)
-class Applied:
-    """What became of a request: the line it is in, the clusters that changed, and a cluster it made."""
-
-    seq: int
-    changed: list[int]
-    made: list[int]
 
 
 class OpenReview:
@@ -45,13 +31,12 @@ class OpenReview:
         self.folder = run.path / "review"
         self.predictions = run.predictions
         self.state = ReviewState(self.predictions, frozenset(self.known_classes))
-        self.sheets = Sheets(self.state, self.predictions, self.features)
+        self.lists = ClusterLists(self.state, self.predictions, self.features)
         self.thumbnails = Thumbnails(run.target, self.folder / "thumbnails")
-        self.log = Log(self.folder / "log.jsonl", _fingerprint(run.path / "predictions.parquet"))
+        self.log = Log(self.folder / "log.jsonl", hash_file(run.path / "predictions.parquet"))
         self._lock = threading.RLock()
         self._order = lru_cache(2)(draw_order)
-        with self.reading():
-            pass
+        self._apply(self.log.new_lines())
 
     @property
     def seed(self) -> int:
@@ -86,100 +71,49 @@ class OpenReview:
     def reading(self) -> Iterator[ReviewState]:
         """The state with all that is in the log by now; nobody changes it inside."""
         with self._lock:
-            self._fold(self.log.new_lines())
+            self._apply(self.log.new_lines())
             yield self.state
 
     def next_check(self, reviewer: str) -> int | None:
         """The image that this reviewer is to judge next."""
-        with self.reading():
-            return self._next_check(reviewer)
-
-    def _next_check(self, reviewer: str) -> int | None:
         order = self._order(len(self.predictions), self.seed, self.state.round)
         return next_check(self.state, order, reviewer)
 
-    def act(self, request: Request) -> Applied:
+    def act(self, request: Request) -> Entry:
         """Do what is asked and write it down; when this returns it is on disk.
 
         ConflictError, with nothing done, where what the reviewer looked at has changed meanwhile.
         """
-        asked: Any = request.action
         with self.reading() as state:
-            if request.id in state.ids:  # sent again, because the first answer did not arrive
-                return self._outcome(state.ids[request.id])
-        if isinstance(asked, actions.SplitCluster):  # takes a moment: not while others wait
-            asked = self._parted(asked, request.base)
-        with self.reading():
-            self._line(request, asked)  # what is refused leaves no trace, not even an empty log
+            if request.id in state.by_request:  # sent again, because the first answer did not arrive
+                return state.by_request[request.id]
+            state.check_fresh(request.action, request.base)
+        action = request.action.prepare(self)
+        with self.reading() as state:
+            if request.id not in state.by_request:
+                self._line(request, action)  # what is refused leaves no trace, not even an empty log
             with self.log.writing() as news:
-                self._fold(news)
-                if request.id in self.state.ids:
-                    return self._outcome(self.state.ids[request.id])
-                line = self._line(request, asked)
-                self.log.append(line)
-                self.state.fold(line)
-                return self._outcome(line.seq)
+                self._apply(news)
+                if request.id not in state.by_request:
+                    line = self._line(request, action)
+                    self.log.append(line)
+                    state.apply(line)
+                return state.by_request[request.id]
 
-    def _line(self, request: Request, asked: Any) -> Line:
+    def _line(self, request: Request, prepared: Action) -> Line:
         """The line that a request would become; ConflictError where it does not fit."""
-        action = self._resolved(asked, request.reviewer)
+        action = prepared.resolve(self, request.reviewer)
         self.state.check_fresh(action, request.base)
+        action.plan(self.state, request.reviewer)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = Line(seq=self.state.seq + 1, at=now, by=request.reviewer, id=request.id, action=action)
-        self.state.plan(line)
-        return line
+        return Line(seq=self.state.seq + 1, at=now, by=request.reviewer, id=request.id, action=action)
 
-    def _parted(self, asked: actions.SplitCluster, base: int) -> actions.Part:
-        with self.reading() as state:
-            state.check_fresh(asked, base)
-            rows = state.rows_of(asked.cluster)
-        return split(asked.cluster, rows, self.features, asked.n_parts, self.seed)
-
-    def _resolved(self, asked: Any, reviewer: str) -> Any:
-        """The action with every choice made."""
-        if isinstance(asked, actions.Check) and asked.row != self._next_check(reviewer):
-            raise ConflictError("another image is next to be checked", advice="only random draws make an estimate")
-        if isinstance(asked, actions.Undo) and asked.target is None:
-            return actions.Undo(target=self._latest(reviewer, is_undo=False))
-        if isinstance(asked, actions.Redo):
-            return actions.Undo(target=self._latest(reviewer, is_undo=True))
-        return asked
-
-    def _latest(self, reviewer: str, *, is_undo: bool) -> int:
-        """The last action of a reviewer that is not undone; with `is_undo`, the last undo since they did anything."""
-        for entry in reversed(self.state.entries):
-            line = entry.line
-            if line.by != reviewer or self.state.undone.get(line.seq):
-                continue
-            if isinstance(line.action, actions.Undo):
-                taken_back = self.state.entries[(line.action.target or 0) - 1].line.action
-                if is_undo and not isinstance(taken_back, actions.Undo):
-                    return line.seq
-            elif is_undo:
-                break
-            else:
-                return line.seq
-        raise ConflictError(f"nothing of {reviewer} is left to {'do again' if is_undo else 'undo'}")
-
-    def _fold(self, lines: list[Line]) -> None:
+    def _apply(self, lines: list[Line]) -> None:
         for line in lines:
             try:
-                self.state.fold(line)
+                self.state.apply(line)
             except ConflictError as error:
                 raise DataError(
                     f"{self.log.path}: action {line.seq} does not fit: {error}",
                     advice="the file was changed by hand, or is of another run",
                 ) from error
-
-    def _outcome(self, seq: int) -> Applied:
-        entry = self.state.entries[seq - 1]
-        named = [each.key for each in entry.change.edits if each.table is self.state.labels]
-        made = [each.key for each in entry.change.edits if each.table is self.state.labels and each.before is None]
-        cluster = getattr(entry.line.action, "cluster", None)
-        changed = entry.change.groups | set(named) | ({cluster} if cluster is not None else set())
-        return Applied(seq, sorted(changed), made)
-
-
-def _fingerprint(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -10,15 +10,11 @@ from __future__ import annotations
 import ipaddress
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from typing import Any
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from starlette.datastructures import MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY = 256 * 1024
 """Bytes of a request; an action that lists the most images it may, fits."""
@@ -26,6 +22,7 @@ MAX_BODY = 256 * 1024
 MAX_HEAD = 32 * 1024
 """Bytes of all headers and of the path."""
 
+TOO_LONG = (413, "The request is too long.")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 POLICY = (
@@ -39,6 +36,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
 }
 
 
@@ -82,28 +80,25 @@ class Access:
 class Guard:
     """Lets a request through to `app`, without the token in its path, or refuses it."""
 
-    def __init__(self, app: App, access: Access):
+    def __init__(self, app: ASGIApp, access: Access):
         self.app = app
         self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
         if scope["type"] != "http":
             raise RuntimeError("the review page speaks HTTP only")
+        sending = _with_headers(send)
         refused = self._refusal(scope)
-        if refused:
-            await _answer(send, *refused)
-            return
-        body = await _body(receive)
+        body = None if refused else await _body(receive)
         if body is None:
-            await _answer(send, 413, "The request is too long.")
+            status, text = refused or TOO_LONG
+            # what is left of a refused body is not read: the connection ends here
+            await PlainTextResponse(text, status, {"connection": "close"})(scope, receive, sending)
             return
         inside = scope["path"][len(self.access.token) + 1 :]
         inner = {**scope, "path": inside, "raw_path": inside.encode()}
-        await self.app(inner, _replayed(body, receive), _with_headers(send))
+        await self.app(inner, _replayed(body, receive), sending)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope["path"]) > MAX_HEAD:
@@ -124,28 +119,24 @@ class Guard:
             return 415, "Expected application/json."
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length[:12]) > MAX_BODY:
-            return 413, "The request is too long."
+            return TOO_LONG
         return None
 
 
 async def _body(receive: Receive) -> bytes | None:
     """The whole body, None if it is too long: one sent in chunks tells no length before."""
-    body = b""
-    while len(body) <= MAX_BODY:
+    body, is_more = b"", True
+    while is_more and len(body) <= MAX_BODY:
         message = await receive()
-        body += message.get("body", b"")
-        if not message.get("more_body"):
-            return body if len(body) <= MAX_BODY else None
-    return None
+        body, is_more = body + message.get("body", b""), message.get("more_body", False)
+    return body if len(body) <= MAX_BODY else None
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    waiting = [body]
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replaying() -> Message:
-        if waiting:
-            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
-        return await receive()
+        return waiting.pop() if waiting else await receive()
 
     return replaying
 
@@ -153,24 +144,12 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = {name.lower() for name, _ in message.get("headers", [])}
-            more = [(n.encode(), v.encode()) for n, v in HEADERS.items()]
-            if b"cache-control" not in own:
-                more.append((b"cache-control", b"no-store"))
-            message = {**message, "headers": [*message.get("headers", []), *more]}
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return sending
-
-
-async def _answer(send: Send, status: int, text: str) -> None:
-    body = text.encode()
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    # what is left of a refused body is not read: the connection ends here
-    headers.append((b"connection", b"close"))
-    sending = _with_headers(send)
-    await sending({"type": "http.response.start", "status": status, "headers": headers})
-    await sending({"type": "http.response.body", "body": body})
 
 
 def _is_address(host: str) -> bool:

@@ -1,20 +1,23 @@
-"""Where a review stands: the predictions and the actions, folded one by one. Same log, same state."""
+"""Where a review stands: the predictions and the actions, applied one by one. Same log, same state."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import singledispatchmethod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Int
 
 from justright.discovery.predictions import Kind, Predictions
-from justright.review import actions
-from justright.review.actions import REJECTED, Line
-from justright.review.changes import Change, ConflictError, Edit, Moved, edit
+from justright.review.changes import Change, ConflictError, Edit
 from justright.types import Array
+
+if TYPE_CHECKING:
+    from justright.review.actions import Action, Line
+
+REJECTED = -1
+"""The group of images that belong to no category."""
 
 Verdict = Literal["keep", "reject"]
 Status = Literal["open", "kept", "rejected", "disputed"]
@@ -39,18 +42,31 @@ class Opinion:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A line of the log with what it changed."""
+    """A line of the log with what it changed, and the clusters that it was about."""
 
     line: Line
     change: Change
+    clusters: frozenset[int]
+
+    @property
+    def made(self) -> list[int]:
+        """The clusters that it made."""
+        return [each.key for each in self.change.edits if isinstance(each.after, Label) and each.before is None]
 
 
 class ReviewState:
     """The current groups, names, opinions and checks.
 
-    Attributes: group, one entry an image, a cluster or REJECTED; labels by cluster; opinions by cluster and reviewer;
-    checks by round, image and reviewer; entries, the actions so far; undone, the numbers of those taken back.
     Clusters of the predictions keep their number, those made in the review count on from there.
+
+    Attributes:
+        group: one entry an image, its cluster or REJECTED.
+        labels: by cluster, also of those that lost all their images.
+        opinions: by cluster, then by reviewer.
+        checks: by round of random checks, then by image and reviewer: whether it was called right.
+        tables: by name, what actions from outside the package keep.
+        entries: the actions so far; those that were taken back are in `undone`.
+        by_request: the entry that a request became, by the id of the request.
     """
 
     def __init__(self, predictions: Predictions, known_classes: frozenset[str]):
@@ -63,9 +79,10 @@ class ReviewState:
         self.opinions: defaultdict[int, dict[str, Opinion]] = defaultdict(dict)
         self.checks: defaultdict[int, dict[tuple[int, str], bool]] = defaultdict(dict)
         self.rounds: dict[str, int] = {"now": 1}
+        self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
         self.entries: list[Entry] = []
         self.undone: dict[int, bool] = {}
-        self.ids: dict[str, int] = {}
+        self.by_request: dict[str, Entry] = {}
         self.n_groups = len(self.labels)
         self._images_changed: defaultdict[int, int] = defaultdict(int)
         self._name_changed: defaultdict[int, int] = defaultdict(int)
@@ -84,6 +101,33 @@ class ReviewState:
         """The images of a cluster, ascending."""
         return np.flatnonzero(self.group == cluster)
 
+    def rows_in(self, cluster: int, rows: list[int]) -> Int[Array, " rows"]:
+        """These images as an array; ConflictError unless each is in the cluster, and given once."""
+        found = np.array(rows, dtype=np.int64)
+        if found.max() >= len(self.group) or (self.group[found] != cluster).any() or len(np.unique(found)) < len(found):
+            raise ConflictError("some of these images are no longer in this cluster", advice="look again, then decide")
+        return found
+
+    def has(self, cluster: int) -> bool:
+        """Whether there is such a cluster, with images."""
+        return cluster in self.labels and bool((self.group == cluster).any())
+
+    def label_of(self, cluster: int) -> Label:
+        """The label of a cluster; ConflictError where it has no images."""
+        if not self.has(cluster):
+            raise ConflictError(f"cluster {cluster} is no longer there", advice="look at the list again")
+        return self.labels[cluster]
+
+    def name_of(self, cluster: int | None) -> str:
+        """What to call a cluster in a sentence, whether or not it is still there; None is one that is to be made."""
+        if cluster is None or cluster == REJECTED:
+            return "a new cluster" if cluster is None else "the rejected images"
+        return self.labels[cluster].name if cluster in self.labels else f"cluster-{cluster}"
+
+    def new_group(self, number: int) -> Edit:
+        """The label of a cluster that an action makes; numbers from `n_groups` on were never given."""
+        return Edit(self.labels, number, None, Label(f"cluster-{number}", "discovered", False))
+
     def changed_at(self, cluster: int) -> int:
         """The last action that changed which images a cluster has, or its name."""
         return max(self._images_changed[cluster], self._name_changed[cluster])
@@ -91,27 +135,24 @@ class ReviewState:
     def status(self, cluster: int) -> Status:
         """What the reviewers together say."""
         verdicts = {opinion.verdict for opinion in self.opinions.get(cluster, {}).values()}
-        if len(verdicts) > 1:
-            return "disputed"
-        return {"keep": "kept", "reject": "rejected"}[verdicts.pop()] if verdicts else "open"  # type: ignore[return-value]
+        if not verdicts:
+            return "open"
+        return "disputed" if len(verdicts) > 1 else "kept" if verdicts == {"keep"} else "rejected"
 
-    def check_fresh(self, action: Any, base: int) -> None:
+    def check_fresh(self, action: Action, base: int) -> None:
         """Refuse an action whose clusters changed after `base`, the last action its reviewer had seen."""
-        seen_wrong = set()
-        if (cluster := getattr(action, "cluster", None)) is not None and cluster != REJECTED:
-            # images listed one by one are looked up one by one: others may come and go
-            changed = self._name_changed[cluster] if hasattr(action, "rows") else self.changed_at(cluster)
-            seen_wrong |= {cluster} if changed > base else set()
-        for other in (getattr(action, "into", None), getattr(action, "to", None)):
-            if other is not None and self._name_changed[other] > base:
-                seen_wrong.add(other)
-        if seen_wrong:
-            names = ", ".join(self.labels[each].name for each in sorted(seen_wrong) if each in self.labels)
+        fields, named_at = dict(action), self._name_changed.__getitem__
+        # images listed one by one are looked up one by one: others may come and go
+        changed_at = {"cluster": named_at if "rows" in fields else self.changed_at, "into": named_at, "to": named_at}
+        given = {name: fields[name] for name in changed_at if fields.get(name) is not None}
+        if stale := {cluster for name, cluster in given.items() if changed_at[name](cluster) > base}:
+            names = ", ".join(map(self.name_of, sorted(stale)))
             raise ConflictError(f"{names} was changed meanwhile", advice="look again, then decide")
 
-    def fold(self, line: Line) -> Entry:
-        """Apply one line; ConflictError, and nothing changed, where it does not fit."""
-        change = self.plan(line)
+    def apply(self, line: Line) -> None:
+        """Do what one line says; ConflictError, and nothing changed, where it does not fit."""
+        change = line.action.plan(self, line.by)
+        clusters = change.groups | line.action.clusters(self)
         change.happen(self.group)
         for each in change.groups:
             self._images_changed[each] = line.seq
@@ -122,118 +163,5 @@ class ReviewState:
             if edited.table is self.labels:
                 self._name_changed[edited.key] = line.seq
                 self.n_groups = max(self.n_groups, edited.key + 1)
-        entry = Entry(line, change)
-        self.entries.append(entry)
-        self.ids[line.id] = line.seq
-        return entry
-
-    def plan(self, line: Line) -> Change:
-        """What a line would change."""
-        return self._plan(line.action, line.by)
-
-    @singledispatchmethod
-    def _plan(self, action: Any, by: str) -> Change:
-        raise TypeError(f"no plan for {action}")
-
-    @_plan.register
-    def _(self, action: actions.Keep, by: str) -> Change:
-        label = self._label(action.cluster)
-        return self._saying(action.cluster, by, Opinion("keep", label.name if label.is_named else None))
-
-    @_plan.register
-    def _(self, action: actions.Discard, by: str) -> Change:
-        self._label(action.cluster)
-        return self._saying(action.cluster, by, Opinion("reject", None))
-
-    @_plan.register
-    def _(self, action: actions.SetName, by: str) -> Change:
-        return self._naming(action.cluster, by, Label(action.name, "discovered", True))
-
-    @_plan.register
-    def _(self, action: actions.SetKnown, by: str) -> Change:
-        if action.name not in self.known_classes:
-            raise ConflictError(f"{action.name!r} is no class of the labeled images", advice="name it instead")
-        return self._naming(action.cluster, by, Label(action.name, "known", True))
-
-    @_plan.register
-    def _(self, action: actions.Merge, by: str) -> Change:
-        self._label(action.cluster), self._label(action.into)
-        if action.cluster == action.into:
-            raise ConflictError("a cluster cannot be merged into itself")
-        return Change((Moved(self.rows_of(action.cluster), action.cluster, action.into),))
-
-    @_plan.register
-    def _(self, action: actions.Part, by: str) -> Change:
-        self._label(action.cluster)
-        moved, edits = [], [edit(self.opinions[action.cluster], who, None) for who in self.opinions[action.cluster]]
-        every = [row for part in action.parts for row in part]
-        if len(every) == len(self.rows_of(action.cluster)):
-            raise ConflictError("a split has to leave images in the cluster")
-        self._rows_in(action.cluster, every)
-        for new, part in enumerate(action.parts, start=self.n_groups):
-            moved.append(Moved(np.array(part), action.cluster, new))
-            edits.append(self._new_group(new))
-        return Change(tuple(moved), tuple(edits))
-
-    @_plan.register
-    def _(self, action: actions.Move, by: str) -> Change:
-        rows = self._rows_in(action.cluster, action.rows)
-        if action.to is None:
-            return Change((Moved(rows, action.cluster, self.n_groups),), (self._new_group(self.n_groups),))
-        self._label(action.to)
-        if action.to == action.cluster:
-            raise ConflictError("these images are there already")
-        return Change((Moved(rows, action.cluster, action.to),))
-
-    @_plan.register
-    def _(self, action: actions.Reject, by: str) -> Change:
-        return Change((Moved(self._rows_in(action.cluster, action.rows), action.cluster, REJECTED),))
-
-    @_plan.register
-    def _(self, action: actions.Check, by: str) -> Change:
-        if action.round != self.round:
-            raise ConflictError(f"round {action.round} of the checks is over")
-        self._rows_in(action.cluster, [action.row])
-        return Change(edits=(edit(self.checks[action.round], (action.row, by), action.is_right),))
-
-    @_plan.register
-    def _(self, action: actions.NewRound, by: str) -> Change:
-        if action.round != self.round + 1:
-            raise ConflictError(f"round {self.round} has begun meanwhile")
-        return Change(edits=(edit(self.rounds, "now", action.round),))
-
-    @_plan.register
-    def _(self, action: actions.Undo, by: str) -> Change:
-        target = action.target
-        if target is None or target > self.seq or self.undone.get(target):
-            raise ConflictError(f"action {target} is not there to be undone")
-        change = self.entries[target - 1].change.reversed()
-        if not change.may_happen(self.group):
-            raise ConflictError(
-                f"what action {target} did was changed again since", advice="undo the later action first"
-            )
-        return Change(change.moved, (*change.edits, edit(self.undone, target, True)))
-
-    def _label(self, cluster: int) -> Label:
-        """The label of a cluster that has images."""
-        if cluster not in self.labels or not (self.group == cluster).any():
-            raise ConflictError(f"cluster {cluster} is no longer there", advice="look at the list again")
-        return self.labels[cluster]
-
-    def _rows_in(self, cluster: int, rows: list[int]) -> Int[Array, " rows"]:
-        found = np.array(rows, dtype=np.int64)
-        if found.max() >= len(self.group) or (self.group[found] != cluster).any() or len(np.unique(found)) < len(found):
-            raise ConflictError("some of these images are no longer in this cluster", advice="look again, then decide")
-        return found
-
-    def _saying(self, cluster: int, by: str, opinion: Opinion) -> Change:
-        return Change(edits=(edit(self.opinions[cluster], by, opinion),))
-
-    def _naming(self, cluster: int, by: str, label: Label) -> Change:
-        self._label(cluster)
-        said = edit(self.opinions[cluster], by, Opinion("keep", label.name))
-        return Change(edits=(edit(self.labels, cluster, label), said))
-
-    def _new_group(self, number: int) -> Edit:
-        # An undone group keeps its label: its number is never given again.
-        return Edit(self.labels, number, None, Label(f"cluster-{number}", "discovered", False))
+        self.entries.append(Entry(line, change, frozenset(clusters)))
+        self.by_request[line.id] = self.entries[-1]

@@ -73,16 +73,6 @@ class FeaturePool:
         return table.append_column("class_name", spread(self.class_names, labels))
 
 
-@dataclass(frozen=True)
-class TargetBlocks:
-    """The features of an unlabeled table, one block in memory at a time; may be iterated again."""
-
-    table: FeatureTable
-
-    def __iter__(self) -> Iterator[ArrayLike]:
-        yield from row_shards(self.table.features)
-
-
 def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
     """Merge labeled tables; labels follow the order of the tables, then of their data sets, then of their own labels.
 

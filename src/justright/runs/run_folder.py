@@ -35,7 +35,8 @@ from justright.errors import DataError, MissingDataError
 from justright.evaluation import Scores
 from justright.features.table import FeatureTable
 from justright.files import write_json
-from justright.runs.weight_files import SavedSelection, load_selection
+from justright.runs.saved_selection import SavedSelection
+from justright.runs.weight_files import load_selection
 from justright.types import Array
 
 FORMAT = "justright run 1"

@@ -14,14 +14,14 @@ from justright.errors import DegenerateError, NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.files import write_json
 from justright.progress import Track
-from justright.runs.feature_pool import FeaturePool, TargetBlocks, merge_tables
+from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.parts import selector_of
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult, stability_of
 from justright.runs.spec import RunSpec
 from justright.runs.weight_files import save_selection
-from justright.selection import SELECTORS, OwnSelector, Selector
+from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.types import Array
 
 AUTO = "auto"
@@ -55,7 +55,7 @@ class RunSelection:
         if self.processes.is_first:
             stable = stability_of(selector, merged, target, self.spec.n_resamples, self.spec.seed, self.track)
             kept = merge_tables([pool.take(range(n_own))]) if n_own else None
-            result = SelectionResult(name, selector, merged, stable)
+            result = SelectionResult.of(name, selector, merged, stable)
             save_selection(self.folder / "weights.parquet", result, target, kept)
         return np.concatenate([np.ones(n_own), selector.sample_weight(merged.labels)])
 
@@ -65,12 +65,14 @@ class RunSelection:
         """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
         selector = selector_of(name, self.spec.selector_params, n_target, self.spec.seed)
         try:
-            return name, selector.fit_stream(merged, TargetBlocks(target))
+            selector.fit_stream(merged, row_shards(target.features), quiet=True)
         except NothingSelectedError as error:
             if not may_be_empty:
                 raise
             self.notes.append(f"{name} leaves out the whole pool ({error.came}): the target's own labels alone")
-            return "own", OwnSelector().fit_stream(merged, TargetBlocks(target))
+            return "own", OwnSelector().fit_stream(merged, row_shards(target.features))
+        self.notes += [remark.for_command_line() for remark in selector.weights_.remarks]
+        return name, selector
 
     def _choose(self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int) -> str:
         """The selector that the diagnosis favors; found once and kept in diagnosis.json."""

@@ -1,149 +1,80 @@
-"""What a selection decided about every class of a pool, as one table, and summed up by data set."""
+"""A selection just made: its plain record, and beside it the pool and what else was asked."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, astuple, dataclass
-from functools import cached_property
+import math
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from jaxtyping import Bool, Float
 
+from justright.data.image_set import NAME
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
-from justright.runs.feature_pool import FeaturePool
+from justright.runs.feature_pool import FeaturePool, spread
 from justright.runs.label_outlook import LabelOutlook
-from justright.selection import Selector, Stability, stability
-from justright.types import Array
+from justright.runs.saved_selection import CLASS_COLUMNS, STABILITY_COLUMNS, SavedSelection
+from justright.selection import ClassWeights, Selector, Stability, stability
 
 
 @dataclass(frozen=True)
-class SourceRow:
-    """A data set of the pool: how much of it is kept, and how close its classes are to the target."""
+class SelectionResult(SavedSelection):
+    """The record of a selection together with the fitted selector, the pool it weighed, and what else was asked.
 
-    dataset: str
-    n_classes: int
-    n_kept_classes: int
-    n_images: int
-    n_kept_images: int
-    mean_weight: float
-    closest: float | None
-    median: float | None
-    farthest: float | None
+    Made by `SelectionResult.of`.
+    """
 
-
-@dataclass(frozen=True)
-class SelectionResult:
-    """A fitted selector, the pool it weighed, and what else was asked about it."""
-
-    name: str
     selector: Selector
     pool: FeaturePool
     stability: Stability | None = None
     outlook: LabelOutlook | None = None
 
-    @property
-    def measure(self) -> str:
-        """What the selector compared classes by: "similarity", "distance", or nothing."""
-        if hasattr(self.selector, "class_similarity_"):
-            return "similarity"
-        return "distance" if hasattr(self.selector, "class_distance_") else ""
-
-    @property
-    def closeness(self) -> Float[Array, " classes"] | None:
-        """The similarity or distance of each class to the target."""
-        return getattr(self.selector, f"class_{self.measure}_") if self.measure else None
-
-    @cached_property
-    def sample_weight(self) -> Float[Array, " images"]:
-        """The weight of each image of the pool."""
-        return self.selector.sample_weight(self.pool.labels)
-
-    @cached_property
-    def class_table(self) -> pa.Table:
-        """One row a class: label, dataset, class_name, n_images, weight, reason, and what led there.
-
-        `similarity` or `distance`, `bin` and `rank` as the selector has them; `kept_share` and `weight_std`, over
-        resamples, if stability was asked for.
-        """
-        pool, selector = self.pool, self.selector
-        columns: dict[str, Any] = {
-            "label": selector.classes_,
-            "dataset": [origin.dataset for origin in pool.origins],
-            "class_name": pool.class_names,
-            "n_images": pool.counts,
-            "weight": selector.class_weight_,
-            "reason": selector.reason_,
-        }
-        if self.measure:
-            columns[self.measure] = self.closeness
-        columns |= {name: getattr(selector, f"{name}_") for name in ("bin", "rank") if hasattr(selector, f"{name}_")}
-        if self.stability is not None:
-            columns |= {"kept_share": self.stability.kept_share, "weight_std": self.stability.weight_std}
-        return pa.table(columns)
-
-    def source_rows(self) -> list[SourceRow]:
-        """One row a data set, in the order of the pool, and a last one for all if there are several."""
-        of_class = np.array([origin.dataset for origin in self.pool.origins], dtype=object)
-        datasets = list(dict.fromkeys(of_class.tolist()))
-        parts = [(dataset, of_class == dataset) for dataset in datasets]
-        if len(datasets) > 1:
-            parts.append(("all", np.ones(len(of_class), dtype=bool)))
-        return [self._source_row(dataset, is_member) for dataset, is_member in parts]
-
-    def source_columns(self) -> list[str]:
-        """The head of the table by data set."""
-        columns = ["data set", "classes", "kept", "images", "kept images", "mean weight"]
-        if not self.measure:
-            return columns
-        first, last = ("most", "least") if self.measure == "similarity" else ("least", "most")
-        return [*columns, f"{first} {self.measure}", "median", last]
-
-    def source_cells(self) -> list[tuple[object, ...]]:
-        """The rows under `source_columns`."""
-        n = len(self.source_columns())
-        return [astuple(row)[:n] for row in self.source_rows()]
-
-    def _source_row(self, dataset: str, is_member: Bool[Array, " classes"]) -> SourceRow:
-        weight = self.sample_weight[is_member[self.pool.labels]]
-        closeness = None if self.closeness is None else self.closeness[is_member]
-        ends = (None, None, None) if closeness is None else np.quantile(closeness, [0, 0.5, 1]).tolist()
-        low, median, high = ends
-        is_similarity = self.measure == "similarity"
-        return SourceRow(
-            dataset=dataset,
-            n_classes=int(is_member.sum()),
-            n_kept_classes=int((self.selector.class_weight_[is_member] > 0).sum()),
-            n_images=len(weight),
-            n_kept_images=int((weight > 0).sum()),
-            mean_weight=float(weight.mean()),
-            closest=high if is_similarity else low,
-            median=median,
-            farthest=low if is_similarity else high,
-        )
-
-    def summary(self) -> str:
-        """The outcome in a line."""
-        n_kept, n_classes = len(self.selector.selected_classes_), len(self.selector.classes_)
-        n_images = int((self.sample_weight > 0).sum())
-        return (
-            f"{self.name}: {n_kept:,} of {n_classes:,} classes and {n_images:,} of {len(self.pool):,} images kept, "
-            f"mean weight {self.sample_weight.mean():.3g}"
-        )
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        selector: Selector,
+        pool: FeaturePool,
+        stability: Stability | None = None,
+        outlook: LabelOutlook | None = None,
+    ) -> SelectionResult:
+        """The record of what a fitted selector, known under a name, decided about a pool."""
+        about: dict[str, Any] = {"selector": name, "params": selector.get_params()}
+        weights = selector.weights_
+        about |= {key: value for key, value in weights.found.items() if math.isfinite(value)}
+        images, classes = image_table(pool, weights), class_table(pool, weights, stability)
+        return cls(images, classes, about, selector, pool, stability, outlook)
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON has it."""
+        stable = self.stability
         return {
             "selector": self.name,
-            "params": self.selector.get_params(),
+            "params": self.about["params"],
             "sources": [asdict(row) for row in self.source_rows()],
-            "classes": self.class_table.to_pylist(),
+            "classes": self.classes.to_pylist(),
             "label_outlook": None if self.outlook is None else self.outlook.to_json(),
-            "stability": None if self.stability is None else {
-                "n_resamples": self.stability.n_resamples, "n_failed": self.stability.n_failed
-            },
-        }  # fmt: skip
+            "stability": stable and {"n_resamples": stable.n_resamples, "n_failed": stable.n_failed},
+        }
+
+
+def image_table(pool: FeaturePool, weights: ClassWeights) -> pa.Table:
+    """One row an image. The reason is that of its class, unless images were weighed one by one."""
+    if weights.images is None:
+        weight, reason = weights.weight[pool.labels], spread(weights.reason, pa.array(pool.labels))
+    else:
+        weight, reason = weights.images.weight, pa.array(weights.images.reason).cast(NAME)
+    return pool.index().append_column("weight", pa.array(weight)).append_column("reason", reason)
+
+
+def class_table(pool: FeaturePool, weights: ClassWeights, stable: Stability | None = None) -> pa.Table:
+    """One row a class: CLASS_COLUMNS, what the selector says beside them, and how stable that is."""
+    datasets = [origin.dataset for origin in pool.origins]
+    values = (weights.classes, datasets, pool.class_names, pool.counts, weights.weight, weights.reason)
+    columns: dict[str, Any] = dict(zip(CLASS_COLUMNS, values, strict=True)) | dict(weights.columns)
+    if stable is not None:
+        columns |= {name: getattr(stable, name) for name in STABILITY_COLUMNS}
+    return pa.table(columns)
 
 
 def stability_of(

@@ -1,26 +1,27 @@
 """Which labeled classes to learn from, and how much: from features of pool and target to class weights."""
 
+from justright.registry import Registry
 from justright.selection.base import Selector
+from justright.selection.baselines import OwnSelector, RandomSelector, UniformSelector
 from justright.selection.beta import BetaSelector
+from justright.selection.beta_weights import harden
 from justright.selection.bins import BinsSelector
+from justright.selection.class_weights import ClassWeights, ImageWeights, Remark
 from justright.selection.cui import CuiSelector
 from justright.selection.engines import ENGINES, Engine
 from justright.selection.file_rows import FileRows, row_shards
-from justright.selection.harden import harden
-from justright.selection.random import RandomSelector
+from justright.selection.plot import SelectionPlot
+from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.selection.stability import Stability, stability
 from justright.selection.transfer_flow import LabelEffect, label_effect, transfer_flow
-from justright.selection.uniform import OwnSelector, UniformSelector
-from justright.selection.weights import ClassWeights, load_weights, save_weights
 
-SELECTORS: dict[str, type[Selector]] = {
-    "none": UniformSelector,
-    "own": OwnSelector,
-    "beta": BetaSelector,
-    "bins": BinsSelector,
-    "cui": CuiSelector,
-    "random": RandomSelector,
-}
+SELECTORS: Registry[type[Selector]] = Registry("selector")
+SELECTORS.add("none", UniformSelector, "nothing is selected: all of the pool weighs 1")
+SELECTORS.add("own", OwnSelector, "leaves the whole pool out: the target's own labels alone")
+SELECTORS.add("beta", BetaSelector, "soft weights, highest between too near and too far")
+SELECTORS.add("bins", BinsSelector, "discards the far, then the near")
+SELECTORS.add("cui", CuiSelector, "keeps the nearest")
+SELECTORS.add("random", RandomSelector, "keeps a share of the classes, drawn at random")
 
 __all__ = [
     "ENGINES",
@@ -31,17 +32,20 @@ __all__ = [
     "CuiSelector",
     "Engine",
     "FileRows",
+    "ImageWeights",
     "LabelEffect",
     "OwnSelector",
+    "PoolFeatures",
     "RandomSelector",
+    "Remark",
+    "SelectionPlot",
     "Selector",
     "Stability",
+    "TargetFeatures",
     "UniformSelector",
     "harden",
     "label_effect",
-    "load_weights",
     "row_shards",
-    "save_weights",
     "stability",
     "transfer_flow",
 ]

@@ -1,51 +1,102 @@
-"""The contract of all selectors, and what follows from class weights alone."""
+"""The contract of all selectors: what a new one supplies, and what follows from it."""
 
 from __future__ import annotations
 
 import copy
-import inspect
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from justright.errors import DataError, JustrightError
+from justright.selection.class_weights import ClassWeights
 from justright.selection.engines import Engine, in_process
-from justright.selection.shards import ArrayLike, PoolShards, TargetShards, as_labels, as_numpy
+from justright.selection.plot import SelectionPlot
+from justright.selection.shards import (
+    ArrayLike,
+    PoolFeatures,
+    PoolShards,
+    TargetFeatures,
+    TargetShards,
+    as_labels,
+    as_numpy,
+)
+from justright.settings import refuse_out_of_range
 from justright.types import Array
 
+logger = logging.getLogger(__name__)
+
+Fitted = TypeVar("Fitted", bound="Selector")
 Resample: TypeAlias = Callable[[Int[Array, " rows"], int], Float[Array, " classes"]]
 """Rows of the target (with repeats) and a seed in, class weights out."""
 
 
+@dataclass(repr=False, eq=False)
 class Selector(ABC):
     """Weighs the classes of a labeled pool by how well they guide discovery in a target.
 
-    `fit` or `fit_stream` set, aligned and one entry per class of the pool,
+    A selector is a dataclass whose fields are its parameters (`justright.settings.setting`) and supplies `_weigh`. With
+    a line in `justright.selection.SELECTORS`, commands, their options, files, figures and pages know it. It may also
+    say what its figure shows (`plot`), which parameters do not go together (`check`), and what a resample of the target
+    leaves as it is (`resampler`).
+
+    Attributes after `fit` or `fit_stream`, aligned, one entry per class of the pool:
     classes_       labels in ascending order
     class_weight_  at least 0; 0 leaves a class out, and 1 for all changes nothing
     reason_        in a few words, why a class weighs what it weighs
-    and whatever led there, under names of the selector's own.
+    and beside them weights_, all of the decision as a `ClassWeights`.
     """
 
-    classes_: Int[Array, " classes"]
-    class_weight_: Float[Array, " classes"]
-    reason_: list[str]
-
     @abstractmethod
-    def fit(self, pool_features: ArrayLike, pool_labels: ArrayLike, target_features: ArrayLike) -> Selector:
-        """Learn the weights from arrays in memory."""
+    def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
+        """Decide what the classes of the pool weigh; may set further attributes that end in `_`."""
 
-    @abstractmethod
+    def plot(self, weights: ClassWeights) -> SelectionPlot | None:
+        """What the figure of a decision shows; None for no figure. Only parameters and `weights` may be asked."""
+        return SelectionPlot(weights.measure) if weights.measure else None
+
+    def check(self) -> None:
+        """Refuse parameters that cannot be, alone or together."""
+        refuse_out_of_range(self)
+
+    def fit(
+        self: Fitted,
+        pool_features: ArrayLike,
+        pool_labels: ArrayLike,
+        target_features: ArrayLike,
+        target_clusters: ArrayLike | None = None,
+        *,
+        quiet: bool = False,
+    ) -> Fitted:
+        """Learn the weights from arrays in memory; for the rest see `fit_stream`."""
+        return self.fit_stream([(pool_features, pool_labels)], [target_features], target_clusters, quiet=quiet)
+
     def fit_stream(
-        self, pool_shards: PoolShards, target_shards: TargetShards, *, engine: Engine = in_process
-    ) -> Selector:
-        """Learn the same weights from shards, one in memory at a time.
+        self: Fitted,
+        pool_shards: PoolShards,
+        target_shards: TargetShards,
+        target_clusters: ArrayLike | None = None,
+        *,
+        engine: Engine = in_process,
+        quiet: bool = False,
+    ) -> Fitted:
+        """Learn the weights from shards, one in memory at a time.
 
-        `engine` is where shards are worked on, see `justright.selection.engines`; it does not change the weights.
+        target_clusters  one per target image, in place of k-means, for selectors that cluster the target
+        engine           where shards are worked on (`justright.selection.ENGINES`); does not change the weights
+        quiet            do not log remarks about the weights: the caller passes on `weights_.remarks`
         """
+        self.check()
+        weights = self._weigh(PoolFeatures(pool_shards, engine), TargetFeatures(target_shards, engine, target_clusters))
+        self.weights_ = weights
+        self.classes_, self.class_weight_, self.reason_ = weights.classes, weights.weight, weights.reason
+        for remark in () if quiet else weights.remarks:
+            logger.warning(remark.for_python())
+        return self
 
     @property
     def selected_classes_(self) -> Int[Array, " selected"]:
@@ -53,9 +104,20 @@ class Selector(ABC):
         return self.classes_[self.class_weight_ > 0]
 
     def sample_weight(self, labels: ArrayLike) -> Float[Array, " images"]:
-        """The weight of each image, omega_i = omega^c for label c: multiplies its loss."""
+        """The weight of each image, omega_i = omega^c for label c: multiplies its loss.
+
+        Where single images were weighed, `labels` must be those of the pool, in its order.
+        """
         position = self._positions(labels)
-        return self.class_weight_[position]
+        images = self.weights_.images
+        if images is None:
+            return self.class_weight_[position]
+        if not np.array_equal(as_numpy(labels), images.labels):
+            raise JustrightError(
+                "labels other than those of the pool",
+                expected="the pool's own labels in its order: at level='image' each image has its own weight",
+            )
+        return images.weight
 
     def sample_probability(self, labels: ArrayLike, by: str = "image") -> Float[Array, " images"]:
         """The probability to draw each image, for resampling in place of weighting (Tab. A2). Sums to 1.
@@ -73,35 +135,32 @@ class Selector(ABC):
             raise DataError("all these images weigh 0", expected="at least one image of a selected class")
         return weight / weight.sum()
 
-    def get_params(self) -> dict[str, Any]:
-        """The arguments this selector was made with."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
+        """A function that weighs anew on some rows of the target, for `stability`; both are one shard.
 
-    def resampler(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> Resample:
-        """A function that weighs anew on some rows of the target, for `stability`.
-
-        This one fits from scratch; selectors override it to keep what does not change.
+        This one starts from scratch; selectors override it to keep what does not change.
         """
-        target = as_numpy(target_features)
+        ((pool_features, labels),), (target_features,) = pool.shards, map(as_numpy, target.shards)
 
         def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
-            again = self.reseeded(seed)
-            return again.fit(pool_features, pool_labels, target[rows]).class_weight_
+            return self.reseeded(seed).fit(pool_features, labels, target_features[rows], quiet=True).class_weight_
 
         return weigh
 
-    def reseeded(self, seed: int) -> Selector:
+    def reseeded(self: Fitted, seed: int) -> Fitted:
         """A copy that draws differently, where this selector draws at all."""
         again = copy.copy(self)
         if "seed" in self.get_params():
             vars(again)["seed"] = seed
         return again
+
+    def get_params(self) -> dict[str, Any]:
+        """The parameters this selector was made with."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __repr__(self) -> str:
+        said = [f"{f.name}={value!r}" for f in fields(self) if (value := getattr(self, f.name)) != f.default]
+        return f"{type(self).__name__}({', '.join(said)})"
 
     def _positions(self, labels: ArrayLike) -> Int[Array, " images"]:
         if not hasattr(self, "classes_"):
@@ -115,14 +174,3 @@ class Selector(ABC):
                 expected="labels of the pool that fit saw",
             )
         return position
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
-        said = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name].default]
-        return f"{type(self).__name__}({', '.join(said)})"
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """An option is one of its choices."""
-    if value not in choices:
-        raise JustrightError(f"{name}={value!r}", expected=f"one of {', '.join(choices)}")

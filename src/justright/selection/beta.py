@@ -3,224 +3,172 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from justright.errors import DegenerateError, JustrightError
-from justright.geometry import (
-    DOMAINS,
-    CosineSummary,
-    cosine_similarity,
-    cosine_summary,
-    row_norms,
-    row_quantile,
-)
-from justright.selection.base import Resample, Selector, check_choice
-from justright.selection.beta_weights import final_weights, peak_similarity, soft_weights, weight_reason
-from justright.selection.engines import Engine, in_process, merge_all
-from justright.selection.shards import (
-    ArrayLike,
-    PoolShards,
-    TargetItem,
-    TargetShards,
-    as_numpy,
-    check_classes,
-    check_repeatable,
-    pool_batches,
-    pool_sums,
-    target_batch,
-    target_batches,
-    target_items,
-)
-from justright.selection.target_clusters import ClusterCount, cluster_target
+from justright.geometry import DOMAINS, cosine_similarity, row_norms
+from justright.selection.base import Resample, Selector
+from justright.selection.beta_weights import BetaCurve, final_weights, harden, remarks_about, weight_reasons
+from justright.selection.class_weights import ClassWeights, ImageWeights
+from justright.selection.plot import SelectionPlot
+from justright.selection.shards import PoolFeatures, TargetFeatures, check_classes, n_rows
+from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount, cluster_target
+from justright.selection.target_similarity import REDUCTION, reduce_cosines, similarity_to_target
+from justright.settings import NOT_NEGATIVE, POSITIVE, Range, one_of, setting
 from justright.types import Array
 
 IMAGE_BLOCK = 1024  # pool images met with the whole target at once, at image level
 MAX_KEPT_COSINES = 250_000_000  # 1 GB in single precision, for resampling
+HIGHEST = 1e3  # where a curve in the figure ends: a density below 1 and 1 has poles
+
+WEIGHTS = Range(lambda ends: 0 <= ends[0] <= ends[1], "two numbers of at least 0, the smaller one first")
 
 
+@dataclass(repr=False, eq=False)
 class BetaSelector(Selector):
     """Soft class weights that peak between too similar and too dissimilar. Eq. 13.
 
     omega^c = b(gamma_c; alpha, beta),   gamma_c = `farthest_similarity`,   b = `beta_density`
 
-    Parameters:
-    alpha, beta   shape of the density; 1 and 1 weigh every class 1
-    reduction     of a centroid's cosines to the target: "min", "median", "max" (Tab. A3), or a quantile in [0, 1]
-    domain        from cosine to [0, 1]: "clip", "affine", "minmax", "rank", "target" or "raw", see `to_unit_interval`
-    normalize     "none"; "max" divides by the largest weight, "mean" by the mean weight of an image of the pool
-    level         "class": centroids meet the target; "image": every image of the pool does, and has its own weight
-    threshold     if given, weights above it become 1 and others 0 (Tab. 6); it excludes `normalize`
-    weight_range  if given, the smallest and largest weight allowed at the end
-    n_clusters    for domain="target": categories in the target; None means sqrt(images / 2)
-    seed          for domain="target": of the clusters
+    Tab. A3 varies `reduction`, which may also be a quantile; Tab. 6 varies `threshold`, which excludes `normalize`.
 
     Attributes, one entry per class: classes_, class_count_, class_similarity_, class_weight_, reason_. At image level
     similarity and weight of a class are means, and image_similarity_, image_weight_ are aligned with the pool.
     target_similarity_ is the median similarity of the target's own clusters to the target, NaN unless domain="target".
     """
 
-    def __init__(
-        self,
-        alpha: float = 5.0,
-        beta: float = 5.0,
-        *,
-        reduction: str | float = "min",
-        domain: str = "clip",
-        normalize: str = "none",
-        level: str = "class",
-        threshold: float | None = None,
-        weight_range: tuple[float, float] | None = None,
-        n_clusters: ClusterCount = None,
-        seed: int = 0,
-    ):
-        self.alpha = alpha
-        self.beta = beta
-        self.reduction = reduction
-        self.domain = domain
-        self.normalize = normalize
-        self.level = level
-        self.threshold = threshold
-        self.weight_range = weight_range
-        self.n_clusters = n_clusters
-        self.seed = seed
+    alpha: float = setting(5.0, "shape of the density, larger favors similar classes; 1 and 1 weigh all 1", POSITIVE)
+    beta: float = setting(5.0, "shape of the density, larger favors dissimilar classes", POSITIVE)
+    _: KW_ONLY
+    reduction: str | float = setting("min", "which of a class's cosines to the target counts", REDUCTION)
+    domain: str = setting("clip", "how a cosine is brought to [0, 1], see `to_unit_interval`", one_of(*DOMAINS))
+    normalize: str = setting(
+        "none", "divide by the largest weight, or by an image's mean", one_of("none", "max", "mean")
+    )
+    level: str = setting("class", "what meets the target: centroids, or every image", one_of("class", "image"))
+    threshold: float | None = setting(None, "weights above it become 1, all others 0", NOT_NEGATIVE.or_none())
+    weight_range: tuple[float, float] | None = setting(None, "smallest and largest weight allowed", WEIGHTS.or_none())
+    n_clusters: ClusterCount = setting(None, "clusters for domain target; sqrt(images / 2) if not given", CLUSTER_COUNT)
+    seed: int = setting(0, "decides the clusters of the target")
 
     @classmethod
     def official(cls) -> BetaSelector:
         """What the paper's public code does instead: see docs/decisions.md."""
         return cls(level="image", domain="raw", normalize="max", weight_range=(0.01, 1.0))
 
-    def fit(self, pool_features: ArrayLike, pool_labels: ArrayLike, target_features: ArrayLike) -> BetaSelector:
-        """Weigh the classes of the pool."""
-        return self.fit_stream([(pool_features, pool_labels)], [target_features])
-
-    def fit_stream(
-        self, pool_shards: PoolShards, target_shards: TargetShards, *, engine: Engine = in_process
-    ) -> BetaSelector:
-        """Weigh the classes of the pool, one shard in memory at a time.
-
-        At class level both are read once. At image level the target is read anew for every 1,024 images of the pool.
-        """
-        self._check_options()
-        self.target_similarity_ = self._reference(target_shards, engine)
-        if self.level == "image":
-            return self._fit_images(pool_shards, target_shards, engine)
-        sums = pool_sums(pool_shards, engine=engine)  # Eq. 7
-        centroids = sums.centroids()
-        _check_centroids(sums.classes, centroids)
-        self.classes_, self.class_count_ = sums.classes, sums.counts
-        self.class_similarity_ = self._similarity(centroids, target_shards, engine)  # Eq. 12
-        self.class_weight_ = self._weigh(self.class_similarity_, self.class_count_)
-        self.reason_ = self._reasons()
-        return self
-
-    def sample_weight(self, labels: ArrayLike) -> Float[Array, " images"]:
-        """The weight of each image; at image level, `labels` must be those of the pool, in its order."""
-        if self.level == "image" and hasattr(self, "image_weight_"):
-            if not np.array_equal(as_numpy(labels), self._image_labels):
-                raise JustrightError(
-                    "labels other than those of the pool",
-                    expected="the pool's own labels in its order: at level='image' each image has its own weight",
-                )
-            return self.image_weight_
-        return super().sample_weight(labels)
-
-    def resampler(
-        self,
-        pool_features: ArrayLike,
-        pool_labels: ArrayLike,
-        target_features: ArrayLike,
-        target_clusters: ArrayLike | None = None,
-    ) -> Resample:
-        """Cosines are computed once, while they fit; a resample of the target is a choice of their columns."""
-        self._check_options()
-        if self.level == "image":
-            return super().resampler(pool_features, pool_labels, target_features)
-        sums = pool_sums([(pool_features, pool_labels)])
-        (target,) = target_batches([target_features], sums.sums.shape[1])
-        if len(sums.classes) * len(target) > MAX_KEPT_COSINES:
-            return super().resampler(pool_features, pool_labels, target_features)
-        cosines = cosine_similarity(sums.centroids(), target)
-        reduce = _column_reduction(self.reduction)
-        self.target_similarity_ = self._reference([target], in_process)
-
-        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
-            return self._weigh(reduce(cosines[:, rows]), sums.counts)
-
-        return weigh
-
-    def _check_options(self) -> None:
-        check_choice("domain", self.domain, DOMAINS)
-        check_choice("normalize", self.normalize, ("none", "max", "mean"))
-        check_choice("level", self.level, ("class", "image"))
-        if isinstance(self.reduction, str):
-            check_choice("reduction", self.reduction, ("min", "median", "max"))
-        elif not 0 <= self.reduction <= 1:
-            raise JustrightError(f"reduction={self.reduction:g}", expected="min, median, max or a quantile in [0, 1]")
+    def check(self) -> None:
+        """Refuse parameters that cannot be, alone or together."""
+        super().check()
         if self.threshold is not None and self.normalize != "none":
             raise JustrightError(
                 f"threshold={self.threshold:g} together with normalize={self.normalize!r}",
                 expected="one of the two: thresholded weights are 0 and 1 already",
             )
 
-    def _similarity(
-        self, centroids: Float[Array, "classes dim"], target_shards: TargetShards, engine: Engine
-    ) -> Float[Array, " classes"]:
-        work = partial(_shard_summary, centroids, self.reduction)
-        summary: Any = cosine_summary(centroids, self.reduction)  # each kind merges with its own, so they share no type
-        return merge_all(summary, work, target_items(target_shards), engine).similarity()
+    def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
+        """At class level both are read once. At image level the target is read anew for every 1,024 pool images."""
+        self.target_similarity_ = self._target_similarity(target)
+        if self.level == "image":
+            return self._weigh_images(pool, target)
+        sums = pool.sums()
+        centroids = sums.centroids()  # Eq. 7
+        _check_centroids(sums.classes, centroids)
+        self.class_count_ = sums.counts
+        self.class_similarity_ = similarity_to_target(centroids, target, self.reduction)  # Eq. 12
+        return self._decision(sums.classes, self._final(self.class_similarity_, sums.counts), self.class_similarity_)
 
-    def _reference(self, target_shards: TargetShards, engine: Engine) -> float:
+    def _weigh_images(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
+        target.require_repeatable("level='image' reads the target once for every block of the pool")
+        similarities: list[Float[Array, " _"]] = [np.zeros(0)]
+        labels: list[Int[Array, " _"]] = [np.zeros(0, dtype=np.int64)]
+        for features, own in pool.batches():
+            labels.append(own)
+            for start in range(0, len(features), IMAGE_BLOCK):
+                block = features[start : start + IMAGE_BLOCK]
+                similarities.append(similarity_to_target(block, target, self.reduction))
+        of_image = np.concatenate(labels)
+        classes, position, self.class_count_ = np.unique(of_image, return_inverse=True, return_counts=True)
+        check_classes(classes)
+        self.image_similarity_ = np.concatenate(similarities)
+        self.image_weight_ = self._final(self.image_similarity_, np.ones(len(position), dtype=np.int64))
+        self.class_similarity_ = np.bincount(position, self.image_similarity_) / self.class_count_
+        weight = np.bincount(position, self.image_weight_) / self.class_count_
+        images = ImageWeights(of_image, self.image_weight_, self._reasons(self.image_weight_, self.image_similarity_))
+        return self._decision(classes, weight, self.image_similarity_, images)
+
+    def _decision(
+        self,
+        classes: Int[Array, " classes"],
+        weight: Float[Array, " classes"],
+        weighed: Float[Array, " n"],
+        images: ImageWeights | None = None,
+    ) -> ClassWeights:
+        return ClassWeights(
+            classes,
+            weight,
+            self._reasons(weight, self.class_similarity_),
+            columns={"similarity": self.class_similarity_},
+            found={"target_similarity": self.target_similarity_} if self.domain == "target" else {},
+            images=images,
+            remarks=remarks_about(self._curve().density(weighed)),
+        )
+
+    def _target_similarity(self, target: TargetFeatures) -> float:
         """How similar clusters of the target are to the target, at the median: what the domain "target" goes by."""
         if self.domain != "target":
             return math.nan
-        check_repeatable(target_shards, "domain='target' clusters the target before it is met")
-        sizes = [as_numpy(shard).shape for shard in target_shards]
-        n_clusters = self.n_clusters
+        target.require_repeatable("domain='target' clusters the target before it is met")
+        shards = [shard for _, shard in target.items()]
+        n_clusters, dim = self.n_clusters, np.shape(shards[0])[-1]
         if n_clusters is None:
-            n_clusters = max(2, round(math.sqrt(sum(n for n, _ in sizes) / 2)))
-        _, sums = cluster_target(target_shards, sizes[0][1], n_clusters, None, self.seed, engine=engine)
-        return float(np.median(self._similarity(sums.centroids(), target_shards, engine)))
+            n_clusters = max(2, round(math.sqrt(sum(map(n_rows, shards)) / 2)))
+        _, sums = cluster_target(target, dim, n_clusters, self.seed)
+        return float(np.median(similarity_to_target(sums.centroids(), target, self.reduction)))
 
-    def _fit_images(self, pool_shards: PoolShards, target_shards: TargetShards, engine: Engine) -> BetaSelector:
-        check_repeatable(target_shards, "level='image' reads the target once for every block of the pool")
-        similarities: list[Float[Array, " _"]] = []
-        all_labels: list[Int[Array, " _"]] = []
-        for features, labels in pool_batches(pool_shards):
-            all_labels.append(labels)
-            for start in range(0, len(features), IMAGE_BLOCK):
-                block = features[start : start + IMAGE_BLOCK]
-                similarities.append(self._similarity(block, target_shards, engine))
-        self._image_labels = np.concatenate(all_labels) if all_labels else np.zeros(0, dtype=np.int64)
-        self.classes_, position, self.class_count_ = np.unique(
-            self._image_labels, return_inverse=True, return_counts=True
-        )
-        check_classes(self.classes_)
-        self.image_similarity_ = np.concatenate(similarities)
-        self.image_weight_ = self._weigh(self.image_similarity_, np.ones(len(position), dtype=np.int64))
-        self.class_similarity_ = np.bincount(position, self.image_similarity_) / self.class_count_
-        self.class_weight_ = np.bincount(position, self.image_weight_) / self.class_count_
-        self.reason_ = self._reasons()
-        return self
+    def _curve(self) -> BetaCurve:
+        return BetaCurve(self.alpha, self.beta, self.domain, self.target_similarity_)
 
-    def _weigh(self, similarity: Float[Array, " n"], counts: Int[Array, " n"]) -> Float[Array, " n"]:
-        soft = soft_weights(similarity, self.alpha, self.beta, self.domain, self.target_similarity_)
+    def _final(self, similarity: Float[Array, " n"], counts: Int[Array, " n"]) -> Float[Array, " n"]:
+        soft = self._curve().soft_weights(similarity)
         return final_weights(soft, counts, self.threshold, self.normalize, self.weight_range)
 
-    def _reasons(self) -> list[str]:
-        peak = peak_similarity(self.alpha, self.beta, self.domain, self.target_similarity_)
-        return [
-            weight_reason(weight, similarity, peak, is_hard=self.threshold is not None)
-            for weight, similarity in zip(self.class_weight_, self.class_similarity_, strict=True)
-        ]
+    def _reasons(self, weight: Float[Array, " n"], similarity: Float[Array, " n"]) -> list[str]:
+        return weight_reasons(weight, similarity, self._curve().peak(), self.threshold is not None)
 
+    def plot(self, weights: ClassWeights) -> SelectionPlot:
+        """Similarity against weight, on the beta curve."""
+        similarity = weights.columns["similarity"]
+        curve = BetaCurve(self.alpha, self.beta, self.domain, weights.found.get("target_similarity", math.nan))
+        grid, density = curve.points(similarity)
+        if self.normalize != "none":
+            density = density * (weights.weight.max() / curve.density(similarity).max())
+        if self.weight_range is not None:
+            density = np.clip(density, *self.weight_range)
+        density = np.minimum(density, HIGHEST)
+        curves, level = [(grid, density)], None
+        if self.threshold is not None:
+            curves.append((grid, harden(density, self.threshold)))
+            level = (self.threshold, f"threshold {self.threshold:g}")
+        return SelectionPlot("similarity", "weights", f"Beta({self.alpha:g}, {self.beta:g})", tuple(curves), level)
 
-def _shard_summary(centroids: Float[Array, "classes dim"], reduction: str | float, item: TargetItem) -> CosineSummary:
-    return cosine_summary(centroids, reduction).update(target_batch(item, centroids.shape[1]))
+    def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
+        """Cosines are computed once, while they fit; a resample of the target is a choice of their columns."""
+        if self.level == "image":
+            return super().resampler(pool, target)
+        sums = pool.sums()
+        (features,) = target.batches(sums.sums.shape[1])
+        if len(sums.classes) * len(features) > MAX_KEPT_COSINES:
+            return super().resampler(pool, target)
+        cosines = cosine_similarity(sums.centroids(), features)
+        self.target_similarity_ = self._target_similarity(target)
+
+        def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
+            return self._final(reduce_cosines(cosines[:, rows], self.reduction), sums.counts)
+
+        return weigh
 
 
 def _check_centroids(classes: Int[Array, " classes"], centroids: Float[Array, "classes dim"]) -> None:
@@ -231,11 +179,3 @@ def _check_centroids(classes: Int[Array, " classes"], centroids: Float[Array, "c
             expected="a centroid with a direction",
             advice="look at the images of this class, or level='image'",
         )
-
-
-def _column_reduction(reduction: str | float) -> Callable[[Float[Array, "classes rows"]], Float[Array, " classes"]]:
-    if reduction == "min":
-        return lambda cosines: np.clip(cosines.min(axis=1).astype(np.float64), -1.0, 1.0)
-    if reduction == "max":
-        return lambda cosines: np.clip(cosines.max(axis=1).astype(np.float64), -1.0, 1.0)
-    return lambda cosines: row_quantile(cosines, 0.5 if reduction == "median" else float(reduction))

@@ -1,45 +1,66 @@
-"""From similarities to weights and to words: the steps after the cosines."""
+"""From similarities to weights and to words: the steps of Beta after the cosines."""
 
 from __future__ import annotations
 
-import logging
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from justright.errors import DegenerateError, NothingSelectedError
 from justright.geometry import beta_density, to_unit_interval
-from justright.selection.harden import harden
+from justright.selection.class_weights import Remark
 from justright.types import Array
-
-logger = logging.getLogger(__name__)
 
 TINY_WEIGHT = 1e-3
 TINY_SHARE = 0.9
+N_POINTS = 800
 
 
-def soft_weights(
-    similarity: Float[Array, " n"], alpha: float, beta: float, domain: str, reference: float = math.nan
-) -> Float[Array, " n"]:
-    """The density at each similarity, finite; a warning is logged where nearly all of it vanishes."""
-    # A cosine lives on [-1, 1], the density on [0, 1]: see docs/decisions.md, "beta domain".
-    weight = beta_density(to_unit_interval(similarity, domain, reference), alpha, beta)  # Eq. 11
-    if not np.all(np.isfinite(weight)):
-        raise DegenerateError(
-            f"an infinite weight at similarity {similarity[~np.isfinite(weight)][0]:g}",
-            expected="alpha and beta of at least 1 where similarities reach the ends of [0, 1]",
-            advice="alpha >= 1 and beta >= 1, or domain='rank', which never reaches them",
-        )
-    tiny_share = float(np.mean(weight < TINY_WEIGHT))
-    if tiny_share > TINY_SHARE:
-        logger.warning(
-            "%.0f%% of the weights are below %g: labels will hardly count; try domain='affine' or normalize='mean'",
-            100 * tiny_share,
-            TINY_WEIGHT,
-        )
-    logger.info("mean weight %.4g before threshold and normalization", weight.mean())
-    return weight
+@dataclass(frozen=True)
+class BetaCurve:
+    """The beta density over cosines, brought to [0, 1] by a domain; `reference` is r of the domain "target"."""
+
+    alpha: float
+    beta: float
+    domain: str
+    reference: float = math.nan
+
+    def density(self, similarity: Float[Array, " n"]) -> Float[Array, " n"]:
+        """The density at each similarity; infinite at a pole."""
+        # A cosine lives on [-1, 1], the density on [0, 1]: see docs/decisions.md, "beta domain".
+        return beta_density(to_unit_interval(similarity, self.domain, self.reference), self.alpha, self.beta)  # Eq. 11
+
+    def soft_weights(self, similarity: Float[Array, " n"]) -> Float[Array, " n"]:
+        """The density at each similarity; a pole is an error."""
+        weight = self.density(similarity)
+        if not np.all(np.isfinite(weight)):
+            raise DegenerateError(
+                f"an infinite weight at similarity {similarity[~np.isfinite(weight)][0]:g}",
+                expected="alpha and beta of at least 1 where similarities reach the ends of [0, 1]",
+                advice="alpha >= 1 and beta >= 1, or domain='rank', which never reaches them",
+            )
+        return weight
+
+    def peak(self) -> float | None:
+        """The cosine that weighs most, where there is one and the domain does not depend on the other classes."""
+        if self.alpha <= 1 or self.beta <= 1 or self.domain in ("minmax", "rank"):
+            return None
+        mode = (self.alpha - 1) / (self.alpha + self.beta - 2)
+        if self.domain == "target":
+            return 2 * mode * self.reference
+        return 2 * mode - 1 if self.domain == "affine" else mode
+
+    def points(self, similarity: Float[Array, " classes"]) -> tuple[Float[Array, " points"], Float[Array, " points"]]:
+        """Similarities in order and the density there, to draw; `similarity` is that of the classes."""
+        if self.domain == "rank":  # known at the classes only
+            grid = np.sort(similarity)
+        elif self.domain == "minmax":
+            grid = np.linspace(similarity.min(), similarity.max(), N_POINTS)
+        else:
+            grid = np.linspace(-1.0 if self.domain == "affine" else min(0.0, float(similarity.min())), 1.0, N_POINTS)
+        return grid, self.density(grid)
 
 
 def final_weights(
@@ -65,18 +86,31 @@ def final_weights(
     return weight if weight_range is None else np.clip(weight, *weight_range)
 
 
-def peak_similarity(alpha: float, beta: float, domain: str, reference: float = math.nan) -> float | None:
-    """The cosine that weighs most, where there is one and the domain does not depend on the other classes."""
-    if alpha <= 1 or beta <= 1 or domain in ("minmax", "rank"):
-        return None
-    mode = (alpha - 1) / (alpha + beta - 2)
-    if domain == "target":
-        return 2 * mode * reference
-    return 2 * mode - 1 if domain == "affine" else mode
+def harden(weight: Float[Array, " n"], threshold: float) -> Float[Array, " n"]:
+    """1 where the weight exceeds the threshold, else 0 (Tab. 6).
+
+    The threshold belongs to the weights as the density gives them, before any normalization.
+    """
+    return (weight > threshold).astype(np.float64)
 
 
-def weight_reason(weight: float, similarity: float, peak: float | None, is_hard: bool) -> str:
-    """Why a class weighs what it weighs."""
+def remarks_about(weight: Float[Array, " n"]) -> tuple[Remark, ...]:
+    """A remark where nearly all weights, as the density gives them, vanish."""
+    share = float(np.mean(weight < TINY_WEIGHT))
+    if share <= TINY_SHARE:
+        return ()
+    said = f"{100 * share:.0f}% of the weights are below {TINY_WEIGHT:g}: labels will hardly count"
+    return (Remark(said, {"domain": "affine", "normalize": "mean"}),)
+
+
+def weight_reasons(
+    weight: Float[Array, " n"], similarity: Float[Array, " n"], peak: float | None, is_hard: bool
+) -> list[str]:
+    """Why each class or image weighs what it weighs."""
+    return [_reason(*pair, peak, is_hard) for pair in zip(weight.tolist(), similarity.tolist(), strict=True)]
+
+
+def _reason(weight: float, similarity: float, peak: float | None, is_hard: bool) -> str:
     said = f"similarity {similarity:.2f} weighs {weight:.2f}"
     if weight > 0:
         return f"kept: similarity {similarity:.2f}" if is_hard else said

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
 from justright.seeding import generator
-from justright.selection.base import check_choice
-from justright.selection.clustered import ClusteredSelector
-from justright.selection.distance_bins import assign_bins, bin_reasons, vote, vote_reasons
-from justright.selection.target_clusters import ClusterCount
+from justright.selection.class_weights import ClassWeights
+from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
+from justright.selection.distance_bins import DISCARDED, assign_bins, bin_reasons, vote, vote_reasons
+from justright.selection.plot import SelectionPlot, from_the_closest
+from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
+from justright.settings import COUNT, one_of, setting
 from justright.types import Array
 
 ADVICE = "a pool closer to the target, fewer n_bins, discard=False, or BetaSelector, which weighs without discarding"
 
 
+@dataclass(repr=False, eq=False)
 class BinsSelector(ClusteredSelector):
     """Weights 0 and 1: classes too far from the target are discarded, then those too near.
 
@@ -25,63 +31,34 @@ class BinsSelector(ClusteredSelector):
     what lies farther from the target than the target from itself goes. Survivors are ranked and cut into `n_bins` of
     equal size; the last, farthest one is kept.
 
-    Parameters:
-    n_bins          L (Tab. A6)
-    n_clusters      K: the number of categories in the target, or a fitted estimator of it (Tab. A5, A8)
-    n_splits        random halvings
-    metric          "euclidean", "cosine" or "l2": images brought to length 1 first (Tab. A7)
-    keep_bin        which bin to keep, from 1, the nearest; None means the last
-    mass            "images": a class or cluster weighs as many images as it has; "uniform": all alike
-    discard, select whether the first and the second step are taken (Tab. A4)
-    combine         "average" distances and threshold over splits, or "majority" of the splits' decisions
-    equal           bins have equally many "classes" or "images"
-    seed            of k-means and of the splits
+    Tab. A4 leaves out `discard` or `select`, A5 and A8 vary `n_clusters` (K), A6 `n_bins` (L), A7 `metric`.
 
     Attributes: class_count_, class_distance_, bin_ (0 discarded, else 1 to n_bins), kept_share_ (of splits) per class;
     threshold_; split_distance_, split_threshold_ per split; target_clusters_ per target image.
     """
 
-    def __init__(
-        self,
-        n_bins: int = 2,
-        n_clusters: ClusterCount = None,
-        n_splits: int = 10,
-        metric: str = "euclidean",
-        *,
-        keep_bin: int | None = None,
-        mass: str = "images",
-        discard: bool = True,
-        select: bool = True,
-        combine: str = "average",
-        equal: str = "classes",
-        seed: int = 0,
-    ):
-        self.n_bins = n_bins
-        self.n_clusters = n_clusters
-        self.n_splits = n_splits
-        self.metric = metric
-        self.keep_bin = keep_bin
-        self.mass = mass
-        self.discard = discard
-        self.select = select
-        self.combine = combine
-        self.equal = equal
-        self.seed = seed
+    n_bins: int = setting(2, "bins that the classes near enough are cut into", COUNT)
+    n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
+    n_splits: int = setting(10, "random halvings of the target", COUNT)
+    metric: str = setting("euclidean", METRIC_HELP, METRIC)
+    _: KW_ONLY
+    keep_bin: int | None = setting(None, "the bin to keep, from 1, the nearest; the last if not given", COUNT.or_none())
+    mass: str = setting("images", MASS_HELP, MASS)
+    discard: bool = setting(True, "discard nothing as too far")
+    select: bool = setting(True, "keep every class that is not too far")
+    combine: str = setting("average", "halvings decide by mean distance, or vote", one_of("average", "majority"))
+    equal: str = setting("classes", "what bins have equally many of", one_of("classes", "images"))
+    seed: int = setting(0, "decides the clusters and the halvings of the target")
 
-    def _check_options(self) -> None:
-        check_choice("metric", self.metric, tuple(DISTANCES))
-        check_choice("mass", self.mass, ("images", "uniform"))
-        check_choice("combine", self.combine, ("average", "majority"))
-        check_choice("equal", self.equal, ("classes", "images"))
-        if self.n_bins < 1 or self.n_splits < 1:
-            raise JustrightError(f"n_bins={self.n_bins}, n_splits={self.n_splits}", expected="at least 1 of each")
-        if self.keep_bin is not None and not 1 <= self.keep_bin <= self.n_bins:
+    def check(self) -> None:
+        """Refuse parameters that cannot be, alone or together."""
+        super().check()
+        if self._keep_bin() > self.n_bins:
             raise JustrightError(f"keep_bin={self.keep_bin}", expected=f"a bin from 1 to {self.n_bins}")
 
-    def _decide(self, pool: ClassSums, clusters: ClassSums) -> BinsSelector:
-        """From centroids to weights: all that depends on the splits."""
-        self.classes_, self.class_count_ = pool.classes, pool.counts
-        self.split_distance_, self.split_threshold_ = self._measure(pool, clusters)
+    def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
+        self.class_count_ = classes.counts
+        self.split_distance_, self.split_threshold_ = self._measure(classes, clusters)
         self.class_distance_ = self.split_distance_.mean(axis=0)
         self.threshold_ = float(self.split_threshold_.mean())
         splits = zip(self.split_distance_, self.split_threshold_, strict=True)
@@ -90,27 +67,42 @@ class BinsSelector(ClusteredSelector):
         keep_bin = self._keep_bin() if self.select else None
         if self.combine == "majority":
             self.bin_, is_kept = vote(split_bins, self.n_bins), self.kept_share_ > 0.5
-            self.reason_ = vote_reasons(self.kept_share_, is_kept, self.bin_, self.n_splits, keep_bin)
+            reason = vote_reasons(self.kept_share_, is_kept, self.bin_, self.n_splits, keep_bin)
         else:
             self.bin_ = self._bins(self.class_distance_, self.threshold_)
             is_kept = self._is_kept(self.bin_)
-            self.reason_ = bin_reasons(
+            reason = bin_reasons(
                 is_kept, self.bin_, self.class_distance_, self.threshold_, self.n_bins, keep_bin, self.discard
             )
         if not is_kept.any():
             expected = "at least one class in the bin to keep"
             raise NothingSelectedError(self._nothing_left(), expected=expected, advice=ADVICE)
-        self.class_weight_ = is_kept.astype(np.float64)
-        return self
+        columns = {"distance": self.class_distance_, "bin": self.bin_}
+        found = {"threshold": self.threshold_}
+        return ClassWeights(classes.classes, is_kept.astype(np.float64), reason, columns, found)
+
+    def plot(self, weights: ClassWeights) -> SelectionPlot:
+        """Classes from the nearest on, the threshold, and the bins."""
+        threshold = weights.found.get("threshold", math.nan)  # files of older versions lack it
+        level = (threshold, f"threshold {threshold:.3g}") if self.discard and math.isfinite(threshold) else None
+        parts: list[tuple[int, str, bool]] = []
+        if self.combine == "average":  # by majority, bins need not follow the mean distance
+            bins = weights.columns["bin"]
+            for number in dict.fromkeys(bins[from_the_closest("distance", weights.columns["distance"])].tolist()):
+                is_member = bins == number
+                is_kept = bool(weights.weight[is_member].any())
+                name = "discarded" if number == DISCARDED else f"bin {number}"
+                parts.append((int(is_member.sum()), f"{name}, kept" if is_kept else name, is_kept))
+        return SelectionPlot("distance", level=level, parts=tuple(parts))
 
     def _measure(
-        self, pool: ClassSums, clusters: ClassSums
+        self, classes: ClassSums, clusters: ClassSums
     ) -> tuple[Float[Array, "splits classes"], Float[Array, " splits"]]:
         """Distance of each class and threshold, split by split."""
         measure = DISTANCES[self.metric]
-        centroids = clusters.centroids()  # Eq. 10
-        to_clusters, among = measure(pool.centroids(), centroids), measure(centroids, centroids)
-        class_mass, cluster_mass = self._mass(pool), self._mass(clusters)
+        centroids = clusters.centroids()
+        to_clusters, among = measure(classes.centroids(), centroids), measure(centroids, centroids)
+        class_mass, cluster_mass = self._mass(classes), self._mass(clusters)
         distances, thresholds = [], []
         for split in range(self.n_splits):
             zero, one = self._halves(len(centroids), split)

@@ -2,67 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from jaxtyping import Float
 
 from justright.errors import DegenerateError
 from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
-from justright.selection.base import check_choice
-from justright.selection.clustered import ClusteredSelector
-from justright.selection.target_clusters import ClusterCount
+from justright.selection.class_weights import ClassWeights
+from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
+from justright.selection.plot import SelectionPlot
+from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
+from justright.settings import COUNT, NOT_NEGATIVE, one_of, setting
 from justright.types import Array
 
 
+@dataclass(repr=False, eq=False)
 class CuiSelector(ClusteredSelector):
     """Weights 0 and 1: the `n_classes` classes most similar to the target, after Cui et al. [1].
 
     The similarity of a class is `domain_similarity` with this class alone as the source. The target's clusters stand in
     for its classes, which nobody knows; true ones, given to `fit` as `target_clusters`, make it an oracle.
 
-    Parameters:
-    n_classes   how many to keep; None means half of the pool's, rounded down
-    gamma       scale of the similarity; ranks do not depend on it
-    n_clusters  the number of categories in the target, or a fitted estimator of it
-    metric      "euclidean", "cosine" or "l2"
-    greedy      "single": rank classes by their own similarity; "marginal": add, one by one, the class that makes the
-                selection as a whole most similar, at n_classes x classes transport problems
-    mass        "images" or "uniform"
-    seed        of k-means
-
     Attributes: class_similarity_, rank_ (from 1) per class; target_clusters_ per target image. With greedy="marginal",
     rank_ is the order of being added and 0 for the rest.
     [1] Y. Cui et al., Large Scale Fine-Grained Categorization and Domain-Specific Transfer Learning, CVPR 2018.
     """
 
-    def __init__(
-        self,
-        n_classes: int | None = None,
-        gamma: float = 0.01,
-        n_clusters: ClusterCount = None,
-        *,
-        metric: str = "euclidean",
-        greedy: str = "single",
-        mass: str = "images",
-        seed: int = 0,
-    ):
-        self.n_classes = n_classes
-        self.gamma = gamma
-        self.n_clusters = n_clusters
-        self.metric = metric
-        self.greedy = greedy
-        self.mass = mass
-        self.seed = seed
+    n_classes: int | None = setting(None, "classes to keep; half of the pool's if not given", COUNT.or_none())
+    gamma: float = setting(0.01, "scale of the similarity; does not change the ranking", NOT_NEGATIVE)
+    n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
+    _: KW_ONLY
+    metric: str = setting("euclidean", METRIC_HELP, METRIC)
+    greedy: str = setting("single", "rank by own similarity, or add what fits the rest", one_of("single", "marginal"))
+    mass: str = setting("images", MASS_HELP, MASS)
+    seed: int = setting(0, "decides the clusters of the target")
 
-    def _check_options(self) -> None:
-        check_choice("metric", self.metric, tuple(DISTANCES))
-        check_choice("greedy", self.greedy, ("single", "marginal"))
-        check_choice("mass", self.mass, ("images", "uniform"))
-
-    def _decide(self, pool: ClassSums, clusters: ClassSums) -> CuiSelector:
-        distance = DISTANCES[self.metric](pool.centroids(), clusters.centroids())
-        class_mass, cluster_mass = self._mass(pool), self._mass(clusters)
-        n_kept = self._number(len(pool.classes))
-        self.classes_ = pool.classes
+    def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
+        distance = DISTANCES[self.metric](classes.centroids(), clusters.centroids())
+        class_mass, cluster_mass = self._mass(classes), self._mass(clusters)
+        n_kept = self._number(len(classes.classes))
         self.class_similarity_ = np.array(
             [domain_similarity(row[None], None, cluster_mass, self.gamma) for row in distance]  # Eq. 9
         )
@@ -74,9 +53,15 @@ class CuiSelector(ClusteredSelector):
         self.rank_ = np.zeros(len(distance), dtype=np.int64)
         self.rank_[order] = np.arange(1, len(order) + 1)
         is_kept = (self.rank_ > 0) & (self.rank_ <= n_kept)
-        self.class_weight_ = is_kept.astype(np.float64)
-        self.reason_ = [self._reason(int(rank), n_kept) for rank in self.rank_]
-        return self
+        reason = [self._reason(int(rank), n_kept) for rank in self.rank_]
+        columns = {"similarity": self.class_similarity_, "rank": self.rank_}
+        return ClassWeights(classes.classes, is_kept.astype(np.float64), reason, columns)
+
+    def plot(self, weights: ClassWeights) -> SelectionPlot:
+        """Classes from the most similar on, and where those that are kept end."""
+        n_kept = int((weights.weight > 0).sum())
+        # marginal choices do not follow the order of similarity
+        return SelectionPlot("similarity", cut=(n_kept, f"{n_kept} kept") if self.greedy == "single" else None)
 
     def _number(self, n_pool_classes: int) -> int:
         n_kept = n_pool_classes // 2 if self.n_classes is None else self.n_classes

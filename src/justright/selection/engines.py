@@ -13,44 +13,29 @@ agrees with them to single precision.
 from __future__ import annotations
 
 import multiprocessing
-import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
-from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, TypeAlias, TypeVar
 
 from justright.errors import JustrightError
+from justright.parallel import in_order, n_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Pending = TypeVar("Pending")
+Total = TypeVar("Total")
 
 AHEAD = 2
 """Shards in flight for each worker: one being worked on, one waiting, so that memory stays bounded."""
 
 
-@runtime_checkable
-class Engine(Protocol):
-    """An ordered map: applies work to items, somewhere, and gives the results in the order of the items."""
+Engine: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+"""An ordered map: applies work to items, somewhere, and gives the results in the order of the items.
 
-    def __call__(self, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
-        """Both work and items must be picklable unless the engine is `in_process`."""
-        ...
+Work and items must be picklable unless the engine is `in_process`.
+"""
 
-
-@runtime_checkable
-class Accumulator(Protocol):
-    """What streams and merges; each kind merges with its own kind."""
-
-    def merge(self, other: Any) -> Any:
-        """Add what another accumulator has seen."""
-        ...
-
-
-Total = TypeVar("Total", bound=Accumulator)
 OpenEngine: TypeAlias = Callable[[int | None], AbstractContextManager[Engine]]
 """From a number of workers, None for one a core, to an engine that lives as long as the `with` block.
 
@@ -58,15 +43,15 @@ Each worker holds a shard: at 768 dimensions, 1,000 classes and the shards of `r
 """
 
 
-def in_process(work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+def in_process(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """One item after the other, here: the next is not asked for before the last is done."""
     return map(work, items)
 
 
-def merge_all(into: Total, work: Callable[[Item], Total], items: Iterable[Item], engine: Engine) -> Total:
+def merge_all(into: Total, work: Callable[[Item], Any], items: Iterable[Item], engine: Engine) -> Total:
     """Merge what `work` makes of each item, in the order of the items, into an empty accumulator."""
     for part in engine(work, items):
-        into.merge(part)
+        into.merge(part)  # type: ignore[attr-defined]
     return into
 
 
@@ -75,7 +60,12 @@ def open_local(n_workers: int | None = None) -> Iterator[Engine]:
     """Threads of this process: no time to start, nothing to send, and numpy computes side by side."""
     n = worker_count(n_workers)
     with ThreadPoolExecutor(n) as executor:
-        yield partial(_in_threads, executor, n * AHEAD)
+
+        def engine(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+            with one_blas_thread():
+                yield from in_order(lambda item: executor.submit(work, item), Future.result, items, n * AHEAD)
+
+        yield engine
 
 
 @contextmanager
@@ -86,7 +76,18 @@ def open_processes(n_workers: int | None = None) -> Iterator[Engine]:
     """
     n = worker_count(n_workers)
     with ProcessPoolExecutor(n, multiprocessing.get_context("spawn"), one_blas_thread) as executor:
-        yield partial(_in_processes, executor, n * AHEAD)
+
+        def engine(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+            try:
+                yield from in_order(lambda item: executor.submit(work, item), Future.result, items, n * AHEAD)
+            except BrokenProcessPool as error:
+                raise JustrightError(
+                    "a worker process ended before its work was done",
+                    expected="workers with enough memory, started from a program that can be imported",
+                    advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
+                ) from error
+
+        yield engine
 
 
 @contextmanager
@@ -105,20 +106,7 @@ def worker_count(n_workers: int | None) -> int:
     """The number asked for, or one worker a core."""
     if n_workers is not None and n_workers < 1:
         raise JustrightError(f"{n_workers} workers", expected="at least 1")
-    return n_workers or os.cpu_count() or 1
-
-
-def in_order(
-    submit: Callable[[Item], Pending], result: Callable[[Pending], Result], items: Iterable[Item], n_ahead: int
-) -> Iterator[Result]:
-    """Results in the order of the items, with at most `n_ahead` items submitted and not yet given back."""
-    pending: deque[Pending] = deque()
-    for item in items:
-        if len(pending) == n_ahead:
-            yield result(pending.popleft())
-        pending.append(submit(item))
-    while pending:
-        yield result(pending.popleft())
+    return n_workers or n_cores()
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -126,27 +114,3 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     return threadpool_limits(1, "blas")
-
-
-def _in_threads(
-    executor: Executor, n_ahead: int, work: Callable[[Item], Result], items: Iterable[Item], /
-) -> Iterator[Result]:
-    with one_blas_thread():
-        yield from in_order(lambda item: executor.submit(work, item), _result, items, n_ahead)
-
-
-def _in_processes(
-    executor: Executor, n_ahead: int, work: Callable[[Item], Result], items: Iterable[Item], /
-) -> Iterator[Result]:
-    try:
-        yield from in_order(lambda item: executor.submit(work, item), _result, items, n_ahead)
-    except BrokenProcessPool as error:
-        raise JustrightError(
-            "a worker process ended before its work was done",
-            expected="workers with enough memory, started from a program that can be imported",
-            advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
-        ) from error
-
-
-def _result(future: Future[Result]) -> Result:
-    return future.result()

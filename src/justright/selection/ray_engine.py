@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any
 
 from justright.errors import JustrightError
-from justright.selection.engines import AHEAD, Engine, Item, Result, in_order, one_blas_thread, worker_count
+from justright.parallel import in_order
+from justright.selection.engines import AHEAD, Engine, Item, Result, one_blas_thread, worker_count
 
 
 @contextmanager
@@ -62,11 +63,11 @@ def _connect(ray: Any, n_workers: int) -> None:
         ray.init(address="local", num_cpus=n_workers, include_dashboard=False, **quiet)
 
 
-def _as_tasks(ray: Any, n_ahead: int, work: Callable[[Item], Result], items: Iterable[Item], /) -> Iterator[Result]:
+def _as_tasks(ray: Any, n_ahead: int, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     task = ray.remote(num_cpus=1)(_apply)
     shared = ray.put(work)  # with its centroids: sent to each machine once, not with each shard
     try:
-        yield from in_order(partial(task.remote, shared), partial(_get, ray), items, n_ahead)
+        yield from in_order(partial(task.remote, shared), ray.get, items, n_ahead)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, JustrightError):  # says what to mend: no traceback of a worker before it
             raise error.cause from None
@@ -80,7 +81,3 @@ def _as_tasks(ray: Any, n_ahead: int, work: Callable[[Item], Result], items: Ite
 def _apply(work: Callable[[Item], Result], item: Item) -> Result:
     with one_blas_thread():  # as in every other engine
         return work(item)
-
-
-def _get(ray: Any, reference: Any) -> Any:
-    return ray.get(reference)

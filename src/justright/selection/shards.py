@@ -1,8 +1,9 @@
-"""What comes in, checked once: arrays or shards of arrays, from numpy, torch or a memory-mapped file."""
+"""Features of pool and target as selectors read them: arrays or shards of arrays, each checked where it is read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -11,7 +12,7 @@ from jaxtyping import Float, Int
 
 from justright.errors import DataError, DegenerateError
 from justright.geometry import ClassSums, check_rows, unit_rows
-from justright.selection.engines import Engine, in_process, merge_all
+from justright.selection.engines import Engine, Result, in_process, merge_all
 from justright.types import Array
 
 
@@ -31,6 +32,98 @@ TargetShards: TypeAlias = Iterable[ArrayLike]
 PoolItem: TypeAlias = tuple[int, tuple[ArrayLike, ArrayLike]]
 TargetItem: TypeAlias = tuple[int, ArrayLike]
 """A shard with its number, which errors name."""
+
+
+@dataclass(frozen=True)
+class PoolFeatures:
+    """Features and labels of the pool, shard by shard, and the engine that works on them."""
+
+    shards: PoolShards
+    engine: Engine = in_process
+
+    def batches(self) -> Iterator[tuple[Float[Array, "images dim"], Int[Array, " images"]]]:
+        """The shards, one in memory at a time."""
+        return map(_pool_batch, enumerate(self.shards))
+
+    def sums(self, normalize: bool = False) -> ClassSums:
+        """Sum and count of each class, of rows of length 1 if `normalize`; fewer than two classes are an error."""
+        work = partial(_class_sums, normalize=normalize)
+        sums = merge_all(ClassSums(), work, enumerate(self.shards), self.engine)
+        check_classes(sums.classes)
+        return sums
+
+    def classes(self) -> Int[Array, " classes"]:
+        """The classes in ascending order; one is enough."""
+        found = merge_all(ClassSums(), _classes, enumerate(self.shards), self.engine).classes
+        if len(found) == 0:
+            raise DegenerateError("the pool is empty", expected="at least one labeled image")
+        return found
+
+
+@dataclass(frozen=True)
+class TargetFeatures:
+    """Features of the target, shard by shard, the engine that works on them, and clusters if they are given."""
+
+    shards: TargetShards
+    engine: Engine = in_process
+    clusters: ArrayLike | None = None
+
+    def items(self) -> Iterator[TargetItem]:
+        """The shards that hold images, with their numbers; no image at all is an error."""
+        is_empty = True
+        for number, features in enumerate(self.shards):
+            if n_rows(features):
+                is_empty = False
+                yield number, features
+        if is_empty:
+            raise DegenerateError(
+                "the target is empty",
+                expected="at least one target image",
+                advice="look at what the target was read from",
+            )
+
+    def each(self, work: Callable[[TargetItem], Result]) -> Iterator[Result]:
+        """What `work` makes of each shard, in their order; it checks a shard by `target_batch`."""
+        return self.engine(work, self.items())
+
+    def batches(self, dim: int, normalize: bool = False) -> Iterator[Float[Array, "images dim"]]:
+        """The shards, one in memory at a time; `dim` is that of the pool."""
+        return map(partial(target_batch, dim=dim, normalize=normalize), self.items())
+
+    def require_repeatable(self, why: str) -> None:
+        """Shards that must be read more than once may not come from a generator."""
+        if iter(self.shards) is self.shards:
+            raise DataError(
+                f"target shards that can be read only once, while {why}",
+                expected="a list, or an object that starts anew each time it is iterated",
+            )
+
+
+def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[Array, "images dim"]:
+    """One shard of the target, checked against the dimensions of the pool, with rows of length 1 if `normalize`."""
+    number, features = item
+    what = f"target shard {number}"
+    array = as_features(features, what)
+    if array.shape[1] != dim:
+        raise DataError(
+            f"{what}: {array.shape[1]} dimensions, while the pool has {dim}",
+            expected="pool and target in one space",
+            advice="extract both with the same backbone",
+        )
+    return unit_rows(array, what) if normalize else array
+
+
+def check_classes(classes: Int[Array, " classes"]) -> None:
+    """There is something to select from."""
+    if len(classes) < 2:
+        came = "the pool is empty" if len(classes) == 0 else f"the pool has one class only, {classes[0]}"
+        raise DegenerateError(came, expected="at least two classes to select from", advice="add labeled data")
+
+
+def n_rows(shard: ArrayLike) -> int:
+    """The number of images of a shard, which is not read for it."""
+    shape = np.shape(shard)
+    return shape[0] if shape else 0
 
 
 def as_features(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
@@ -60,92 +153,29 @@ def as_labels(labels: ArrayLike, n_images: int, what: str) -> Int[Array, " image
     return array.astype(np.int64, copy=False)
 
 
-def pool_batches(
-    shards: PoolShards, normalize: bool = False
-) -> Iterator[tuple[Float[Array, "images dim"], Int[Array, " images"]]]:
-    """The shards of the pool, each checked, with rows of length 1 if `normalize`."""
-    return map(partial(pool_batch, normalize=normalize), enumerate(shards))
-
-
-def pool_batch(item: PoolItem, normalize: bool = False) -> tuple[Float[Array, "images dim"], Int[Array, " images"]]:
-    """One shard of the pool, checked."""
-    number, (features, labels) = item
-    what = f"pool shard {number}"
-    array = as_features(features, what)
-    return (unit_rows(array, what) if normalize else array), as_labels(labels, len(array), what)
-
-
-def target_batches(shards: TargetShards, dim: int, normalize: bool = False) -> Iterator[Float[Array, "images dim"]]:
-    """The shards of the target, each checked against the pool's `dim`; no image at all is an error."""
-    return map(partial(target_batch, dim=dim, normalize=normalize), target_items(shards))
-
-
-def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[Array, "images dim"]:
-    """One shard of the target, checked."""
-    number, features = item
-    what = f"target shard {number}"
-    array = as_features(features, what)
-    if array.shape[1] != dim:
-        raise DataError(
-            f"{what}: {array.shape[1]} dimensions, while the pool has {dim}",
-            expected="pool and target in one space",
-            advice="extract both with the same backbone",
-        )
-    return unit_rows(array, what) if normalize else array
-
-
-def target_items(shards: TargetShards) -> Iterator[TargetItem]:
-    """The shards that hold images, with their numbers; no image at all is an error."""
-    is_empty = True
-    for number, features in enumerate(shards):
-        if n_rows(features):
-            is_empty = False
-            yield number, features
-    if is_empty:
-        raise DegenerateError(
-            "the target is empty", expected="at least one target image", advice="look at what the target was read from"
-        )
-
-
-def n_rows(shard: ArrayLike) -> int:
-    """The number of images of a shard, which is not read for it."""
-    shape = np.shape(shard)
-    return shape[0] if shape else 0
-
-
-def pool_sums(shards: PoolShards, normalize: bool = False, engine: Engine = in_process) -> ClassSums:
-    """Sum and count of each class of the pool; fewer than two classes is an error."""
-    sums = merge_all(ClassSums(), partial(_shard_sums, normalize=normalize), enumerate(shards), engine)
-    check_classes(sums.classes)
-    return sums
-
-
-def _shard_sums(item: PoolItem, normalize: bool) -> ClassSums:
-    return ClassSums().update(*pool_batch(item, normalize))
-
-
-def check_classes(classes: Int[Array, " classes"]) -> None:
-    """There is something to select from."""
-    if len(classes) < 2:
-        came = "the pool is empty" if len(classes) == 0 else f"the pool has one class only, {classes[0]}"
-        raise DegenerateError(came, expected="at least two classes to select from", advice="add labeled data")
-
-
-def check_repeatable(shards: Iterable[Any], why: str) -> None:
-    """Shards that must be read more than once may not come from a generator."""
-    if iter(shards) is shards:
-        raise DataError(
-            f"target shards that can be read only once, while {why}",
-            expected="a list, or an object that starts anew each time it is iterated",
-        )
-
-
 def as_numpy(values: Any) -> Array:
     """Values as a numpy array, without a copy where there can be none."""
-    # A torch tensor that records gradients or lives on another device must say goodbye first; and numpy knows no
-    # bfloat16. All by its own methods, so that torch is never imported here.
+    # Numpy reads no torch tensor that records gradients, lives on another device, or is bfloat16. The tensor's own
+    # methods mend that, so that torch is never imported here.
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         if str(values.dtype) == "torch.bfloat16":
             values = values.float()
     return np.asarray(values)
+
+
+def _pool_batch(item: PoolItem) -> tuple[Float[Array, "images dim"], Int[Array, " images"]]:
+    number, (features, labels) = item
+    what = f"pool shard {number}"
+    array = as_features(features, what)
+    return array, as_labels(labels, len(array), what)
+
+
+def _class_sums(item: PoolItem, normalize: bool) -> ClassSums:
+    features, labels = _pool_batch(item)
+    return ClassSums().update(unit_rows(features, f"pool shard {item[0]}") if normalize else features, labels)
+
+
+def _classes(item: PoolItem) -> ClassSums:
+    features, labels = _pool_batch(item)
+    return ClassSums().update(features[:, :0], labels)  # which classes there are, without the work of sums

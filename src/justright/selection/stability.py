@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DegenerateError
+from justright.errors import DegenerateError, JustrightError
 from justright.progress import Track, silent
 from justright.seeding import generator
-from justright.selection.base import Selector, check_choice
-from justright.selection.shards import ArrayLike, as_numpy
+from justright.selection.base import Selector
+from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_numpy
 from justright.types import Array
 
 
@@ -54,8 +54,14 @@ def stability(
     What a resample does not change is computed once: cosines for Beta, centroids and clusters for Bins and Cui. Pass
     `target_clusters_` of a fitted selector as `target_clusters` to spare k-means as well.
     """
-    check_choice("over", over, ("both", "target", "splits"))
-    weigh = selector.resampler(pool_features, pool_labels, target_features, target_clusters)
+    if over not in ("both", "target", "splits"):
+        raise JustrightError(f"over={over!r}", expected="'both', 'target' or 'splits'")
+    selector.check()
+    pool, target = (
+        PoolFeatures([(pool_features, pool_labels)]),
+        TargetFeatures([target_features], clusters=target_clusters),
+    )
+    weigh = selector.resampler(pool, target)
     n_target = len(as_numpy(target_features))
     weights: list[Float[Array, " classes"]] = []
     n_failed = 0

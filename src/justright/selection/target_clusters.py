@@ -12,18 +12,9 @@ from jaxtyping import Float, Int
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.geometry import ClassSums, row_chunks
 from justright.seeding import generator
-from justright.selection.engines import Engine, in_process, merge_all
-from justright.selection.shards import (
-    ArrayLike,
-    TargetItem,
-    TargetShards,
-    as_labels,
-    as_numpy,
-    check_repeatable,
-    n_rows,
-    target_batch,
-    target_items,
-)
+from justright.selection.engines import merge_all
+from justright.selection.shards import TargetFeatures, TargetItem, as_labels, as_numpy, n_rows, target_batch
+from justright.settings import Range
 from justright.types import Array
 
 MAX_FIT_IMAGES = 50_000
@@ -38,42 +29,37 @@ class HasCategories(Protocol):
 
 
 ClusterCount: TypeAlias = int | HasCategories | None
+CLUSTER_COUNT = Range(
+    lambda count: isinstance(count, HasCategories) or count >= 2, "at least 2, or a fitted counter of categories"
+).or_none()
 
 
 def cluster_target(
-    target_shards: TargetShards,
-    dim: int,
-    n_clusters: ClusterCount,
-    given: ArrayLike | None,
-    seed: int,
-    *,
-    normalize: bool = False,
-    engine: Engine = in_process,
+    target: TargetFeatures, dim: int, n_clusters: ClusterCount, seed: int, *, normalize: bool = False
 ) -> tuple[Int[Array, " target"], ClassSums]:
     """The cluster of every target image, and sum and count of each cluster.
 
-    `given` clusters are taken as they are; they may also be true classes, for an oracle. Otherwise scikit-learn's
-    k-means runs with `n_clusters`, in the space of the features, or on the unit sphere if `normalize`.
+    Clusters that the target brings are taken as they are; they may also be true classes, for an oracle. Otherwise
+    scikit-learn's k-means runs with `n_clusters`, in the space of the features, or on the unit sphere if `normalize`.
     """
-    if given is not None:
-        clusters = as_labels(given, len(as_numpy(given)), "target_clusters")
-        paired = _with_clusters(target_shards, clusters)
-        return clusters, merge_all(ClassSums(), partial(_sum_given, dim=dim, normalize=normalize), paired, engine)
+    if target.clusters is not None:
+        clusters = as_labels(target.clusters, len(as_numpy(target.clusters)), "target_clusters")
+        work = partial(_sum_given, dim=dim, normalize=normalize)
+        return clusters, merge_all(ClassSums(), work, _with_clusters(target, clusters), target.engine)
     n_wanted = _number(n_clusters)
-    check_repeatable(target_shards, "k-means reads them twice: to place its centers, then to assign every image")
-    n_images = sum(n_rows(shard) for _, shard in target_items(target_shards))
+    target.require_repeatable("k-means reads them twice: to place its centers, then to assign every image")
+    n_images = sum(n_rows(shard) for _, shard in target.items())
     if n_images < n_wanted:
         raise DegenerateError(
             f"{n_images} target images for {n_wanted} clusters",
             expected="at least as many images as clusters",
             advice=f"n_clusters of at most {n_images}",
         )
-    sampled = _with_rows(target_shards, _sample(n_images, seed))
-    sample = np.concatenate(list(engine(partial(_take, dim=dim, normalize=normalize), sampled)))
+    sampled = _with_rows(target, _sample(n_images, seed))
+    sample = np.concatenate(list(target.engine(partial(_take, dim=dim, normalize=normalize), sampled)))
     centers = _k_means(sample, n_wanted, seed)
     sums, assigned = ClassSums(), []
-    work = partial(_assign, centers, normalize=normalize)
-    for nearest, shard_sums in engine(work, target_items(target_shards)):
+    for nearest, shard_sums in target.each(partial(_assign, centers, normalize=normalize)):
         sums.merge(shard_sums)
         assigned.append(nearest)
     return np.concatenate(assigned), sums
@@ -98,11 +84,11 @@ def _assign(
 
 
 def _with_clusters(
-    shards: TargetShards, clusters: Int[Array, " target"]
+    target: TargetFeatures, clusters: Int[Array, " target"]
 ) -> Iterator[tuple[TargetItem, Int[Array, " images"]]]:
     """Each shard with its part of the clusters."""
     start = 0
-    for number, shard in target_items(shards):
+    for number, shard in target.items():
         stop = start + n_rows(shard)
         yield (number, shard), clusters[start:stop]
         start = stop
@@ -143,10 +129,10 @@ def _sample(n_images: int, seed: int) -> Int[Array, " sample"]:
     return np.sort(np.argpartition(priority, MAX_FIT_IMAGES)[:MAX_FIT_IMAGES])
 
 
-def _with_rows(shards: TargetShards, rows: Int[Array, " sample"]) -> Iterator[tuple[TargetItem, Int[Array, " own"]]]:
+def _with_rows(target: TargetFeatures, rows: Int[Array, " sample"]) -> Iterator[tuple[TargetItem, Int[Array, " own"]]]:
     """Each shard that holds some of these rows of the target, with their places in the shard."""
     start = 0
-    for number, shard in target_items(shards):
+    for number, shard in target.items():
         stop = start + n_rows(shard)
         own = rows[np.searchsorted(rows, start) : np.searchsorted(rows, stop)] - start
         if len(own):

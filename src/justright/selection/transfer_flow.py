@@ -11,7 +11,7 @@ from justright.errors import DegenerateError
 from justright.geometry import row_norms
 from justright.seeding import generator
 from justright.selection.discriminant import discriminant_features
-from justright.selection.shards import ArrayLike, as_features, as_labels
+from justright.selection.shards import ArrayLike, TargetFeatures, as_features, as_labels
 from justright.selection.target_clusters import ClusterCount, cluster_target
 from justright.types import Array
 
@@ -85,7 +85,7 @@ def label_effect(
     shaped = discriminant_features(pool, labels, target, sample_weight)
     flows = []
     for features in (target.astype(np.float64), shaped):
-        clusters, _ = cluster_target([features], features.shape[1], n_clusters, None, seed)
+        clusters, _ = cluster_target(TargetFeatures([features]), features.shape[1], n_clusters, seed)
         flows.append(transfer_flow(features, clusters, max_images=max_images, seed=seed))
     return LabelEffect(*flows)
 

@@ -4,28 +4,22 @@ import { count } from "./clusters.js";
 import { element, note, show } from "./dialogs.js";
 import { get, post } from "./server.js";
 
-const KEYS = [
-  ["Clusters", [
-    [". ,", "next, previous cluster"], ["k", "keep it and go on"], ["n", "name"], ["o", "mark as a known class"],
-    ["m", "merge into another"], ["s", "split: cluster again inside"], ["X", "reject the cluster"],
-  ]],
-  ["Images", [
-    ["arrows", "go from image to image"], ["Space", "select"], ["Shift + arrows", "select a range"], ["a", "select all"],
-    ["Esc", "select none"], ["v", "move to another cluster"], ["V", "move to a new cluster"], ["x", "reject images"],
-    ["Enter", "look at it larger"], ["i", "another order"],
-  ]],
-  ["Review", [
-    ["u", "undo my last action"], ["U", "do it again"], ["c", "check random images: r right, w wrong"],
-    ["h", "history"], ["t", "agreement"], ["e", "export"], ["b", "rejected images"], ["w", "who reviews"],
-  ]],
-  ["Around", [["l", "to the list"], ["g", "to the images"], ["f", "search"], ["y", "order of clusters"], ["Backspace", "back to the list"], ["?", "these keys"]]],
+// Keys of the grid of images, which are no commands.
+const GRID_KEYS = [
+  ["arrows", "", "Images", "go from image to image"], ["Space", "", "Images", "select"],
+  ["Shift + arrows", "", "Images", "select a range"], ["Enter", "", "Images", "look at it larger"],
 ];
 
-export function help() {
-  return show("Keys", () => element("div", { className: "keys" }, ...KEYS.map(([title, rows]) => element("section", {},
-    element("h3", {}, title), element("dl", {}, ...rows.flatMap(([key, what]) => [
-      element("dt", {}, ...key.split(" ").map((word) => (word === "+" ? " + " : element("kbd", {}, word)))), element("dd", {}, what),
-    ]))))), { className: "wide" });
+// keys: [key, command, heading, text] each.
+export function help(keys) {
+  const headings = [...new Set(keys.map(([, , heading]) => heading))];
+  const row = ([key, , , text]) => [
+    element("dt", {}, ...(key === "Escape" ? "Esc" : key).split(" ").map((word) => (word === "+" ? " + " : element("kbd", {}, word)))),
+    element("dd", {}, text),
+  ];
+  return show("Keys", () => element("div", { className: "keys" }, ...headings.map((heading) => element("section", {},
+    element("h3", {}, heading),
+    element("dl", {}, ...[...GRID_KEYS, ...keys].filter((each) => each[2] === heading).flatMap(row))))), { className: "wide" });
 }
 
 // undo(seq) takes back one action and says whether it worked.

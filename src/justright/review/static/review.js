@@ -240,7 +240,7 @@ const commands = {
   history: () => history((seq) => act({ do: "undo", target: seq }).then(() => refresh()).catch(report)),
   agreement: () => agreement((cluster) => enqueue(() => open(cluster))),
   export: () => exports(),
-  help: () => help(),
+  help: () => help(KEYS),
   reviewer: () => askReviewer(),
   back: () => { document.body.dataset.view = "list"; at("clusters").focus(); },
   list: () => { document.body.dataset.view = "list"; at("clusters").focus(); },
@@ -250,11 +250,37 @@ const commands = {
   clusterOrder: () => turn(at("order")),
 };
 
-const KEYS = {
-  k: "keep", n: "name", o: "known", m: "merge", s: "split", X: "discard", v: "move", V: "moveNew", x: "reject", u: "undo", U: "redo",
-  a: "all", Escape: "none", ".": "next", ",": "previous", b: "bin", c: "check", h: "history", t: "agreement", e: "export", "?": "help",
-  w: "reviewer", Backspace: "back", l: "list", g: "images", f: "search", i: "imageOrder", y: "clusterOrder",
-};
+// The key of each command, and what the help says about it, under which heading.
+const KEYS = [
+  [".", "next", "Clusters", "next cluster"],
+  [",", "previous", "Clusters", "previous cluster"],
+  ["k", "keep", "Clusters", "keep it and go on"],
+  ["n", "name", "Clusters", "name"],
+  ["o", "known", "Clusters", "mark as a known class"],
+  ["m", "merge", "Clusters", "merge into another"],
+  ["s", "split", "Clusters", "split: cluster again inside"],
+  ["X", "discard", "Clusters", "reject the cluster"],
+  ["a", "all", "Images", "select all"],
+  ["Escape", "none", "Images", "select none"],
+  ["v", "move", "Images", "move to another cluster"],
+  ["V", "moveNew", "Images", "move to a new cluster"],
+  ["x", "reject", "Images", "reject images"],
+  ["i", "imageOrder", "Images", "another order"],
+  ["u", "undo", "Review", "undo my last action"],
+  ["U", "redo", "Review", "do it again"],
+  ["c", "check", "Review", "check random images: r right, w wrong"],
+  ["h", "history", "Review", "history"],
+  ["t", "agreement", "Review", "agreement"],
+  ["e", "export", "Review", "export"],
+  ["b", "bin", "Review", "rejected images"],
+  ["w", "reviewer", "Review", "who reviews"],
+  ["l", "list", "Around", "to the list"],
+  ["g", "images", "Around", "to the images"],
+  ["f", "search", "Around", "search"],
+  ["y", "clusterOrder", "Around", "order of clusters"],
+  ["Backspace", "back", "Around", "back to the list"],
+  ["?", "help", "Around", "these keys"],
+];
 
 function turn(field) {
   field.selectedIndex = (field.selectedIndex + 1) % field.options.length;
@@ -284,10 +310,10 @@ document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") event.target.blur();
     return;
   }
-  const command = KEYS[event.key];
-  if (!command) return;
+  const known = KEYS.find(([key]) => key === event.key);
+  if (!known) return;
   event.preventDefault();
-  enqueue(commands[command]);
+  enqueue(commands[known[1]]);
 });
 
 document.addEventListener("click", (event) => {

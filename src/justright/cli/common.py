@@ -1,0 +1,96 @@
+"""What several commands share: options, kinds of paths, and help texts with headings and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from justright.registry import Registry
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+SHARE = click.FloatRange(0, 1)
+
+seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
+device_option = click.option("--device", default="cpu", help="Where the network runs: cpu, cuda, cuda:1 or mps.")
+checkpoint_option = click.option(
+    "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
+)
+
+SOURCES = {
+    "FOLDER": "a folder with one folder per class",
+    "FILE.csv, FILE.parquet": "a table with a row per image and a column path; also label, class_name",
+    "FILE.zip": "images in folders, or images and one CSV file that lists them",
+    "NAME:FOLDER": "a known data set, such as cub:DATA/CUB_200_2011; see `justright data --list`",
+    "glyphs": "characters that the package draws itself",
+}
+"""What `open_images` takes, for the help of commands that open images."""
+
+
+def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --backbone, --checkpoint and --device."""
+    about = "Network that computes features; `justright extract --help` lists them."
+    return click.option("--backbone", default="dinov2_vitb14", help=about)(checkpoint_option(device_option(command)))
+
+
+class NameOf(click.ParamType):  # type: ignore[type-arg]
+    """A name of a family such as a registry, or one of some more words; names that are added later count too."""
+
+    name = "name"
+
+    def __init__(self, family: Iterable[str], *more: str):
+        self.family, self.more = family, more
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Refuse a name that there is not."""
+        return click.Choice([*self.family, *self.more]).convert(value, param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Show all names."""
+        return f"[{'|'.join([*self.family, *self.more])}]"
+
+
+class Command(click.Command):
+    """A command whose help shows its options under headings, and tables that say what names mean.
+
+    An option may bring its own heading, as an attribute `heading`.
+
+    Parameters:
+        headings: the title of each section, by the name of the option that the section starts with.
+        tables: by its title, each table as what every name means; a registry says that itself.
+    """
+
+    headings: Mapping[str, str]
+    tables: Mapping[str, Mapping[str, Any]]
+
+    def __init__(self, *args: Any, headings: Any = None, tables: Any = None, **kwargs: Any):
+        self.headings, self.tables = headings or {}, tables or {}
+        super().__init__(*args, **kwargs)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections, then the tables."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        title = "Options"
+        for param in self.get_params(ctx):
+            title = self.headings.get(param.name or "", title)
+            record = param.get_help_record(ctx)
+            if record and isinstance(param, click.Option):
+                sections.setdefault(getattr(param, "heading", title), []).append(record)
+        for title, rows in (sections | self.help_tables()).items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def help_tables(self) -> dict[str, list[tuple[str, str]]]:
+        """The rows of each table, by its title."""
+        return {title: meanings(family) for title, family in self.tables.items()}
+
+
+def meanings(family: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What each name of a family means: a registry, or a dictionary of names and meanings."""
+    if isinstance(family, Registry):
+        return [(name, family.about(name)) for name in family]
+    return list(family.items())

@@ -1,0 +1,48 @@
+"""What `justright discover` prints about a finished run."""
+
+from __future__ import annotations
+
+from justright.cli.terminal import Terminal
+from justright.runs.run_folder import RunFolder
+
+
+def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> None:
+    """Print what a finished run found and where its files lie, and write its report."""
+    found, about = run.predictions, run.about
+    sizes: dict[str, list[int]] = {"known": [], "discovered": []}
+    for category, size in zip(found.categories, found.sizes, strict=True):
+        sizes[category.kind].append(int(size))
+    terminal.table(
+        f"{len(found):,} images of the target",
+        ("kind", "categories", "with images", "images"),
+        [
+            (title, len(sizes[kind]), sum(size > 0 for size in sizes[kind]), sum(sizes[kind]))
+            for kind, title in (("known", "known classes"), ("discovered", "discovered clusters"))
+        ],
+    )
+    written = [run.path / "predictions.parquet"]
+    if with_report:
+        from justright.report.run_report import write_report  # matplotlib is slow to import
+
+        written.append(write_report(run, run.path / "report.html", track=terminal.track))
+    lines = [
+        f"K of the target: {about['n_target']} ({about['k_source']}). Confidence rests on {about['calibrated_on']}.",
+        *([] if run.scores is None else [str(run.scores)]),
+        *(f"Note: {note}." for note in about["notes"]),
+        "Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in about["seconds"].items()),
+        *(f"Written: {path}" for path in written),
+        f"Look through the clusters: justright review {run.path}",
+    ]
+    value = {
+        "run": str(run.path),
+        "images": len(found),
+        **{name: about[name] for name in ("n_target", "k_source")},
+        "categories": {kind: len(each) for kind, each in sizes.items()},
+        "pool_role": about["pool_role"],
+        "n_copies": about["asked"]["copies left out"],
+        "notes": about["notes"],
+        "scores": None if run.scores is None else run.scores.to_dict(),
+        "seconds": about["seconds"],
+        "written": [str(path) for path in written],
+    }
+    terminal.result(value, "\n".join(lines))

@@ -1,0 +1,106 @@
+"""The runs of the demo: the short form with SimGCD, the long form with all methods, seeds and labeled sets (Tab. 1)."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from justright.demo.glyph_problem import LABELED_SETS, glyph_problem, with_labeled_set
+from justright.discovery.methods import METHODS
+from justright.estimation import COUNTERS
+from justright.progress import Track, silent
+from justright.runs.parts import counter_input, fitted_counter
+from justright.runs.problem import Problem
+from justright.runs.run import Run
+from justright.runs.run_folder import RunFolder
+from justright.runs.spec import RunSpec
+
+BACKBONE = "glyph_vit"
+SETTINGS: dict[str, dict[str, Any]] = {
+    "own": {"selector": "own"},
+    "everything": {"selector": "none"},
+    "cui": {"selector": "cui"},
+    "bins": {"selector": "bins"},
+    "beta": {"selector": "beta"},
+    "everything-as-rivals": {"selector": "none", "pool_role": "rival"},
+}
+"""How the pool takes part, by the name of the run: not at all, as a whole or in part, as a guide or as a rival."""
+
+N_EPOCHS, N_STEPS = 16, 18
+"""Of the short form, which must end within minutes; accuracy still rises after it. Equal steps for all settings."""
+
+FULL_EPOCHS, FULL_SEEDS = 30, (0, 1, 2)
+"""Of the long form."""
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """The runs by setting, K by counter, and how long each stage took over all runs."""
+
+    problem: Problem
+    runs: dict[str, RunFolder]
+    counts: dict[str, int]
+    seconds: dict[str, float]
+
+
+def demo_spec(setting: str, seed: int, n_target: int | None, method: str = "simgcd", **settings: Any) -> RunSpec:
+    """What a run of the demo is set to: the true K, as in the paper's tables, and light heads."""
+    if method != "kmeans":
+        settings = {"n_epochs": N_EPOCHS, "n_steps": N_STEPS} | settings
+    asked = SETTINGS[setting] | {"method": method, "settings": settings, "n_target": n_target, "seed": seed}
+    return RunSpec(scale="small", backbone=BACKBONE, **asked)
+
+
+def run_demo(out: Path, seed: int = 0, track: Track = silent) -> DemoResult:
+    """Run every setting of the short form; what `out` holds already is not computed again."""
+    from justright.features.backbone import load_backbone
+
+    started = time.perf_counter()
+    problem, backbone = glyph_problem(seed=seed), load_backbone(BACKBONE)
+    seconds = defaultdict(float, draw=time.perf_counter() - started)
+    asked = {"target": "drawn Armenian and Georgian characters", "pool": "drawn characters of many scripts"}
+    runs = {}
+    for setting in SETTINGS:
+        spec = demo_spec(setting, seed, problem.n_target_classes)
+        run = Run(problem, spec, out / setting, backbone, asked | {"command": "justright demo"}, track)
+        runs[setting] = run.all()
+        for stage, spent in run.seconds.items():
+            seconds[stage] += spent
+    started = time.perf_counter()
+    features = runs["own"].frozen
+    assert features is not None, "a finished run has features"
+    given = counter_input(*features, problem.own_classes)
+    counts = {name: fitted_counter(name, given, seed, track).n_categories_ for name in COUNTERS}
+    seconds["count"] += time.perf_counter() - started
+    return DemoResult(problem, runs, counts, dict(seconds))
+
+
+def run_full_demo(out: Path, seed: int = 0, track: Track = silent) -> dict[str, list[RunFolder]]:
+    """Every run of the long form, by the name of the experiment; what `out` holds already is not computed again."""
+    from justright.features.backbone import load_backbone
+
+    backbone = load_backbone(BACKBONE)
+    found: dict[str, list[RunFolder]] = {}
+    for experiment, problem, spec, path in _full_runs(seed):
+        run = Run(problem, spec, out / path, backbone, {"command": "justright demo --full"}, track).all()
+        found.setdefault(experiment, []).append(run)
+    return found
+
+
+def _full_runs(seed: int) -> Iterator[tuple[str, Problem, RunSpec, Path]]:
+    problem = glyph_problem(seed=seed)
+    for method in METHODS:
+        epochs = {} if method == "kmeans" else {"n_epochs": FULL_EPOCHS}
+        for setting in SETTINGS:
+            for repeat in FULL_SEEDS:
+                spec = demo_spec(setting, repeat, problem.n_target_classes, method, **epochs)
+                yield f"methods, {method}", problem, spec, Path("methods") / method / f"{setting}-{repeat}"
+    for name, scripts in LABELED_SETS.items():
+        other = with_labeled_set(problem, scripts, seed)
+        for repeat in FULL_SEEDS:
+            spec = demo_spec("everything", repeat, problem.n_target_classes, n_epochs=FULL_EPOCHS)
+            yield "labeled sets", other, spec, Path("labeled sets") / f"{name}-{repeat}"

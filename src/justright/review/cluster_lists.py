@@ -1,0 +1,110 @@
+"""Which cluster to look at first, and which of its images."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.discovery.predictions import Predictions
+from justright.geometry import row_norms
+from justright.review.state import ReviewState, Status
+from justright.types import Array
+
+ClusterOrder = Literal["largest", "uncertain", "name"]
+ImageOrder = Literal["central", "outlying", "uncertain"]
+
+REMEMBERED = 64
+"""Clusters whose order of images is kept ready."""
+
+
+class ClusterLists:
+    """Clusters and their images in the order to look at them, for a state that moves on.
+
+    `features` is None where the run has none: confidence then stands in for similarity.
+    """
+
+    def __init__(self, state: ReviewState, predictions: Predictions, features: Float[Array, "images dim"] | None):
+        self.state = state
+        self.features = features
+        # an image that looks like no category is the least certain of all
+        self.confidence = np.where(predictions.is_neither, 0.0, predictions.confidence).astype(np.float32)
+        # computed once for a cluster as it is: all take the last action that changed it, or any, as an argument
+        self._sizes = lru_cache(1)(self._count)
+        self._ordered = lru_cache(REMEMBERED)(self._order)
+        self._covers = lru_cache(None)(self._most_central)
+        self._centroids = lru_cache(None)(self._mean_direction)
+
+    def sizes(self) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
+        """Images and mean confidence of every cluster number, 0 for one without images."""
+        return self._sizes(self.state.seq)
+
+    def alive(self) -> list[int]:
+        """The clusters that have images, ascending."""
+        return np.flatnonzero(self.sizes()[0]).tolist()
+
+    def summary(self, cluster: int) -> dict[str, Any]:
+        """A cluster in a line: its mean confidence tells how certain it is, `cover` is its most central image."""
+        count, confidence = self.sizes()
+        label, cover = self.state.labels[cluster], self._covers(cluster, self.state.changed_at(cluster))
+        return {"cluster": cluster, "name": label.name, "kind": label.kind, "n": int(count[cluster]), "cover": cover,
+                "confidence": round(float(confidence[cluster]), 4), "status": self.state.status(cluster)}  # fmt: skip
+
+    def clusters(self, order: ClusterOrder = "largest", status: Status | None = None, search: str = "") -> list[int]:
+        """Clusters that have images, in order; `status` and `search` choose from them."""
+        count, confidence = self.sizes()
+        names = {cluster: self.state.labels[cluster].name.casefold() for cluster in self.alive()}
+        words = search.casefold().split()
+        chosen = [cluster for cluster, name in names.items() if all(word in name for word in words)]
+        if status:
+            chosen = [cluster for cluster in chosen if self.state.status(cluster) == status]
+        by: dict[ClusterOrder, Any] = {"largest": -count, "uncertain": confidence, "name": names}
+        return sorted(chosen, key=lambda cluster: (by[order][cluster], cluster))
+
+    def near(self, cluster: int, rows: list[int], search: str = "") -> list[int]:
+        """Other clusters, those most similar to these images of a cluster first, or to all of them if none is given."""
+        others = [each for each in self.clusters(search=search) if each != cluster]
+        if self.features is None or not others:
+            return others
+        given = np.array(rows, dtype=np.int64) if rows else self.state.rows_of(cluster)
+        centroids = np.stack([self._centroids(each, self.state.changed_at(each)) for each in others])
+        similarity = centroids @ _unit(self.features[given]).mean(axis=0)
+        return [others[place] for place in np.argsort(-similarity, kind="stable")]
+
+    def images(self, cluster: int, order: ImageOrder) -> Int[Array, " rows"]:
+        """The images of a cluster, those to look at first in front; ties in the order of the run."""
+        return self._ordered(cluster, self.state.changed_at(cluster), order)
+
+    def _count(self, _: int) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
+        place, n = self.state.group + 1, self.state.n_groups + 1  # REJECTED, which is -1, goes first
+        count = np.bincount(place, minlength=n)
+        total = np.bincount(place, self.confidence, minlength=n)
+        return count[1:], (total / np.maximum(count, 1))[1:]
+
+    def _order(self, cluster: int, _: int, order: ImageOrder) -> Int[Array, " rows"]:
+        rows = self.state.rows_of(cluster)
+        by = self.confidence[rows] if order == "uncertain" else self._similarity(rows)
+        return rows[np.argsort(-by if order == "central" else by, kind="stable")]
+
+    def _most_central(self, cluster: int, _: int) -> int:
+        rows = self.state.rows_of(cluster)
+        return int(rows[np.argmax(self._similarity(rows))])
+
+    def _mean_direction(self, cluster: int, _: int) -> Float[Array, " dim"]:
+        assert self.features is not None
+        return _unit(_unit(self.features[self.state.rows_of(cluster)]).mean(axis=0, keepdims=True))[0]
+
+    def _similarity(self, rows: Int[Array, " rows"]) -> Float[Array, " rows"]:
+        """Cosine similarity of each image to the centroid of them all; confidence where there are no features."""
+        if self.features is None or not len(rows):
+            return self.confidence[rows]
+        x = _unit(self.features[rows])
+        return x @ x.mean(axis=0)
+
+
+def _unit(x: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
+    """Rows of length 1; one of zeros stays as it is: an image without a direction is still to be looked at."""
+    x = np.asarray(x, dtype=np.float32)
+    return x / np.maximum(row_norms(x), 1e-12)[:, None]

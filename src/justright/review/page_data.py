@@ -1,0 +1,172 @@
+"""What the review page is told, as plain JSON values, each under the address that `routes` gives it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from typing import Annotated, Any, Literal
+
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from justright.errors import MissingDataError
+from justright.review.actions import MAX_ROWS, ClusterOrRejected, Reviewer
+from justright.review.agreement import agreement, disputes
+from justright.review.cluster_actions import MAX_PARTS
+from justright.review.cluster_lists import ClusterOrder, ImageOrder
+from justright.review.open_review import OpenReview
+from justright.review.random_checks import accuracy
+from justright.review.state import REJECTED, Status
+from justright.review.undo import Undo
+
+N_EXAMPLES = 8
+"""Images that stand for a cluster next to the one to be checked."""
+
+MAX_PAGE = 2000
+"""Entries of a list that are given at once."""
+
+Offset = Annotated[int, Field(ge=0, lt=2**31)]
+Limit = Annotated[int, Field(ge=1, le=MAX_PAGE)]
+Search = Annotated[str, Field(max_length=200)]
+
+
+class PageData:
+    """Answers to what the page asks about a review; `reviewer` is the name it proposes to whoever has none."""
+
+    def __init__(self, opened: OpenReview, reviewer: str = ""):
+        self.opened = opened
+        self.state = opened.state
+        self.lists = opened.lists
+        self.reviewer = reviewer
+
+    def routes(self) -> dict[str, Callable[..., JSONResponse]]:
+        """The answers by address. Names, types and limits of their parameters are those of the address."""
+        answers: dict[str, Callable[..., dict[str, Any]]] = {
+            "/about": self.about,
+            "/status": self.status,
+            "/clusters": self.clusters,
+            "/clusters/{cluster}": self.cluster,
+            "/clusters/{cluster}/images": self.images,
+            "/clusters/{cluster}/near": self.near,
+            "/check": self.check,
+            "/history": self.history,
+            "/agreement": self.agreement,
+        }
+        return {address: self._up_to_date(answer) for address, answer in answers.items()}
+
+    def _up_to_date(self, answer: Callable[..., dict[str, Any]]) -> Callable[..., JSONResponse]:
+        """The answer with all that is in the log by now, and the number of the last action it knows of."""
+
+        @wraps(answer)  # which keeps the names and types of the parameters
+        def answering(**fields: Any) -> JSONResponse:
+            with self.opened.reading() as state:
+                found = {"seq": state.seq} | answer(**fields)
+            return JSONResponse(found)
+
+        return answering
+
+    def about(self) -> dict[str, Any]:
+        """What does not change while the page is open."""
+        return {
+            "run": self.opened.run.path.resolve().name,
+            "known_classes": self.opened.known_classes,
+            "reviewer": self.reviewer,
+            "can_split": self.opened.features is not None,
+            "max_parts": MAX_PARTS,
+            "max_rows": MAX_ROWS,
+        }
+
+    def status(self, since: Annotated[int, Field(ge=0, lt=2**53)] = 0) -> dict[str, Any]:
+        """How far the review is, how accurate the clusters are, and which clusters changed after action `since`."""
+        status = {cluster: self.state.status(cluster) for cluster in self.lists.alive()}
+        reviewed = [cluster for cluster, said in status.items() if said != "open"]
+        n_rejected = len(self.state.rows_of(REJECTED))
+        estimate = accuracy(self.state, self.lists.confidence)
+        recent = self.state.entries[since if since <= self.state.seq else 0 :]
+        return {
+            "n_clusters": len(status),
+            "n_reviewed": len(reviewed),
+            "by_status": Counter(status.values()),
+            "n_images": len(self.state.group),
+            "n_images_reviewed": int(self.lists.sizes()[0][reviewed].sum()) + n_rejected,
+            "n_rejected": n_rejected,
+            "accuracy": estimate.to_dict() if estimate else None,
+            "round": self.state.round,
+            "changed": sorted({cluster for entry in recent for cluster in entry.clusters} - {REJECTED}),
+        }
+
+    def clusters(
+        self,
+        order: ClusterOrder = "largest",
+        status: Status | Literal["all"] = "all",
+        search: Search = "",
+        offset: Offset = 0,
+        limit: Limit = 100,
+    ) -> dict[str, Any]:
+        """A part of the list of clusters."""
+        chosen = self.lists.clusters(order, None if status == "all" else status, search)
+        return {"n": len(chosen), "clusters": list(map(self.lists.summary, chosen[offset : offset + limit]))}
+
+    def near(
+        self,
+        cluster: ClusterOrRejected,
+        rows: Annotated[str, Field(pattern=r"^(\d{1,9}(,\d{1,9}){0,99})?$")] = "",
+        search: Search = "",
+        limit: Limit = 50,
+    ) -> dict[str, Any]:
+        """Clusters that these images, numbers with commas between them, could go to, the most similar first."""
+        given = [int(row) for row in rows.split(",") if row and int(row) < len(self.state.group)]
+        return {"clusters": list(map(self.lists.summary, self.lists.near(cluster, given, search)[:limit]))}
+
+    def cluster(self, cluster: ClusterOrRejected) -> dict[str, Any]:
+        """One cluster, or the rejected images, with what everyone said about it."""
+        if cluster == REJECTED:
+            n = len(self.state.rows_of(REJECTED))
+            return {"cluster": REJECTED, "name": "Rejected images", "kind": "rejected", "n": n, "confidence": None,
+                    "status": "rejected", "opinions": {}}  # fmt: skip
+        if not self.state.has(cluster):
+            raise MissingDataError(
+                f"cluster {cluster} is not there", advice="it was merged or taken back: see the list"
+            )
+        labels = self.state.labels
+        same_name = [c for c in self.lists.alive() if c != cluster and labels[c].name == labels[cluster].name]
+        said = {who: asdict(opinion) for who, opinion in sorted(self.state.opinions.get(cluster, {}).items())}
+        return self.lists.summary(cluster) | {"opinions": said, "same_name": same_name}
+
+    def images(
+        self, cluster: ClusterOrRejected, order: ImageOrder = "central", offset: Offset = 0, limit: Limit = 200
+    ) -> dict[str, Any]:
+        """A part of the images of a cluster: number and confidence of each, and whether it looks like no category."""
+        rows = self.lists.images(cluster, order)
+        page = rows[offset : offset + limit]
+        confidence = self.opened.predictions.confidence[page].astype(float).round(4).tolist()
+        unlike = self.opened.predictions.is_neither[page].tolist()
+        return {"n": len(rows), "images": list(zip(page.tolist(), confidence, unlike, strict=True))}
+
+    def check(self, reviewer: Reviewer) -> dict[str, Any]:
+        """The next randomly drawn image for a reviewer, and images that stand for its cluster."""
+        row = self.opened.next_check(reviewer)
+        found: dict[str, Any] = {"round": self.state.round, "row": row}
+        if row is not None:
+            cluster = int(self.state.group[row])
+            central = self.lists.images(cluster, "central")[: N_EXAMPLES + 1].tolist()
+            examples = [each for each in central if each != row][:N_EXAMPLES]
+            found |= {"cluster": cluster, "name": self.state.labels[cluster].name, "examples": examples}
+        return found
+
+    def history(self, limit: Limit = 100) -> dict[str, Any]:
+        """The latest actions, newest first."""
+        latest = [entry.line for entry in self.state.entries[: -limit - 1 : -1]]
+        lines = [
+            {"seq": line.seq, "at": line.at, "by": line.by, "text": line.action.describe(self.state),
+             "is_undone": bool(self.state.undone.get(line.seq)), "is_undo": isinstance(line.action, Undo)}
+            for line in latest
+        ]  # fmt: skip
+        return {"lines": lines}
+
+    def agreement(self) -> dict[str, Any]:
+        """How far reviewers agree, and on what they do not."""
+        found = [asdict(each) | {"name": self.state.name_of(each.cluster)} for each in disputes(self.state)[:500]]
+        return {"pairs": list(map(asdict, agreement(self.state))), "disputes": found}

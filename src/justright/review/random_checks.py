@@ -1,0 +1,108 @@
+"""How accurate the clusters are, from randomly drawn images that people called right or wrong.
+
+Only the draw makes this an estimate: images that a reviewer picks are no sample. Every round has one random order,
+the same for all reviewers, so that two of them judge the same images. Corrections do not change the checks of a
+round; a new round draws afresh and says how accurate the corrected clusters are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+from pydantic import Field
+
+from justright.errors import DegenerateError
+from justright.evaluation import CheckedAccuracy, estimate_accuracy
+from justright.review.actions import Action, Cluster, Row
+from justright.review.changes import Change, ConflictError, edit
+from justright.review.state import REJECTED, ReviewState
+from justright.seeding import generator
+from justright.types import Array
+
+if TYPE_CHECKING:
+    from justright.review.open_review import OpenReview
+
+
+class Check(Action, do="check"):
+    """A randomly drawn image shows what its cluster stands for, or does not."""
+
+    round: int = Field(ge=1, lt=2**31)
+    row: Row
+    cluster: Cluster
+    is_right: bool
+
+    def resolve(self, opened: OpenReview, by: str) -> Action:
+        """Only the image that is next in the random order may be judged."""
+        if self.row != opened.next_check(by):
+            raise ConflictError("another image is next to be checked", advice="only random draws make an estimate")
+        return self
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        """A verdict of this reviewer in this round."""
+        if self.round != state.round:
+            raise ConflictError(f"round {self.round} of the checks is over")
+        state.rows_in(self.cluster, [self.row])
+        return Change(edits=(edit(state.checks[self.round], (self.row, by), self.is_right),))
+
+    def describe(self, state: ReviewState) -> str:
+        """Right or wrong."""
+        return f"called an image of {state.name_of(self.cluster)} {'right' if self.is_right else 'wrong'}"
+
+
+class NewRound(Action, do="round", told="began round {round} of the checks"):
+    """Draw a fresh random sample from now on: the last one was looked at before the corrections."""
+
+    round: int = Field(ge=2, lt=2**31)
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        """The next number."""
+        if self.round != state.round + 1:
+            raise ConflictError(f"round {state.round} has begun meanwhile")
+        return Change(edits=(edit(state.rounds, "now", self.round),))
+
+
+def draw_order(n_images: int, seed: int, round_: int) -> Int[Array, " images"]:
+    """The random order in which the images of a round are looked at."""
+    return generator(seed, "review check", round_).permutation(n_images)
+
+
+def next_check(state: ReviewState, order: Int[Array, " images"], reviewer: str) -> int | None:
+    """The first image of the order that this reviewer has not judged; None when all are judged."""
+    done = {row for row, by in state.checks[state.round] if by == reviewer}
+    for row in order.tolist():
+        if row not in done and state.group[row] != REJECTED:
+            return int(row)
+    return None
+
+
+def checked_images(state: ReviewState, round_: int) -> dict[int, bool]:
+    """One verdict an image: right where more reviewers say right than wrong. A tie counts as wrong."""
+    votes: Counter[int] = Counter()
+    for (row, _), is_right in state.checks[round_].items():
+        votes[row] += 1 if is_right else -1
+    return {row: vote > 0 for row, vote in sorted(votes.items())}
+
+
+def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> CheckedAccuracy | None:
+    """The estimate of the latest round that has checks, over the images that nobody rejected. None without checks."""
+    rounds = [round_ for round_, said in state.checks.items() if said and round_ <= state.round]
+    if not rounds:
+        return None
+    verdicts = checked_images(state, max(rounds))
+    checked = np.array(list(verdicts), dtype=np.int64)
+    # an image that was rejected after its check stays: leaving it out would flatter
+    is_in = state.group != REJECTED
+    is_in[checked] = True
+    place = np.cumsum(is_in) - 1
+    try:
+        return estimate_accuracy(
+            place[checked],
+            np.array(list(verdicts.values()), dtype=bool),
+            int(is_in.sum()),
+            confidence=confidence[is_in].astype(np.float64),
+        )
+    except DegenerateError:
+        return None

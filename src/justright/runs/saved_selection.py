@@ -1,0 +1,131 @@
+"""A selection as a plain record: what its files say about every image and class, and that summed up by data set."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Bool, Float
+
+from justright.selection import ClassWeights
+from justright.types import Array
+
+CLASS_COLUMNS = ("label", "dataset", "class_name", "n_images", "weight", "reason")
+STABILITY_COLUMNS = ("kept_share", "weight_std")
+ABOUT = ("format", "selector", "params", "kept_classes", "kept_images", "backbone", "pool", "target")
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    """A data set of the pool: how much of it is kept, and how close its classes are to the target."""
+
+    dataset: str
+    n_classes: int
+    n_kept_classes: int
+    n_images: int
+    n_kept_images: int
+    mean_weight: float
+    closest: float | None
+    median: float | None
+    farthest: float | None
+
+
+@dataclass(frozen=True)
+class SavedSelection:
+    """A row an image, a row a class, and what made them, in the words of `weight_files`.
+
+    images   id, dataset, path, label, class_name, weight, reason
+    classes  CLASS_COLUMNS, then the columns the selector gives, then STABILITY_COLUMNS if that was asked for
+    about    the name of the selector, its params, and numbers it found by itself
+    """
+
+    images: pa.Table
+    classes: pa.Table
+    about: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the selector."""
+        return str(self.about["selector"])
+
+    @property
+    def weighed(self) -> SavedSelection:
+        """The classes that the selector weighed, and their images: all but the target's own that simply stay."""
+        n_kept = int(self.about.get("kept_classes", 0))
+        images = self.images.filter(pc.greater_equal(self.images["label"], n_kept))
+        return SavedSelection(images, self.classes.slice(n_kept), self.about)
+
+    @property
+    def sample_weight(self) -> Float[Array, " images"]:
+        """The weight of each image, in the order of the pool."""
+        return self.images["weight"].to_numpy()
+
+    @cached_property
+    def weights(self) -> ClassWeights:
+        """What the selector decided about the classes."""
+        more = [name for name in self.classes.column_names if name not in CLASS_COLUMNS + STABILITY_COLUMNS]
+        return ClassWeights(
+            self.classes["label"].to_numpy().astype(np.int64),
+            self.classes["weight"].to_numpy().astype(np.float64),
+            self.classes["reason"].to_pylist(),
+            columns={name: self.classes[name].to_numpy() for name in more},
+            found={name: value for name, value in self.about.items() if name not in ABOUT},
+        )
+
+    @property
+    def measure(self) -> str:
+        """What the selector compared classes by: "similarity", "distance", or nothing."""
+        return self.weights.measure
+
+    def source_rows(self) -> list[SourceRow]:
+        """One row a data set, in the order of the pool, and a last one for all if there are several."""
+        of_class = np.array(self.classes["dataset"].to_pylist(), dtype=object)
+        datasets = list(dict.fromkeys(of_class.tolist()))
+        parts = [(dataset, of_class == dataset) for dataset in datasets]
+        if len(datasets) > 1:
+            parts.append(("all", np.ones(len(of_class), dtype=bool)))
+        return [self._source_row(dataset, is_member) for dataset, is_member in parts]
+
+    def source_columns(self) -> list[str]:
+        """The head of the table by data set."""
+        columns = ["data set", "classes", "kept", "images", "kept images", "mean weight"]
+        if not self.measure:
+            return columns
+        first, last = ("most", "least") if self.measure == "similarity" else ("least", "most")
+        return [*columns, f"{first} {self.measure}", "median", last]
+
+    def source_cells(self) -> list[tuple[object, ...]]:
+        """The rows under `source_columns`."""
+        n = len(self.source_columns())
+        return [astuple(row)[:n] for row in self.source_rows()]
+
+    def _source_row(self, dataset: str, is_member: Bool[Array, " classes"]) -> SourceRow:
+        of_class, of_image = self.weights, self.images["label"].to_numpy()
+        weight = self.sample_weight[is_member[np.searchsorted(of_class.classes, of_image)]]
+        ends: list[float | None] = [None, None, None]
+        if self.measure:
+            ends = np.quantile(of_class.columns[self.measure][is_member], [0, 0.5, 1]).tolist()
+        closest, median, farthest = ends if self.measure == "distance" else ends[::-1]
+        return SourceRow(
+            dataset=dataset,
+            n_classes=int(is_member.sum()),
+            n_kept_classes=int((of_class.weight[is_member] > 0).sum()),
+            n_images=len(weight),
+            n_kept_images=int((weight > 0).sum()),
+            mean_weight=float(weight.mean()),
+            closest=closest,
+            median=median,
+            farthest=farthest,
+        )
+
+    def summary(self) -> str:
+        """The outcome in a line."""
+        of_class, of_image = self.weights.weight, self.sample_weight
+        return (
+            f"{self.name}: {int((of_class > 0).sum()):,} of {len(of_class):,} classes and "
+            f"{int((of_image > 0).sum()):,} of {len(of_image):,} images kept, mean weight {of_image.mean():.3g}"
+        )

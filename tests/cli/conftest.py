@@ -1,0 +1,48 @@
+"""What tests of several commands need: drawn letters, split by the GCD protocol, and a run on them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from justright.cli import main
+
+
+@pytest.fixture(scope="session")
+def split(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("letters")
+    for args in (
+        ["data", "glyphs", "--out", str(folder / "hebrew"), "--scripts", "hebrew", "--per-class", "8"],
+        ["data", "glyphs", "--out", str(folder / "italic"), "--scripts", "old-italic", "--per-class", "3"],
+        ["data", "split", str(folder / "hebrew"), "--out", str(folder / "split")],
+    ):
+        done = CliRunner().invoke(main, args)
+        assert done.exit_code == 0, done.output
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(split, tmp_path_factory):
+    """From folders to clusters, with one command."""
+    out = tmp_path_factory.mktemp("run") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))
+        done = CliRunner().invoke(main, [*asked(split, out), "--pool", str(split / "italic"), "--json"])
+    assert done.exit_code == 0, done.output
+    return out, json.loads(done.stdout)
+
+
+def asked(split, out) -> list[str]:
+    part = split / "split"
+    return [
+        *("discover", "--labeled", str(part / "labeled.parquet"), "--target", str(part / "target.parquet")),
+        *("--truth", str(part / "truth.parquet"), "--backbone", "glyph_vit", "--k", "22", "--epochs", "2"),
+        *("--selector", "beta", "--domain", "affine", "--set", "views=2", "--set", "batch_size=32", "--out", str(out)),
+    ]
+
+
+@pytest.fixture
+def home(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "home"))

@@ -1,0 +1,95 @@
+"""A selector written outside the package works through both commands, with its own options, columns and reasons."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from justright.cli import main
+from justright.features.table import FeatureTable
+from justright.runs.run_folder import RunFolder
+from justright.runs.weight_files import load_selection
+from justright.selection import SELECTORS, ClassWeights, Selector
+from justright.settings import COUNT, setting
+
+
+@dataclass(repr=False, eq=False)
+class LargestSelector(Selector):
+    """Keeps the classes with the most images: a selector as somebody else may write it."""
+
+    n_largest: int = setting(3, "how many of the largest classes to keep", COUNT)
+
+    def _weigh(self, pool, target):
+        sums = pool.sums()
+        middle = np.concatenate(list(target.batches(sums.sums.shape[1]))).mean(axis=0)
+        place = np.argsort(np.argsort(-sums.counts, kind="stable"))
+        kept = (place < self.n_largest).astype(float)
+        reason = [f"{'kept' if k else 'too small'}: {n} images" for k, n in zip(kept, sums.counts, strict=True)]
+        distance = np.linalg.norm(sums.centroids() - middle, axis=1)
+        return ClassWeights(sums.classes, kept, reason, {"distance": distance, "place": place}, {"middle": 1.5})
+
+
+@pytest.fixture
+def largest():
+    SELECTORS.add("largest", LargestSelector, "keeps the classes with the most images")
+    yield
+    SELECTORS.remove("largest")
+
+
+def call(*words):
+    done = CliRunner().invoke(main, [*map(str, words)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def stores(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), [4, 6, 5, 7])
+    FeatureTable.of(1 + rng.normal(size=(22, 8)), label=labels, dataset=["birds"] * 22).write(tmp_path / "birds")
+    FeatureTable.of(1 + rng.normal(size=(30, 8))).write(tmp_path / "target")
+    return tmp_path
+
+
+def test_select_gives_weights_reasons_the_figure_and_the_page(stores, largest):
+    words = ["select", stores / "birds", "--target", stores / "target", "--selector", "largest", "--n-largest", 2]
+    files = ["--out", stores / "w.parquet", "--figures", stores / "figures", "--html", stores / "page.html"]
+    said = call(*words, *files, "--stability", 2)
+    assert "Kept by largest" in said
+    assert "least distance" in said
+    saved = load_selection(stores / "w.parquet")
+    assert saved.classes["weight"].to_pylist() == [0.0, 1.0, 0.0, 1.0]
+    assert saved.classes["reason"].to_pylist()[:2] == ["too small: 4 images", "kept: 6 images"]
+    assert saved.classes.column_names[6:] == ["distance", "place", "kept_share", "weight_std"]
+    assert (saved.about["params"], saved.about["middle"]) == ({"n_largest": 2}, 1.5)
+    assert ET.parse(stores / "figures" / "ranked.svg").getroot().tag.endswith("svg")
+    assert "too small: 4 images" in (stores / "page.html").read_text(encoding="utf-8")
+    assert json.loads(call(*words, "--json"))["classes"][3]["place"] == 0
+
+
+def test_help_knows_it(largest):
+    text = " ".join(call("select", "--help").split())
+    assert "largest keeps the classes with the most images" in text
+    assert "largest: how many of the largest classes to keep (3)." in text
+
+
+def test_discover_weighs_its_pool_with_it(tmp_path, largest, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    for script, n in (("hebrew", 2), ("old-italic", 2)):
+        call("data", "glyphs", "--out", tmp_path / script, "--scripts", script, "--per-class", n)
+    words = ["--pool", tmp_path / "old-italic", "--target", tmp_path / "hebrew", "--k", 22, "--backbone", "glyph_vit"]
+    call("discover", *words, "--method", "kmeans", "--selector", "largest", "--n-largest", 5, "--out", tmp_path / "run")
+    saved = RunFolder.open(tmp_path / "run").selection
+    assert (saved.name, saved.about["params"], sum(saved.classes["weight"].to_pylist())) == (
+        "largest",
+        {"n_largest": 5},
+        5.0,
+    )
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "too small: 2 images" in page
+    assert "class, from the nearest" in page

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import click
+from click.testing import CliRunner
+
+from justright.cli.common import SOURCES, Command, NameOf, network_options, seed_option
+from justright.data.catalog import CATALOG
+from justright.data.opening import open_images
+from justright.registry import Registry
+
+
+@click.command(cls=Command, headings={"size": "Shape"}, tables={"Colors": {"red": "the warm one"}, "Empty": {}})
+@click.option("--name", help="What it is called.")
+@click.option("--size", help="How large it is.")
+@seed_option
+@network_options
+def paint(**options: object) -> None:
+    """Paint something."""
+    click.echo(sorted(options))
+
+
+def test_help_shows_options_under_headings_and_then_tables():
+    text = CliRunner().invoke(paint, ["--help"]).output
+    parts = ("Options:", "--name", "Shape:", "--size", "--seed", "--backbone", "--help", "Colors:", "red  the warm one")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "Empty" not in text
+
+
+def test_shared_options_reach_the_command():
+    out = CliRunner().invoke(paint, []).output.strip()
+    assert out == "['backbone', 'checkpoint', 'device', 'name', 'seed', 'size']"
+
+
+def test_names_and_meanings_are_those_that_the_registry_has_now_and_import_nothing():
+    family: Registry[object] = Registry("pet")
+
+    @click.command(cls=Command, tables={"Pets": family})
+    @click.option("--pet", type=NameOf(family, "any"), help="Which pet to take.")
+    def take(pet: str) -> None:
+        """Take a pet."""
+        click.echo(pet)
+
+    assert CliRunner().invoke(take, ["--pet", "cat"]).exit_code == 2
+    family.add("cat", "no_such_module:Cat", "an animal that sleeps")
+    assert CliRunner().invoke(take, ["--pet", "cat"]).output == "cat\n"
+    assert CliRunner().invoke(take, ["--pet", "any"]).output == "any\n"
+    text = CliRunner().invoke(take, ["--help"]).output
+    assert "[cat|any]" in text
+    assert "cat  an animal that sleeps" in text
+
+
+def test_an_option_may_bring_its_own_heading():
+    option = click.Option(["--depth"], help="How deep it is.")
+    option.heading = "Shape"
+    text = CliRunner().invoke(Command("dig", params=[option]), ["--help"]).output
+    places = [text.index(part) for part in ("Shape:", "--depth", "Options:", "--help")]
+    assert places == sorted(places)
+
+
+def test_the_kinds_of_sources_are_those_that_can_be_opened():
+    (example,) = [name for name in CATALOG if f"{name}:" in SOURCES["NAME:FOLDER"]]
+    assert example == "cub"
+    assert len(open_images("glyphs")) > 0

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+import math
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+from justright.cli import main
+from justright.cli.demo import mean_and_spread, rows_over_seeds
+from justright.data.catalog.glyphs import classes_of
+from justright.demo import experiments
+from justright.demo.glyph_problem import OWN, POOL_SCRIPTS, glyph_problem
+from justright.runs.run_folder import RunFolder
+
+
+@pytest.fixture(autouse=True)
+def small(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(experiments, "N_STEPS", 2)
+    for name in ("N_EPOCHS", "FULL_EPOCHS"):
+        monkeypatch.setattr(experiments, name, 1)
+
+
+def test_the_demo_runs_and_says_what_it_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiments, "glyph_problem", lambda seed: glyph_problem(6, pool_per_class=2, seed=seed))
+    done = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "out"), "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert list(found["scores"]) == list(experiments.SETTINGS)
+    assert found["categories"]["true"] == 79
+    assert found["kept"]["own"] == {OWN: 39}
+    assert found["kept"]["everything"] == {OWN: 39} | {name: len(classes_of(name)) for name in POOL_SCRIPTS}
+    assert (tmp_path / "out" / "comparison.html").exists()
+    assert (tmp_path / "out" / "beta" / "report.html").exists()
+    assert "As a guide" in found["verdict"]
+    assert "as rivals" in found["verdict"]
+    for setting in ("own", "everything"):
+        about = RunFolder.open(tmp_path / "out" / setting).about
+        assert about["n_categories"] == 79
+    assert RunFolder.open(tmp_path / "out" / "everything-as-rivals").about["n_categories"] > 79
+
+
+def test_the_long_form_runs_every_experiment(tmp_path, monkeypatch):
+    monkeypatch.setattr(experiments, "glyph_problem", lambda seed: glyph_problem(6, pool_per_class=1, seed=seed))
+    monkeypatch.setattr(experiments, "METHODS", ("kmeans", "gcd"))
+    settings = {name: experiments.SETTINGS[name] for name in ("own", "everything")}
+    monkeypatch.setattr(experiments, "SETTINGS", settings)
+    monkeypatch.setattr(experiments, "FULL_SEEDS", (0, 1))
+    sets = {"similar": ("greek", "cyrillic"), "medium": ("arabic", "lao")}
+    monkeypatch.setattr(experiments, "LABELED_SETS", sets)
+    done = CliRunner().invoke(main, ["demo", "--full", "--out", str(tmp_path / "out"), "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert list(found) == ["methods, kmeans", "methods, gcd", "labeled sets"]
+    assert len(found["methods, gcd"]["runs"]) == 4
+    assert found["methods, gcd"]["changes"], "everything against own, over seeds"
+    assert len(found["labeled sets"]["runs"]) == 4
+
+
+def test_mean_and_spread_are_in_percent():
+    assert mean_and_spread([0.5, 0.7]) == "60.0 ± 14.1"
+    assert mean_and_spread([0.5]) == "50.0"
+    assert mean_and_spread([math.nan, math.nan]) == "-"
+
+
+def test_a_setting_keeps_its_own_name_over_seeds(tmp_path, monkeypatch):
+    scores = {"beta-0": (0.5, 0.6), "beta-1": (0.7, 0.6), "similar-0": (0.4, math.nan)}
+    runs = [RunFolder(tmp_path / name) for name in scores]
+    for run, (everything, old) in zip(runs, scores.values(), strict=True):
+        vars(run)["scores"] = SimpleNamespace(all=everything, old=old, new=everything)
+    assert rows_over_seeds(runs) == [
+        ("beta", "60.0 ± 14.1", "60.0 ± 0.0", "60.0 ± 14.1"),
+        ("similar", "40.0", "-", "40.0"),
+    ]

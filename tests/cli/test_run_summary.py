@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.made_runs import make_run
+
+from justright.cli.run_summary import show_run
+from justright.cli.terminal import Terminal
+from justright.report import run_report
+from justright.runs.run_folder import RunFolder
+
+
+@pytest.fixture
+def run(tmp_path) -> RunFolder:
+    made = make_run(tmp_path / "run", per_class=8)
+    about = dict(made.about) | {
+        "n_target": 24,
+        "notes": ["one note"],
+        "calibrated_on": "9 images",
+        "pool_role": "guide",
+    }
+    about["asked"] = {"copies left out": 2}
+    made.save_about(about)
+    return RunFolder.open(made.path)
+
+
+def test_a_program_gets_every_number(run, capsys):
+    show_run(Terminal(as_json=True), run, with_report=False)
+    value = json.loads(capsys.readouterr().out)
+    kinds = [category.kind for category in run.predictions.categories]
+    assert value["categories"] == {"known": kinds.count("known"), "discovered": kinds.count("discovered")}
+    assert value["images"] == len(run.target)
+    assert value["scores"]["all"] == run.scores.all
+    assert (value["n_target"], value["n_copies"], value["notes"]) == (24, 2, ["one note"])
+    assert value["written"] == [str(run.path / "predictions.parquet")]
+
+
+def test_a_person_reads_how_many_images_are_where_and_what_to_do_next(run, capsys):
+    show_run(Terminal(), run, with_report=False)
+    said = capsys.readouterr().out
+    assert f"{len(run.target)} images of the target" in said
+    assert str(run.scores) in said
+    assert "Note: one note." in said
+    assert f"justright review {run.path}" in said
+
+
+def test_the_report_is_written_if_it_is_wanted(run, capsys, monkeypatch):
+    asked_for = []
+    monkeypatch.setattr(run_report, "write_report", lambda run, out, track: asked_for.append(run) or out)
+    show_run(Terminal(as_json=True), run)
+    assert json.loads(capsys.readouterr().out)["written"][1] == str(run.path / "report.html")
+    assert asked_for == [run]

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from justright.cli.selector_options import (
+    AUTO,
+    SelectorCommand,
+    given_params,
+    make_selector,
+    selector_options,
+)
+from justright.errors import JustrightError
+from justright.selection import SELECTORS, BetaSelector, BinsSelector, UniformSelector
+from justright.settings import at_least, setting
+
+
+@click.command(cls=SelectorCommand, default="none", more={AUTO: "takes the best"})
+def tell(selector, **given):
+    """Tell what was given."""
+    click.echo([selector, {key: value for key, value in given.items() if value is not None}])
+
+
+def said(*words, exit_code=0):
+    done = CliRunner().invoke(tell, words)
+    assert done.exit_code == exit_code, done.output
+    return done.output
+
+
+@pytest.fixture
+def added():
+    @dataclass(repr=False, eq=False)
+    class Added(UniformSelector):
+        n_best: int = setting(3, "classes to keep", at_least(1))
+        is_strict: bool = setting(False, "keep no others")
+        alpha: float = setting(2.5, "how steep it is")
+
+    SELECTORS.add("added", Added, "keeps the best")
+    yield Added
+    SELECTORS.remove("added")
+
+
+def test_every_parameter_of_every_selector_is_an_option_with_help():
+    wanted = {each.name for kind in SELECTORS.values() for each in fields(kind)} - {"seed"}
+    options = {option.name: option for option in selector_options()}
+    assert set(options) == wanted | {"preset"}
+    assert (
+        options["alpha"].help == "beta: shape of the density, larger favors similar classes; 1 and 1 weigh all 1 (5)."
+    )
+    assert options["metric"].help == "bins, cui: distance of centroids; l2: of images brought to length 1 (euclidean)."
+    assert {option.opts[0] for option in options.values()} > {
+        "--no-discard",
+        "--no-select",
+        "--weight-range",
+        "--share",
+    }
+
+
+def test_values_have_the_types_of_the_parameters():
+    words = ("--reduction", "0.5", "--weight-range", "0.1", "2", "--no-discard", "--n-clusters", "3", "--domain", "raw")
+    given = "{'reduction': 0.5, 'domain': 'raw', 'weight_range': (0.1, 2.0), 'n_clusters': 3, 'discard': False}"
+    assert said(*words) == f"['none', {given}]\n"
+    assert said("--reduction", "median") == "['none', {'reduction': 'median'}]\n"
+
+
+@pytest.mark.parametrize(
+    "words", [("--reduction", "7"), ("--n-clusters", "1"), ("--share", "2"), ("--alpha", "x"), ("--selector", "magic")]
+)
+def test_values_out_of_range_are_refused_by_name(words):
+    assert f"Invalid value for '{words[0]}'" in said(*words, exit_code=2)
+
+
+def test_a_selector_that_is_added_later_brings_its_name_its_options_and_its_help(added):
+    assert (
+        said("--selector", "added", "--n-best", "5", "--is-strict") == "['added', {'n_best': 5, 'is_strict': True}]\n"
+    )
+    assert "at least 1" in said("--n-best", "0", exit_code=2)
+    text = said("--help")
+    assert "  added   keeps the best\n" in text
+    assert "  auto    takes the best\n" in text
+    assert "added: classes to keep (3)." in text
+    assert "added: how steep it is (2.5)." in " ".join(text.split())
+    assert text.index("Tell what") < text.index("Selectors:")
+    made = make_selector("added", {"n_best": 4, "alpha": None}, seed=0)
+    assert made.get_params() == {"n_best": 4, "is_strict": False, "alpha": 2.5}
+
+
+def test_what_was_added_is_gone_with_its_options():
+    assert "No such option" in said("--n-best", "5", exit_code=2)
+
+
+def test_a_selector_is_made_with_what_was_given_and_the_seed():
+    made = make_selector("bins", {"n_clusters": 5, "discard": False, "alpha": None}, seed=7)
+    assert isinstance(made, BinsSelector)
+    assert repr(made) == "BinsSelector(n_clusters=5, discard=False, seed=7)"
+    assert make_selector("none", {"n_clusters": 5}, seed=7).get_params() == {}
+
+
+def test_a_parameter_of_another_selector_is_refused_with_its_owners():
+    with pytest.raises(JustrightError, match="--selector cui together with --no-discard") as error:
+        given_params("cui", {"discard": False})
+    assert error.value.expected == "--no-discard belongs to bins"
+    with pytest.raises(JustrightError, match="--selector auto together with --metric"):
+        given_params(AUTO, {"metric": "l2"})
+    assert given_params(AUTO, {"n_clusters": 4}) == {}
+
+
+def test_the_official_preset_is_beta_and_nothing_else():
+    params = given_params("beta", {"n_clusters": 4}, "official")
+    assert BetaSelector(**params).get_params() == BetaSelector.official().get_params()
+    for name, given in (("bins", {}), ("beta", {"alpha": 2.0})):
+        with pytest.raises(JustrightError, match="--preset official"):
+            given_params(name, given, "official")
+
+
+def test_selectors_that_cluster_ask_for_the_number():
+    with pytest.raises(JustrightError, match="how many categories") as error:
+        make_selector("cui", {}, seed=0)
+    assert error.value.expected == "--n-clusters K"

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from justright.review.state import REJECTED
+
+
+def test_clusters_come_largest_least_certain_or_by_name_first(opened):
+    sizes = [opened.lists.summary(c)["n"] for c in opened.lists.clusters("largest")]
+    assert sizes == sorted(sizes, reverse=True)
+    confidence = [opened.lists.summary(c)["confidence"] for c in opened.lists.clusters("uncertain")]
+    assert confidence == sorted(confidence)
+    names = [opened.lists.summary(c)["name"] for c in opened.lists.clusters("name")]
+    assert names == sorted(names)
+
+
+def test_a_summary_counts_images_and_averages_their_confidence(opened):
+    for cluster in opened.lists.clusters():
+        rows = [row for row in range(len(opened.state.group)) if opened.state.group[row] == cluster]
+        summary = opened.lists.summary(cluster)
+        assert summary["n"] == len(rows)
+        mean = sum(float(opened.lists.confidence[row]) for row in rows) / len(rows)
+        assert summary["confidence"] == pytest.approx(mean, abs=5e-5)
+
+
+def test_search_and_status_choose_from_the_list(opened, say):
+    say(opened, "name", cluster=3, name="Snow Goose")
+    assert opened.lists.clusters(search="goose snow") == [3]
+    assert opened.lists.clusters(status="kept") == [3]
+    assert 3 not in opened.lists.clusters(status="open")
+
+
+def test_central_images_lead_outliers_trail_and_the_uncertain_are_found(opened):
+    rows = opened.state.rows_of(2)
+    x = opened.features[rows].astype(np.float64)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    similarity = dict(zip(rows.tolist(), (x @ x.mean(axis=0)).tolist(), strict=True))
+    central = opened.lists.images(2, "central").tolist()
+    assert central == sorted(rows.tolist(), key=lambda row: -similarity[row])
+    assert opened.lists.images(2, "outlying").tolist() == central[::-1]
+    assert opened.lists.summary(2)["cover"] == central[0]
+    uncertain = opened.lists.confidence[opened.lists.images(2, "uncertain")]
+    assert (np.diff(uncertain) >= 0).all()
+
+
+def test_orders_follow_what_is_done(opened, say):
+    before = opened.lists.images(2, "central").tolist()
+    say(opened, "reject", cluster=2, rows=before[:1])
+    assert opened.lists.images(2, "central").tolist()[0] != before[0]
+    assert sorted(opened.lists.images(2, "central").tolist()) == sorted(before[1:])
+    assert opened.lists.images(REJECTED, "central").tolist() == before[:1]
+
+
+def test_an_image_unlike_all_is_the_least_certain(opened):
+    unlike = int(np.flatnonzero(opened.predictions.is_neither)[0])
+    assert opened.lists.images(int(opened.state.group[unlike]), "uncertain")[0] == unlike
+
+
+def test_clusters_to_go_to_come_by_similarity_of_their_centroid(opened):
+    def mean_direction(rows):
+        x = opened.features[rows].astype(np.float64)
+        return (x / np.linalg.norm(x, axis=1, keepdims=True)).mean(axis=0)
+
+    def cosine(a, b):
+        return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+    some = opened.state.rows_of(1)[:2].tolist()
+    for rows in ([], some):
+        own = mean_direction(rows or opened.state.rows_of(1))
+        near = opened.lists.near(1, rows)
+        assert sorted(near) == [c for c in sorted(opened.lists.clusters()) if c != 1]
+        similarity = [cosine(own, mean_direction(opened.state.rows_of(c))) for c in near]
+        assert similarity == sorted(similarity, reverse=True)

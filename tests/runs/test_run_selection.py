@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from justright.errors import NothingSelectedError
+from justright.features.table import FeatureTable
+from justright.progress import silent
+from justright.runs.problem import Problem
+from justright.runs.run_selection import RunSelection
+from justright.runs.spec import RunSpec
+from justright.runs.weight_files import load_selection
+from justright.selection import SELECTORS, ClassWeights, Selector
+
+ALONE = SimpleNamespace(is_first=True, in_turn=lambda work: work())
+CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))
+N_OWN = 5 * 6
+
+
+def features(labels, seed):
+    return CENTERS[labels] + np.random.default_rng(seed).normal(0, 0.2, (len(labels), 8))
+
+
+LABELS = np.repeat(np.arange(11), 6)
+POOL = FeatureTable.of(features(LABELS, 1), label=LABELS, dataset=["target"] * N_OWN + ["birds"] * 36)
+TARGET = FeatureTable.of(features(np.repeat(np.arange(3, 16), 5), 2))
+
+
+class OwnFirst(Problem):
+    """A problem of which only the number of own images is known."""
+
+    def __init__(self, n_own):
+        vars(self)["n_own"] = n_own
+
+    @property
+    def own_rows(self):
+        return np.arange(self.n_own)
+
+
+@pytest.fixture
+def select(tmp_path):
+    """A function that weighs the pool of a run of so many own images, and gives the weights and the notes."""
+
+    def select(n_own=N_OWN, n_target=13, **spec):
+        stage = RunSelection(OwnFirst(n_own), RunSpec(**spec), tmp_path, ALONE, silent)
+        return stage.weight(POOL, TARGET, n_target), stage.notes
+
+    return select
+
+
+def test_own_images_weigh_1_and_the_pool_is_weighed_and_written(select, tmp_path):
+    weight, notes = select(selector="bins", selector_params={"discard": False})
+    assert weight[:N_OWN].tolist() == [1.0] * N_OWN
+    assert set(weight[N_OWN:]) == {0.0, 1.0}
+    assert notes == []
+    saved = load_selection(tmp_path / "weights.parquet")
+    assert saved.sample_weight.tolist() == weight.tolist()
+    assert (saved.about["kept_images"], saved.about["params"]["n_clusters"]) == (N_OWN, 13)
+    assert "kept_share" in saved.classes.column_names
+
+
+def test_own_classes_are_weighed_too_where_that_is_asked_for(select, tmp_path):
+    weight, _ = select(selector="cui", select_labeled=True, n_resamples=0)
+    assert set(weight[:N_OWN]) == {0.0, 1.0}
+    assert load_selection(tmp_path / "weights.parquet").about["kept_images"] == 0
+
+
+def test_without_a_pool_there_is_nothing_to_write(select, tmp_path):
+    weight, _ = select(n_own=len(POOL), selector="bins")
+    assert weight.tolist() == [1.0] * len(POOL)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_selector_that_leaves_out_the_whole_pool_is_replaced_and_named_if_there_are_own_labels(select):
+    nothing = {"selector": "beta", "selector_params": {"threshold": 1e6}}
+    weight, notes = select(**nothing)
+    assert weight[N_OWN:].tolist() == [0.0] * 36
+    assert notes[0].startswith("beta leaves out the whole pool (all 6 weights are 0")
+    with pytest.raises(NothingSelectedError):
+        select(n_own=0, **nothing)
+
+
+def test_weights_that_nearly_vanish_are_one_note_in_the_words_of_the_command_line(select, caplog):
+    params = {"alpha": 20.0, "beta": 1.0, "reduction": "median"}
+    _, notes = select(selector="beta", selector_params=params, n_resamples=10)
+    (note,) = notes
+    assert note.endswith("try --domain affine or --normalize mean")
+    assert caplog.records == []
+
+
+def test_auto_asks_the_diagnosis_once_and_keeps_its_answer(select, tmp_path):
+    _, notes = select(selector="auto", n_resamples=0)
+    kept = json.loads((tmp_path / "diagnosis.json").read_text(encoding="utf-8"))
+    assert notes == [f"auto: {kept['verdict'].rstrip('.')}"]
+    (tmp_path / "diagnosis.json").write_text(json.dumps(kept | {"winner": "cui"}), encoding="utf-8")
+    select(selector="auto", n_resamples=0)
+    assert load_selection(tmp_path / "weights.parquet").name == "cui"
+
+
+def test_where_nothing_can_be_rehearsed_auto_takes_everything_and_says_why(select, tmp_path):
+    weight, notes = select(n_own=0, selector="auto", n_resamples=0)
+    assert set(weight) == {1.0}
+    assert notes[0].startswith("auto: Take none, for nothing can be rehearsed")
+
+
+def test_a_selector_from_outside_weighs_a_run(select, tmp_path):
+    class First(Selector):
+        def _weigh(self, pool, target):
+            classes = pool.classes()
+            return ClassWeights(classes, (classes == 0).astype(float), ["told"] * len(classes))
+
+    SELECTORS.add("first", First, "keeps the first class")
+    try:
+        weight, _ = select(selector="first", n_resamples=2)
+    finally:
+        SELECTORS.remove("first")
+    assert weight[N_OWN:].tolist() == [1.0] * 6 + [0.0] * 30
+    saved = load_selection(tmp_path / "weights.parquet").weighed
+    assert (saved.name, saved.classes["kept_share"].to_pylist()[:2]) == ("first", [1.0, 0.0])

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from justright.cli.terminal import Terminal
+from justright.progress import Track, silent
+
+
+def test_silent_passes_every_step_on_and_says_nothing(capsys):
+    assert list(silent(iter("abc"), 3, "letters")) == ["a", "b", "c"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_steps_are_taken_one_by_one():
+    taken = []
+    steps = silent((taken.append(n) for n in range(3)), 3, "steps")
+    assert taken == []
+    next(steps)
+    assert taken == [0]
+
+
+def test_the_terminal_can_stand_where_a_track_is_asked_for():
+    assert isinstance(silent, Track)
+    assert isinstance(Terminal().track, Track)
