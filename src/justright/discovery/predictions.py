@@ -42,9 +42,12 @@ class Category:
 class Predictions:
     """One entry an image, in the order of the images.
 
-    Attributes: index, a table with id, dataset and path; cluster, a position in `categories`, the likeliest one;
-    confidence, the calibrated probability that it is the right one; is_neither, whether the image is too unlike all
-    categories for even the likeliest to be believed.
+    Attributes:
+        index: a table with id, dataset and path.
+        cluster: the likeliest category, as a position in `categories`.
+        confidence: the calibrated probability that it is the right one.
+        is_neither: whether the image is too unlike all categories for even the likeliest to be believed.
+        categories: known classes first, then discovered clusters.
     """
 
     index: pa.Table
