@@ -4,7 +4,7 @@ import click
 from click.testing import CliRunner
 
 from justright.cli.common import SOURCES, Command, NameOf, network_options, seed_option
-from justright.data.catalog import CATALOG
+from justright.data.catalog import DATA_SETS
 from justright.data.opening import open_images
 from justright.registry import Registry
 
@@ -59,6 +59,6 @@ def test_an_option_may_bring_its_own_heading():
 
 
 def test_the_kinds_of_sources_are_those_that_can_be_opened():
-    (example,) = [name for name in CATALOG if f"{name}:" in SOURCES["NAME:FOLDER"]]
+    (example,) = [name for name in DATA_SETS if f"{name}:" in SOURCES["NAME:FOLDER"]]
     assert example == "cub"
     assert len(open_images("glyphs")) > 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from justright.discovery.failures import N_NAMED, DivergedError, stop_if_no_gradient, stop_if_not_finite
+from justright.discovery.failures import N_NAMED, DivergedError, stop_if_gradient_not_finite, stop_if_not_finite
 from justright.losses import LossParts
 
 FINITE = torch.tensor(1.0)
@@ -46,6 +46,6 @@ def test_where_every_image_is_fine_the_batch_is_named():
 def test_a_gradient_that_is_not_finite_stops(bad):
     fine, without, wrong = (torch.nn.Parameter(torch.zeros(3)) for _ in range(3))
     fine.grad, wrong.grad = torch.ones(3), torch.tensor([0.0, bad, 0.0])
-    stop_if_no_gradient([fine, without], "epoch 1")
+    stop_if_gradient_not_finite([fine, without], "epoch 1")
     with pytest.raises(DivergedError, match="gradient is not finite in epoch 1"):
-        stop_if_no_gradient([fine, without, wrong], "epoch 1")
+        stop_if_gradient_not_finite([fine, without, wrong], "epoch 1")

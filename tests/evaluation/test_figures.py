@@ -63,3 +63,8 @@ def test_the_same_figure_gives_the_same_bytes_and_needs_no_pyplot():
     first, second = (to_svg(draw_errors(break_down(*drawn()))) for _ in range(2))
     assert first == second
     assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_a_name_in_any_script_is_written_without_a_warning():
+    y_true, y_pred, is_old = drawn()
+    assert "鳥" in text_of(to_svg(draw_errors({"鳥": break_down(y_true, y_pred, is_old)})))

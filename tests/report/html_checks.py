@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+from justright.report.reading import Missing
+from justright.report.rendering import environment
+
 VOID = {"meta", "br", "img", "input"}
 
 
@@ -42,3 +45,32 @@ def text_of(html):
     """What a person reads: no markup, no scripts, no styles."""
     without = re.sub(r"<(script|style)>.*?</\1>", "", html, flags=re.S)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", without).replace("\u00a0", " "))
+
+
+def part(page, name, values):
+    """The HTML of one part of a page, as "run" and "comparison" show it."""
+    assert not isinstance(values, Missing), values.reason
+    return str(getattr(environment().get_template(f"{page}_parts.html").module, name)(**values))
+
+
+class Seen:
+    """An opened page, and everything that went wrong in it."""
+
+    def __init__(self, page):
+        self.page, self.problems = page, []
+        page.on("console", lambda message: self.problems.append(message.text))
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("request", lambda request: self._asked(request.url))
+        page.on("dialog", lambda dialog: (self.problems.append(dialog.message), dialog.dismiss()))
+
+    def _asked(self, url):
+        if not url.startswith(("file:", "data:")):
+            self.problems.append(url)
+
+
+def opened(chromium, html, folder, width=1200, **options):
+    file = folder / "page.html"
+    file.write_text(html, encoding="utf-8")
+    seen = Seen(chromium.new_context(viewport={"width": width, "height": 800}, **options).new_page())
+    seen.page.goto(file.as_uri())
+    return seen

@@ -5,12 +5,16 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.report.html_checks import text_of
+from tests.report.html_checks import part, text_of
 
-from justright.report.class_cards import class_cards, cut_in_the_middle, nearest_clusters
+from justright.report.class_cards import class_cards, nearest_clusters
 from justright.report.page_images import PageImages
 from justright.report.reading import Missing
 from justright.runs.saved_selection import SavedSelection
+
+
+def shown(run, saved, page_images) -> str:
+    return part("run", "class_cards", class_cards(run, saved, page_images))
 
 
 def test_the_nearest_cluster_agrees_with_plain_loops(finished):
@@ -27,7 +31,7 @@ def test_the_nearest_cluster_agrees_with_plain_loops(finished):
 
 
 def test_a_card_says_weight_reason_and_images_of_its_class(finished):
-    html = class_cards(finished, finished.selection, PageImages(finished.pool, 10**7))
+    html = shown(finished, finished.selection, PageImages(finished.pool, 10**7))
     rows = re.findall(r"<tr>(.*?)</tr>", html, flags=re.S)[1:]
     classes = sorted(finished.selection.classes.to_pylist(), key=lambda row: -row["weight"])
     assert len(rows) == len(classes)
@@ -44,7 +48,7 @@ def test_stability_is_shown_where_it_was_asked_for(finished):
     n = len(saved.classes)
     table = saved.classes.append_column("kept_share", pa.array(np.linspace(0, 1, n)))
     table = table.append_column("weight_std", pa.array(np.full(n, 0.125)))
-    html = class_cards(finished, SavedSelection(saved.images, table, saved.about), PageImages(Missing("gone"), 0))
+    html = shown(finished, SavedSelection(saved.images, table, saved.about), PageImages(Missing("gone"), 0))
     assert "kept in resamples %" in html
     assert "weight varies by" in html
     assert ">0.125<" in html
@@ -52,12 +56,6 @@ def test_stability_is_shown_where_it_was_asked_for(finished):
 
 def test_without_features_the_rest_is_shown(own_run):
     own_run.path.joinpath("pool.features").rename(own_run.path / "elsewhere")
-    said = text_of(class_cards(own_run, own_run.selection, PageImages(Missing("gone"), 0)))
+    said = text_of(shown(own_run, own_run.selection, PageImages(Missing("gone"), 0)))
     assert "The nearest cluster of a class cannot be told: there are no frozen features" in said
     assert own_run.selection.classes["class_name"][0].as_py() in said
-
-
-def test_a_long_list_keeps_both_ends():
-    assert cut_in_the_middle([1, 2, 3], 3) == ([1, 2, 3], 0)
-    assert cut_in_the_middle(list(range(10)), 4) == ([0, 1, 8, 9], 6)
-    assert cut_in_the_middle(list(range(10)), 3) == ([0, 1, 9], 7)

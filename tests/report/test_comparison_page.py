@@ -4,11 +4,11 @@ import re
 
 import pytest
 from tests.made_runs import make_run
-from tests.report.html_checks import check, text_of
-from tests.report.test_run_page import opened
+from tests.report.fake_runs import fake_run
+from tests.report.html_checks import check, opened, part, text_of
 
 from justright.report.comparison import Comparison
-from justright.report.comparison_page import write_comparison
+from justright.report.comparison_page import ComparisonPage, write_comparison
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +51,24 @@ def test_the_page_stands_alone_in_a_browser(compared, chromium, tmp_path):
     seen = opened(chromium, html, tmp_path, width=400)
     assert seen.problems == []
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def shown(name, *runs) -> str:
+    return part("comparison", name, getattr(ComparisonPage(Comparison(tuple(runs))), name)())
+
+
+def test_seeds_are_averaged_where_there_are_several():
+    said = text_of(shown("seeds", fake_run("a", seed=0, accuracy=0.5), fake_run("b", seed=1, accuracy=0.7)))
+    assert "a and 1 more beta 2 60.0 ± 14.1" in said
+    assert "cannot be told" in shown("seeds", fake_run("a"), fake_run("b", method="x"))
+
+
+def test_selection_that_did_not_help_is_said_so():
+    said = text_of(shown("changes", fake_run("a", accuracy=0.60), fake_run("b", selector="none", accuracy=0.61)))
+    assert "New: better in 0, worse in 0, within the noise in 1 of 1 settings." in said
+    assert "-1.0 [-8.1, +6.1] 1 / 1 within the noise" in said
+
+
+def test_without_a_run_to_compare_with_nothing_is_claimed():
+    assert "cannot be told" in shown("changes", fake_run("a"), fake_run("b", seed=1))
+    assert "justright review" in shown("scores", fake_run("a", accuracy=None), fake_run("b", accuracy=None))

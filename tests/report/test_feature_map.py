@@ -6,6 +6,7 @@ import pytest
 from justright.evaluation.figures import to_svg
 from justright.features.table import FeatureTable
 from justright.report.feature_map import MAPS, MOST_POINTS, TARGET, draw_map, feature_map
+from justright.report.rendering import environment
 
 
 @pytest.fixture
@@ -23,8 +24,10 @@ def test_what_is_near_lies_near(tables, kind):
     found = feature_map(*tables, kind=kind)
     birds, pets, target = (found.points[found.source == source].mean(axis=0) for source in (0, 1, TARGET))
     assert np.linalg.norm(target - pets) < 0.5 * np.linalg.norm(target - birds)
-    assert "mean little" in found.caption()
-    assert ("t-SNE" in found.caption()) == (kind == "tsne")
+    caption = str(environment().get_template("run_parts.html").module.map_caption(found))
+    assert "mean little" in caption
+    assert ("t-SNE" in caption) == (kind == "tsne")
+    assert "60 of 60 labeled and 40 of 40 target images" in caption
 
 
 def test_the_share_of_variance_is_that_of_a_plain_decomposition(tables):
@@ -44,7 +47,7 @@ def test_a_large_set_is_sampled_and_the_same_seed_draws_the_same():
     assert len(first.source) == 2 * MOST_POINTS
     assert np.array_equal(first.points, again.points)
     assert not np.array_equal(first.points, other.points)
-    assert f"{MOST_POINTS:,} of {len(many):,}" in first.caption()
+    assert (first.n_shown, first.n_images) == ((MOST_POINTS, MOST_POINTS), (len(many), len(many)))
 
 
 def test_the_legend_names_the_sources_literally(tables):

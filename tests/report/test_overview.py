@@ -1,13 +1,18 @@
 from __future__ import annotations
 
-from tests.report.html_checks import text_of
+from tests.report.html_checks import part, text_of
 
 from justright.report.overview import overview
+from justright.report.reading import Missing
 from justright.runs.problem import OWN
 
 
+def shown(run) -> str:
+    return part("run", "data", overview(run) | {"map": Missing("no map"), "figure": None})
+
+
 def test_images_and_classes_of_each_data_set_are_counted(finished):
-    html = overview(finished)
+    html = shown(finished)
     said = text_of(html)
     pool = finished.pool
     for dataset in pool.datasets:
@@ -21,4 +26,4 @@ def test_images_and_classes_of_each_data_set_are_counted(finished):
 
 def test_a_list_that_is_gone_is_said(own_run):
     (own_run.path / "pool.parquet").write_bytes(b"torn")
-    assert "The list of labeled images cannot be read" in text_of(overview(own_run))
+    assert "The list of labeled images cannot be read" in text_of(shown(own_run))

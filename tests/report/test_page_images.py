@@ -11,6 +11,7 @@ from PIL import Image
 from justright.data import open_images
 from justright.report.page_images import GAP, PageImages, SheetOrder
 from justright.report.reading import Missing
+from justright.report.rendering import environment
 
 
 @pytest.fixture
@@ -24,50 +25,60 @@ def order(*rows, pixels=16, columns=3):
     return SheetOrder(np.array(rows, dtype=np.int64), pixels, columns, "some <images>")
 
 
-def picture_of(markup):
-    data = re.search(r"base64,([^\"]*)", markup)[1]
-    return Image.open(io.BytesIO(base64.b64decode(data)))
+def opened(picture):
+    return Image.open(io.BytesIO(base64.b64decode(picture.uri.partition("base64,")[2])))
+
+
+def remarks(page_images):
+    html = str(environment().get_template("macros.html").module.picture_notes(page_images))
+    return re.findall("<p class=soft>(.*?)</p>", html)
+
+
+def cost(pictures):
+    """Characters of the page, at least."""
+    return sum(len(picture.uri) + len(picture.alt) + 40 for picture in pictures)
 
 
 def test_a_sheet_is_one_picture_with_paper_between_the_images(images):
-    thumbs = PageImages(images, 100_000)
-    markup = thumbs.sheet(order(1, 2, 3, 4))
-    assert 'alt="some &lt;images&gt;"' in markup
-    sheet = picture_of(markup)
+    page_images = PageImages(images, 100_000)
+    picture = page_images.sheet(order(1, 2, 3, 4))
+    assert picture.alt == "some <images>"
+    sheet = opened(picture)
+    assert (picture.width, picture.height) == sheet.size
     assert sheet.size == (3 * 16 + 2 * GAP, 2 * 16 + GAP)
     alpha = np.asarray(sheet)[..., 3]
     assert alpha[0, 0] == 255
     assert alpha[0, 16] == 0, "a gap"
     assert alpha[-1, -1] == 0, "no fifth image"
-    assert thumbs.remarks() == []
+    assert remarks(page_images) == []
 
 
 def test_images_that_cannot_be_read_are_left_out_and_counted(images):
-    thumbs = PageImages(images, 100_000)
-    first, second = thumbs.sheets([order(0, 1), order(0)])
-    assert picture_of(first).size == (16, 16)
-    assert second == ""
-    (said,) = thumbs.remarks()
+    page_images = PageImages(images, 100_000)
+    first, second = page_images.sheets([order(0, 1), order(0)])
+    assert opened(first).size == (16, 16)
+    assert second is None
+    (said,) = remarks(page_images)
     assert said.startswith("2 of 3 images could not be read any more, e.g. a/0.png")
 
 
 def test_the_budget_is_kept_and_what_is_left_out_is_said(images):
     orders = [order(row) for row in range(1, 11)]
     full = list(PageImages(images, 10**6).sheets(orders))
-    thumbs = PageImages(images, len(full[0]) + len(full[1]) + 10)
-    assert [bool(each) for each in thumbs.sheets(orders)] == [True, True] + [False] * 8
-    assert thumbs.remarks() == ["8 sheets of images were left out to keep this page small."]
+    page_images = PageImages(images, cost(full[:2]) + 10)
+    assert [bool(each) for each in page_images.sheets(orders)] == [True, True] + [False] * 8
+    assert remarks(page_images) == ["8 sheets of images were left out to keep this page small."]
 
 
 def test_the_richest_plan_that_fits_is_taken(images):
     plans = [[order(row, pixels=pixels) for row in range(1, 11)] for pixels in (48, 32, 8)]
-    cost = [sum(map(len, PageImages(images, 10**6).sheets(plan))) for plan in plans]
-    assert cost[0] > cost[1] > cost[2]
-    for budget, expected in ((10**6, 0), ((cost[0] + 2 * cost[1]) / 3, 1), (10, 2)):
+    costs = [cost(PageImages(images, 10**6).sheets(plan)) for plan in plans]
+    assert costs[0] > costs[1] > costs[2]
+    for budget, expected in ((10**6, 0), ((costs[0] + 2 * costs[1]) / 3, 1), (10, 2)):
         assert PageImages(images, int(budget)).richest(plans) is plans[expected]
 
 
 def test_without_images_there_is_a_reason():
-    thumbs = PageImages(Missing("the disk is gone"), 1000)
-    assert thumbs.sheet(order(1)) == ""
-    assert thumbs.remarks() == ["No images to show: the disk is gone."]
+    page_images = PageImages(Missing("the disk is gone"), 1000)
+    assert page_images.sheet(order(1)) is None
+    assert remarks(page_images) == ["No images to show: the disk is gone."]

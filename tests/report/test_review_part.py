@@ -3,13 +3,14 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.report import html_checks
 from tests.report.html_checks import check, text_of
 from tests.review import acting
 
 from justright.evaluation import CheckedAccuracy
 from justright.report import review_part
-from justright.report.review_part import MOST_MADE, made_part, review_cells, review_of
-from justright.report.run_page import RunPage
+from justright.report.review_part import MOST_MADE, made_table, review_cells, review_of
+from justright.report.run_report import RunPage
 from justright.review.findings import Review, ReviewedCluster
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
@@ -24,7 +25,8 @@ def reviewed(**changes) -> ReviewedCluster:
 
 
 def said(cluster: ReviewedCluster, n_predicted: int = 10) -> list[str | None]:
-    return [None if cell is None else text_of(str(cell)).strip() for cell in review_cells(cluster, n_predicted)]
+    cells = review_cells(cluster, n_predicted)
+    return ["".join(cell) if isinstance(cell, tuple) else None if cell is None else str(cell) for cell in cells]
 
 
 def page(run) -> str:
@@ -52,7 +54,7 @@ def test_verdicts_in_words():
     assert said(reviewed(verdicts={"anna": "keep", "ben": "keep"}, status="kept"))[1] == "kept by anna and ben"
     assert said(reviewed(verdicts={"ben": "reject"}, status="rejected"))[1] == "rejected by ben"
     mixed = {"anna": "reject", "ben": "keep", "cleo": "reject"}
-    assert said(reviewed(verdicts=mixed, status="disputed"))[1] == "disputed: kept by ben , rejected by anna and cleo"
+    assert said(reviewed(verdicts=mixed, status="disputed"))[1] == "disputed: kept by ben, rejected by anna and cleo"
     many = {f"reviewer {n}": "keep" for n in range(9)}
     assert said(reviewed(verdicts=many, status="kept"))[1] == "kept by 9 reviewers"
 
@@ -61,7 +63,7 @@ def test_names_in_words():
     assert said(reviewed(given_name="gull"))[0] == "gull"
     assert said(reviewed(given_name="target/gull", kind="known"))[0] == "target/gull (known class)"
     assert said(reviewed(given_name="gull", other_names={"anna": "tern", "ben": "tern", "cleo": "skua"}))[0] == (
-        "gull ; tern by anna and ben ; skua by cleo"
+        "gull; tern by anna and ben; skua by cleo"
     )
 
 
@@ -70,35 +72,38 @@ def test_what_became_of_the_images_in_words():
         None, "merged into gull", "0", None,
     ]  # fmt: skip
     assert said(reviewed(n_images=0, elsewhere=(("gull", 6), ("tern", 3)), n_rejected=1))[1:] == [
-        "no image left", "0", "6 in gull , 3 in tern , 1 rejected",
+        "no image left", "0", "6 in gull, 3 in tern, 1 rejected",
     ]  # fmt: skip
     assert said(reviewed(n_images=14))[2:] == ["14", None]
     places = tuple((f"cluster {n}", 9 - n) for n in range(6))
     assert said(reviewed(n_images=1, elsewhere=places))[3] == (
-        "9 in cluster 0 , 8 in cluster 1 , 7 in cluster 2 , 15 in other clusters"
+        "9 in cluster 0, 8 in cluster 1, 7 in cluster 2, 15 in other clusters"
     )
 
 
 def test_clusters_that_the_review_made_are_listed_the_largest_first():
     made = tuple(reviewed(name=f"made {n}", n_images=n + 1) for n in range(MOST_MADE + 3))
-    review = Review(("anna",), 9, {}, None, {}, made)
-    names = re.findall(r"<bdi>(made \d+)</bdi>", made_part(review))
+    html = html_checks.part("run", "made_in_review", {"made": made_table(made), "n_made": len(made)})
+    names = re.findall(r"<bdi>(made \d+)</bdi>", html)
     assert names == [f"made {n}" for n in range(MOST_MADE + 2, 2, -1)]
-    assert "The 3 smallest are left out here" in made_part(review)
-    assert made_part(Review(("anna",), 9, {}, None, {}, ())) == ""
+    assert "The 3 smallest are left out here" in html
+    assert not html_checks.part("run", "made_in_review", {"made": made_table(()), "n_made": 0}).strip()
+
+
+def summary(run) -> str:
+    values = review_of(run)
+    return text_of(html_checks.part("run", "review_summary", {name: values[name] for name in ("review", "command")}))
 
 
 def test_the_summary_counts_clusters_and_reviewers_and_gives_the_interval(finished, monkeypatch):
     checked = CheckedAccuracy(0.8125, 0.71, 0.889, 0.95, 30, 240, 30.0, 90)
     review = Review(("anna", "ben"), 24, {"open": 18, "kept": 4, "disputed": 2}, checked, {}, ())
     monkeypatch.setattr(review_part, "findings", lambda run: review)
-    found, html = review_of(finished)
-    assert found is review
-    assert "2 reviewers looked at 6 of 24 clusters: 4 kept, 2 disputed." in text_of(html)
-    assert "About 81.2 % of the images were in the right cluster, [71.0, 88.9] at 95%: 30 of 240" in text_of(html)
+    assert review_of(finished)["review"] is review
+    assert "2 reviewers looked at 6 of 24 clusters: 4 kept, 2 disputed." in summary(finished)
+    assert "About 81.2 % of the images were in the right cluster, [71.0, 88.9] at 95%: 30 of 240" in summary(finished)
     monkeypatch.setattr(review_part, "findings", lambda run: Review(("anna",), 24, {"open": 24}, None, {}, ()))
-    html = review_of(finished)[1]
-    assert "1 reviewer looked at 0 of 24 clusters. No image was checked at random" in text_of(html)
+    assert "1 reviewer looked at 0 of 24 clusters. No image was checked at random" in summary(finished)
 
 
 def test_the_page_tells_what_reviewers_said_about_each_cluster(own_run):
@@ -134,7 +139,7 @@ def test_without_a_review_the_page_says_how_to_make_one(own_run, report):
     renamed = RunFolder.open(own_run.path.rename(own_run.path.with_name("my <run>")))
     for html in (page(renamed), RunPage(renamed, picture_share=0.0).html()):
         check(html)
-        assert "<code>justright review &#x27;my &lt;run&gt;&#x27;</code>" in part(html)
+        assert "<code>justright review &#39;my &lt;run&gt;&#39;</code>" in part(html)
         assert "name by reviewers" not in html
     assert "Nobody has reviewed these clusters yet" in text_of(part(report))
 
@@ -177,16 +182,10 @@ def test_what_reviewers_write_is_text_and_nothing_else(own_run, chromium, tmp_pa
     assert "<img src=x" not in html
     assert "</style><b>" not in html
     shown = card_of(html, opened.predictions.categories[0].name)["name by reviewers"]
-    assert shown.startswith("&#x27;--&gt;&lt;/style&gt;&lt;b&gt; ; &lt;script&gt;alert(1)&lt;/script&gt; by")
-    file = tmp_path / "page.html"
-    file.write_text(html, encoding="utf-8")
-    problems = []
-    opened = chromium.new_context(viewport={"width": 400, "height": 800}).new_page()
-    opened.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-    opened.on("console", lambda message: problems.append(message.text))
-    opened.on("pageerror", lambda error: problems.append(str(error)))
-    opened.goto(file.as_uri())
-    assert problems == []
+    assert shown.startswith("&#39;--&gt;&lt;/style&gt;&lt;b&gt; ; &lt;script&gt;alert(1)&lt;/script&gt; by")
+    seen = html_checks.opened(chromium, html, tmp_path, width=400)
+    assert seen.problems == []
+    opened = seen.page
     pieces = opened.locator(".cards td").evaluate_all("cells => cells.map(cell => cell.childNodes.length)")
     assert max(pieces) == 1, "a card sets the pieces of a cell apart, so words stay together in one"
     assert opened.get_by_text(BAD, exact=True).count() >= 1, "a person reads it as it was written"

@@ -1,12 +1,257 @@
 from __future__ import annotations
 
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.conftest import picture
-from tests.report.html_checks import text_of
+from tests.report.html_checks import check, opened, text_of
 from tests.report.large_run import make_large_run
 
-from justright.report.run_page import RunPage
-from justright.report.run_report import MOST_BYTES, write_report
+from justright.discovery.predictions import Category, Predictions
+from justright.evaluation.figures import to_svg
+from justright.report import run_report
+from justright.report.drawing import for_page
+from justright.report.rendering import environment
+from justright.report.run_report import MOST_BYTES, RunPage, write_report
+from justright.report.selection_figures import draw_selection
+from justright.runs.feature_pool import merge_tables
+from justright.runs.run_folder import RunFolder
+from justright.runs.selection_result import SelectionResult
+from justright.runs.weight_files import save_selection
+from justright.selection import BinsSelector, row_shards
+
+PARTS = [
+    "What was asked",
+    "Pool and target",
+    "Selection",
+    "Training",
+    "Number of categories",
+    "Scores",
+    "Errors",
+    "Clusters",
+    "Timings",
+    "How to reproduce",
+]
+BAD = [
+    "<script>alert(1)</script>",
+    '"><img src=http://x.test/a>',
+    "\u202eabc\x00\x1b",
+    "x" * 5000,
+    "طائر",
+    "$\\frac{",
+    "'--></style>",
+]
+
+
+def test_every_part_is_there_and_linked(report):
+    checker = check(report)
+    assert re.findall(r"<h2>(.*?)</h2>", report) == PARTS
+    anchors = re.findall(r'<li><a href="#(\w+)">', report)
+    assert len(anchors) == len(PARTS)
+    assert all(f'<section id="{name}">' in report for name in anchors)
+    assert checker.levels[0] == 1
+    assert all(b - a <= 1 for a, b in zip(checker.levels, checker.levels[1:], strict=False)), "no heading is skipped"
+
+
+def test_the_page_asks_the_network_for_nothing(report):
+    checker = check(report)
+    assert all(address.startswith(("#", "data:")) for address in checker.addresses)
+    assert not re.search(r"https?://", report)
+    assert "default-src 'none'" in report
+
+
+def test_all_pictures_are_told_in_words(report):
+    checker = check(report)
+    assert checker.images
+    assert all(image.get("alt") for image in checker.images)
+    assert report.count("<svg") == report.count('role="img"') == 6
+    assert report.count("<th ") == report.count("<th scope=col")
+
+
+def test_the_lead_says_the_outcome(report, finished):
+    lead = text_of(re.search(r"<p class=lead>.*?</p>", report)[0])
+    scores = finished.scores
+    assert (
+        "simgcd with beta selection; 24 categories, K given; seed 0" not in lead
+    )  # K is that of the run, not the estimate
+    assert f"{len(finished.predictions.categories)} categories, K given" in lead
+    assert f"All {100 * scores.all:.1f} [" in lead
+
+
+def test_curves_and_k_are_those_of_the_files(report, finished):
+    said = text_of(report)
+    records = finished.metrics
+    assert f"{len(records)} epochs. The loss went from {records[0]['loss']:.4g} to {records[-1]['loss']:.4g}." in said
+    assert "labeled-search 24 22 to 27" in said
+    assert "The K that was used lies outside the interval of labeled-search" in said
+
+
+def test_the_threshold_of_bins_is_drawn_as_when_selecting(own_run):
+    pool, target = own_run.frozen
+    merged = merge_tables([pool])
+    selector = BinsSelector(n_clusters=12, select=False).fit_stream(merged, row_shards(target.features))
+    result = SelectionResult.of("bins", selector, merged)
+    save_selection(own_run.path / "weights.parquet", result, target)
+    html = RunPage(RunFolder.open(own_run.path), picture_share=0.0).html()
+    caption = environment().get_template("macros.html").module.selection_captions["ranked"]
+    assert for_page(to_svg(draw_selection(result)["ranked"]), "ranked", caption) in html
+    assert f"threshold {selector.threshold_:.3g}<" in html
+
+
+def test_missing_parts_are_said_and_the_others_stay(own_run):
+    for name in ("weights.parquet", "metrics.jsonl", "count.json", "scores.json", "truth.parquet"):
+        (own_run.path / name).unlink()
+    html = RunPage(own_run, picture_share=0.0).html()
+    check(html)
+    said = text_of(html)
+    assert re.findall(r"<h2>(.*?)</h2>", html) == PARTS
+    for words in (
+        "every labeled image weighs the same",
+        "no training records",
+        "K was not estimated",
+        "justright review",
+        "sheets of images were left out",
+    ):
+        assert words in said
+    assert 'alt="central' not in html
+    assert "new-001" in said
+
+
+def test_a_run_that_has_only_begun_gives_a_page(tmp_path):
+    run = RunFolder(tmp_path)
+    run.save_about({"spec": {"method": "gcd", "selector": "bins", "seed": 4}, "asked": {}, "is_finished": False})
+    html = RunPage(run).html()
+    check(html)
+    said = text_of(html)
+    assert "gcd with bins selection; seed 4." in said
+    assert "This run is not finished" in said
+    assert "K is not known yet" in said
+
+
+def test_damaged_files_do_not_take_the_page_down(own_run):
+    for name in ("scores.json", "count.json", "predictions.parquet", "weights.parquet", "target.parquet", "tuned.npy"):
+        (own_run.path / name).write_bytes(b"torn")
+    html = RunPage(RunFolder.open(own_run.path)).html()
+    check(html)
+    assert text_of(html).count("cannot be") >= 4
+    assert "No labels of the target were given" not in html, "there are labels; only the scores are torn"
+
+
+def with_names(run, names):
+    """The run with other names for its classes."""
+    for file, column in (("weights.classes.parquet", "class_name"), ("truth.parquet", "class_name")):
+        table = pq.read_table(run.path / file)
+        old = list(dict.fromkeys(table[column].to_pylist()))
+        new = {name: names[n % len(names)] + str(n) for n, name in enumerate(old)}
+        values = pa.array([new[name] for name in table[column].to_pylist()])
+        table = table.set_column(table.schema.get_field_index(column), column, values)
+        pq.write_table(table, run.path / file)
+    found = run.predictions
+    categories = tuple(Category(names[n % len(names)] + str(n), c.kind) for n, c in enumerate(found.categories))
+    Predictions(found.index, found.cluster, found.confidence, found.is_neither, categories).save(
+        run.path / "predictions.parquet"
+    )
+    run.save_about(dict(run.about) | {"asked": {name: name for name in names}, "command": BAD[0], "method": BAD[1]})
+    return RunFolder.open(run.path)
+
+
+def test_names_cannot_break_the_page(own_run, chromium, tmp_path):
+    run = with_names(own_run, BAD)
+    html = RunPage(run).html()
+    check(html)
+    assert "<script>alert" not in html
+    assert "<img src=http" not in html
+    assert not {"\u202e", "\x00", "\x1b"} & set(html)
+    assert "x" * 200 not in html.replace("x" * 5000, "")
+    seen = opened(chromium, html, tmp_path, width=400)
+    assert seen.problems == []
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def visible_names(page):
+    return page.locator("#discovered tbody tr:visible td:nth-child(2)").all_text_contents()
+
+
+def test_it_opens_from_disk_without_an_error_or_a_request(chromium, report, tmp_path):
+    for scheme in ("light", "dark"):
+        seen = opened(chromium, report, tmp_path, color_scheme=scheme)
+        assert seen.problems == []
+        light = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (light == "rgb(255, 255, 255)") == (scheme == "light")
+        assert seen.page.evaluate("[...document.images].every((image) => image.complete && image.naturalWidth > 0)")
+
+
+def test_cards_can_be_searched_and_sorted(chromium, report, finished, tmp_path):
+    page = opened(chromium, report, tmp_path).page
+    names = visible_names(page)
+    assert len(names) > 5
+    page.get_by_label("Search clusters").fill(names[3])
+    assert visible_names(page) == [names[3]]
+    page.get_by_label("Search clusters").fill("")
+    page.locator("#discovered th button", has_text="confidence").click()
+    values = page.locator("#discovered tbody tr td:nth-child(4)").evaluate_all(
+        "cells => cells.map(c => +c.dataset.value)"
+    )
+    assert values == sorted(values, reverse=True)
+    page.locator("#discovered th button", has_text="confidence").click()
+    again = page.locator("#discovered tbody tr td:nth-child(4)").evaluate_all(
+        "cells => cells.map(c => +c.dataset.value)"
+    )
+    assert again == values[::-1]
+    page.locator("#selection summary").click()
+    page.get_by_label("Search classes and reasons").fill("braille")
+    shown = page.locator("#classes tbody tr:visible td:nth-child(2)").all_text_contents()
+    assert len(shown) == sum("braille" in name for name in finished.selection.classes["class_name"].to_pylist())
+
+
+def test_a_phone_need_not_scroll_sideways(chromium, report, tmp_path):
+    page = opened(chromium, report, tmp_path, width=400).page
+    for fold in page.locator("details").all():
+        fold.evaluate("element => { element.open = true; }")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    outside = page.evaluate(
+        """[...document.querySelectorAll("main *")].filter((e) => !e.closest(".wide") && !e.closest("svg")
+           && e.getBoundingClientRect().right > 400.5).length"""
+    )
+    assert outside == 0
+
+
+def test_it_is_whole_without_scripts_and_on_paper(chromium, report, tmp_path):
+    page = opened(chromium, report, tmp_path, java_script_enabled=False).page
+    page.locator("#selection summary").click()
+    assert page.locator("#classes tbody tr").first.is_visible()
+    assert page.locator("#discovered tbody tr").last.is_visible()
+    assert page.locator("#classes thead").is_hidden(), "buttons that do nothing are not shown"
+    assert page.locator("input").count() == 0
+    page = opened(chromium, report, tmp_path).page
+    page.emulate_media(media="print")
+    assert page.locator("nav").is_hidden()
+    assert page.locator("input").first.is_hidden()
+    assert page.evaluate("getComputedStyle(document.querySelector('.wide')).overflow") == "visible"
+    assert len(page.pdf()) > 10_000
+
+
+def test_letters_stand_out_in_both_schemes(chromium, report, tmp_path):
+    for scheme in ("light", "dark"):
+        page = opened(chromium, report, tmp_path, color_scheme=scheme).page
+        colors = page.evaluate(
+            """["--ink", "--soft", "--accent", "--paper"].map(
+                 (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim())"""
+        )
+        *letters, paper = (luminance(color) for color in colors)
+        for letter in letters:
+            low, high = sorted((letter, paper))
+            assert (high + 0.05) / (low + 0.05) > 4.5
+
+
+def luminance(color):
+    """Relative luminance as the accessibility guidelines define it."""
+    c = np.array([int(color[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
 def test_the_page_goes_into_the_run_unless_another_place_is_named(finished, own_run, report, tmp_path):
@@ -35,7 +280,22 @@ def test_thousands_of_clusters_and_classes_stay_below_the_limit(noise, tmp_path)
     assert "200 classes in the middle are left out here" in said
 
 
-def test_a_page_that_is_too_large_gives_up_pictures(own_run, monkeypatch):
-    monkeypatch.setattr("justright.report.run_report.MOST_BYTES", 110)
-    monkeypatch.setattr(RunPage, "html", lambda page: "x" * int(100 * (1 + page.picture_share)))
-    assert write_report(own_run).stat().st_size == 100
+@pytest.fixture
+def clusters_only(noise, tmp_path, monkeypatch):
+    """A run whose page is made quickly: it shows pictures of clusters, and no figure. The budget pays just for all."""
+    run = make_large_run(tmp_path / "run", *noise, n_images=120, n_clusters=60, n_classes=4)
+    for name in ("weights.parquet", "scores.json", "truth.parquet"):
+        (run.path / name).unlink()
+    (run.path / "pool.features").rename(run.path / "elsewhere")
+    monkeypatch.setattr(run_report, "CLUSTER_BUDGET", 600_000)
+    return RunFolder.open(run.path)
+
+
+def test_a_page_that_is_too_large_gives_up_pictures_until_it_fits(clusters_only, monkeypatch):
+    pages = [RunPage(clusters_only, picture_share=share).html() for share in (1.0, 0.3, 0.0)]
+    full, fewer, none = (len(page.encode()) for page in pages)
+    assert full > 1.2 * fewer > 1.4 * none, "the three pages differ"
+    assert ['alt="central images of' in page for page in pages] == [True, True, False]
+    for limit, expected in ((full, 1), (fewer, 2)):
+        monkeypatch.setattr(run_report, "MOST_BYTES", limit)
+        assert write_report(clusters_only).read_text(encoding="utf-8") == pages[expected]

@@ -3,15 +3,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tests.report.html_checks import text_of
+from tests.report.html_checks import part, text_of
 
 from justright.evaluation import break_down
 from justright.report.reading import Missing
-from justright.report.score_parts import errors_part, judged, percent, score_table, scores_part
+from justright.report.score_parts import errors_part, judged, percent, scores_part
 
 
 def test_scores_are_those_of_the_file(finished):
-    scores, said = finished.scores, text_of(scores_part(finished))
+    scores, said = finished.scores, text_of(part("run", "scores", scores_part(finished)))
     for name in ("all", "old", "new"):
         low, high = scores.intervals[name]
         value = getattr(scores, name)
@@ -20,16 +20,18 @@ def test_scores_are_those_of_the_file(finished):
     assert "seed of training is not in them" in said
 
 
-def test_labels_that_selection_left_out_have_their_own_row(finished):
-    assert "labels kept" not in text_of(score_table(finished.scores))
-    assert "Old, labels kept 50.0" in text_of(score_table(replace(finished.scores, old_kept=0.5)))
+def test_labels_that_selection_left_out_have_their_own_row(finished, own_run):
+    (own_run.path / "scores.json").unlink()
+    replace(finished.scores, old_kept=0.5).save(own_run.path / "scores.json")
+    assert "labels kept" not in text_of(part("run", "scores", scores_part(finished)))
+    assert "Old, labels kept 50.0" in text_of(part("run", "scores", scores_part(own_run)))
     assert percent(replace(finished.scores, old=math.nan), "old") == "no such images"
 
 
 def test_errors_agree_with_the_breakdown(finished):
     found = judged(finished)
     errors = break_down(found.y_true, found.y_pred, found.is_old)
-    html = errors_part(found, finished.predictions)
+    html = part("run", "errors", errors_part(found, finished.predictions))
     said = text_of(html)
     for kind, n in errors.by_kind().items():
         assert f"{kind.replace('_', ' ')} {n} {100 * n / len(found.y_true):.2f}" in said
@@ -44,7 +46,7 @@ def test_the_most_frequent_confusion_comes_first(finished):
     rows = [row for row, label in enumerate(found.y_true) if label == found.y_true[0]]
     other = next(k for k in found.y_pred if k != found.y_pred[rows[1]])
     y_pred[rows[: len(rows) // 2]] = other
-    said = text_of(errors_part(replace(found, y_pred=y_pred), finished.predictions))
+    said = text_of(part("run", "errors", errors_part(replace(found, y_pred=y_pred), finished.predictions)))
     _, _, pairs = said.partition("Most frequent confusions")
     assert pairs.split("images", 1)[1].strip().startswith(found.class_names[int(found.y_true[0])])
 
@@ -52,7 +54,7 @@ def test_the_most_frequent_confusion_comes_first(finished):
 def test_without_truth_it_is_said_what_helps(own_run):
     (own_run.path / "truth.parquet").unlink()
     (own_run.path / "scores.json").unlink()
-    assert "justright review" in scores_part(own_run)
+    assert "justright review" in part("run", "scores", scores_part(own_run))
     found = judged(own_run)
     assert isinstance(found, Missing)
-    assert "labels of the target were given" in errors_part(found, own_run.predictions)
+    assert "labels of the target were given" in errors_part(found, own_run.predictions).reason

@@ -7,8 +7,8 @@ import pytest
 
 from justright.evaluation.figures import to_svg
 from justright.features.table import FeatureTable
+from justright.report.drawing import for_page
 from justright.report.selection_figures import draw_selection
-from justright.report.svg import for_page
 from justright.runs.saved_selection import SavedSelection
 from justright.runs.weight_files import load_selection, save_selection
 from justright.selection import SELECTORS, BetaSelector, BinsSelector, CuiSelector, UniformSelector

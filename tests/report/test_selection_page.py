@@ -6,8 +6,8 @@ import pytest
 from tests.report.html_checks import check
 
 from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
-from justright.report.example_sheet import ClassExamples, ExampleSheet, example_sheet
-from justright.report.page_shell import page, table
+from justright.report import selection_page as module
+from justright.report.selection_page import selection_page
 from justright.report.selection_report import write_selection_report
 from justright.selection import BetaSelector, UniformSelector
 
@@ -52,18 +52,12 @@ def test_the_same_selection_gives_the_same_page(written, tmp_path):
     assert again.read_bytes() == (tmp_path / "more.html").read_bytes()
 
 
-def test_equal_weights_have_no_least(weighed):
-    sheet = example_sheet(weighed("none", UniformSelector()))
-    assert sheet.problem
-    one = ClassExamples("a", 1.0, "kept", ())
-    assert [title for title, _ in ExampleSheet((one,), ()).parts] == ["Weigh most"]
-
-
-def test_numbers_of_a_column_have_the_decimals_that_tell_them_apart():
-    html = table(["name", "far", "close", "count"], [("a", 2.0, 0.99301, 1200), ("b", 1.825, 0.99222, 7)])
-    assert ">2.00<" in html
-    assert ">1.82<" in html
-    assert ">0.99301<" in html
-    assert ">1,200<" in html
-    assert table(["n"], [(None,), (0.0,)]).count("<td") == 2
-    check(page("<t>", html))
+def test_a_long_table_of_classes_is_cut_in_the_middle(weighed, monkeypatch):
+    monkeypatch.setattr(module, "MOST_CLASSES", 4)
+    result = weighed("none", UniformSelector())
+    html = selection_page(result, {}, {})
+    check(html)
+    assert f"{len(result.pool.origins) - 4} classes in the middle are left out here" in html
+    assert html.count("<tr><td>birds") + html.count("<tr><td>&lt;pets") >= 4
+    assert "Examples" not in html
+    assert "Would another selection" not in html

@@ -94,7 +94,7 @@ def test_images_go_on_with_the_ids_of_their_features_and_are_not_hashed_again(ma
     problem = make_problem(
         [open_images(make_tree({"oak": 2}, "trees"))], None, open_images(make_tree({"cat": 3}, "photos", 9))
     )
-    monkeypatch.setattr(ImageSet, "content_id", None)
+    monkeypatch.setattr(ImageSet, "computed_id", None)
     found = problem.with_ids_of(table_of(problem.pool.images), table_of(problem.target))
     assert found.pool.images.with_ids().ids == ["id 0", "id 1"]
     assert found.target.with_ids().ids == ["id 0", "id 1", "id 2"]

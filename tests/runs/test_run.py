@@ -214,7 +214,7 @@ def test_a_run_that_was_stopped_says_so(problem, backbone, tmp_path):
 
 def test_features_are_verified_once_and_no_image_is_hashed_twice(problem, backbone, tmp_path, monkeypatch):
     opened, hashed = [], []
-    open_table, content_id = FeatureTable.open.__func__, ImageSet.content_id
+    open_table, content_id = FeatureTable.open.__func__, ImageSet.computed_id
 
     def noted_open(cls, path, verify=True):
         opened.append(path.name)
@@ -226,7 +226,7 @@ def test_features_are_verified_once_and_no_image_is_hashed_twice(problem, backbo
         return content_id(self, row)
 
     monkeypatch.setattr(FeatureTable, "open", classmethod(noted_open))
-    monkeypatch.setattr(ImageSet, "content_id", noted_id)
+    monkeypatch.setattr(ImageSet, "computed_id", noted_id)
     Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone).all()
     assert sorted(opened) == ["pool.features", "target.features"]
     assert len(set(hashed)) == len(hashed)

@@ -40,9 +40,8 @@ class CategoryAssigner:
         prototypes: Float[Array, "categories dim"], center: Float[Array, " dim"] | None = None
     ) -> CategoryAssigner:
         """By the cosine with each prototype."""
-        length = np.linalg.norm(prototypes, axis=1, keepdims=True)
-        unit = prototypes / np.maximum(length, np.finfo(np.float32).tiny)
-        return CategoryAssigner(unit.astype(np.float32), np.zeros(len(unit), np.float32), center=center)
+        unit = _unit_rows(prototypes).astype(np.float32)
+        return CategoryAssigner(unit, np.zeros(len(unit), np.float32), center=center)
 
     @staticmethod
     def of_centroids(centroids: Float[Array, "categories dim"]) -> CategoryAssigner:
@@ -54,8 +53,7 @@ class CategoryAssigner:
         """s for every image and category."""
         if self.center is not None:
             features = features - self.center
-        length = np.linalg.norm(features, axis=1, keepdims=True)
-        return (features / np.maximum(length, np.finfo(np.float32).tiny)) @ self.vectors.T + self.offset
+        return _unit_rows(features) @ self.vectors.T + self.offset
 
     def assign(
         self, features: Float[Array, "images dim"]
@@ -98,3 +96,8 @@ class CategoryAssigner:
         """Knowing how well the images of the target fit."""
         _, _, best = self.assign(features)
         return replace(self, reference=np.quantile(best, np.linspace(0, 1, N_QUANTILES)).astype(np.float32))
+
+
+def _unit_rows(rows: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
+    """Rows of length 1; one of zeros has no direction and stays, where `geometry.rows.unit_rows` would refuse it."""
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)

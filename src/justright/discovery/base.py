@@ -15,8 +15,8 @@ from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
 from justright.data.views import transform_named
+from justright.discovery.categories import Learned
 from justright.discovery.configs import Config
-from justright.discovery.learned import Learned
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.discovery.processes import Processes

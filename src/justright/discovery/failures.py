@@ -1,4 +1,4 @@
-"""A loss that is no number: stop within the step, and say which term and which images."""
+"""A loss or gradient that is not finite: stop within the step, and say which term and which images."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def stop_if_not_finite(
     )
 
 
-def stop_if_no_gradient(parameters: Iterable[nn.Parameter], where: str) -> None:
-    """The same for gradients: a finite loss may still have an infinite slope, and the step would ruin the network."""
+def stop_if_gradient_not_finite(parameters: Iterable[nn.Parameter], where: str) -> None:
+    """Raise before the step is taken: a finite loss may still have an infinite gradient, which ruins the network."""
     if all(bool(torch.isfinite(p.grad).all()) for p in parameters if p.grad is not None):
         return
     raise DivergedError(

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from justright.data.batches import BalancedBatches
+from justright.discovery.categories import Learned, by_clusters
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
-from justright.discovery.learned import Learned, by_clusters
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData

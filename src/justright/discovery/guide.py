@@ -20,8 +20,14 @@ class Guide(nn.Module):
     i runs over both views of images of the pool: Eq. 4, with a classifier for the pool alone, beside the loss L of a
     method on the target and its own labels. It shapes the features that both share. lambda is the supervised share.
 
-    Parameters: batches, images of the pool by row; first_label, the number of the first class of the pool; center, what
-    is taken off features that share a large part.
+    Parameters:
+        batches: images of the pool, by row.
+        first_label: the number of the first class of the pool.
+        n_classes: how many classes the pool has.
+        dim: numbers of a feature.
+        scale: factor of the loss, the supervised share in it.
+        generator: draws the first prototypes.
+        center: what is taken off features that share a large part.
     """
 
     center: Tensor

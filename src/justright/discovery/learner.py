@@ -1,4 +1,4 @@
-"""What a method adds to the loop: a network, what goes into it, and what it minimizes."""
+"""Learner: what a method adds to the training loop, a network, what goes into it, and what it minimizes."""
 
 from __future__ import annotations
 

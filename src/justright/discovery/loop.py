@@ -11,6 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from jaxtyping import Int
 
 from justright.discovery.checkpoints import Checkpoint, Checkpoints, refuse_changes
 from justright.discovery.configs import TrainConfig
-from justright.discovery.failures import stop_if_no_gradient, stop_if_not_finite
+from justright.discovery.failures import stop_if_gradient_not_finite, stop_if_not_finite
 from justright.discovery.learner import Learner, Outputs
 from justright.discovery.processes import Processes
 from justright.discovery.records import EpochRecords
@@ -102,7 +103,8 @@ class Training:
             rate = learning_rate(epoch, self.config.n_epochs, self.config.learning_rate, self.config.floor_share)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group["share"]
-            self._refresh(epoch)
+            for views in self.views.values():  # one process draws what is missing, the others then find it
+                self.processes.in_turn(partial(views.refresh, epoch))
             rows = [batches.rows(epoch, self.n_steps) for batches in self.learner.all_batches]
             while progress.step < self.n_steps:
                 parts = self._step(epoch, [of_part[progress.step] for of_part in rows])
@@ -134,7 +136,7 @@ class Training:
         self.scaler.scale(parts.total).backward()  # type: ignore[no-untyped-call]
         self.processes.sum_gradients(list(self.trained.values()))
         if not self.scaler.is_enabled():  # the scaler of float16 looks for itself, and skips the step
-            stop_if_no_gradient(self.trained.values(), where)
+            stop_if_gradient_not_finite(self.trained.values(), where)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         learner.after_step(epoch)
@@ -152,23 +154,15 @@ class Training:
         return {name: self.processes.gather(rows, dim=1) for name, rows in outputs.items()}
 
     def _groups(self) -> list[dict[str, Any]]:
+        """Parameters by weight decay and share of the learning rate."""
         config, groups = self.config, defaultdict(list)
-        by_itself = 1.0 if self.learner.backbone.cut.ends_in_norm else SHARE_WITHOUT_NORM
-        of_backbone = by_itself if config.backbone_share is None else config.backbone_share
+        default_share = 1.0 if self.learner.backbone.cut.ends_in_norm else SHARE_WITHOUT_NORM
+        backbone_share = default_share if config.backbone_share is None else config.backbone_share
         for name, parameter in self.trained.items():
             decay = config.weight_decay if config.decay_vectors or parameter.ndim > 1 else 0.0
-            share = of_backbone if name.startswith("backbone.") else 1.0
+            share = backbone_share if name.startswith("backbone.") else 1.0
             groups[decay, share].append(parameter)
         return [{"params": each, "weight_decay": decay, "share": share} for (decay, share), each in groups.items()]
-
-    def _refresh(self, epoch: int) -> None:
-        # one process draws what is missing, the others then find it
-        for view in self.views.values():
-            if self.processes.is_first:
-                view.refresh(epoch)
-            self.processes.wait()
-            if not self.processes.is_first:
-                view.refresh(epoch)
 
     @property
     def _n_done(self) -> int:

@@ -26,8 +26,8 @@ FORMAT = "justright model 1"
 TUNED = "tuned/"
 NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center")
 """Tensors of the assigner."""
-OF_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
-SAID = OF_METHOD | {"backbone", "temperature", "checksum"}
+FROM_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
+REQUIRED = FROM_METHOD | {"backbone", "temperature", "checksum"}
 """What model.json must hold."""
 
 
@@ -38,10 +38,13 @@ def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, ab
     tensors |= {name: torch.from_numpy(np.ascontiguousarray(part)) for name, part in parts.items() if part is not None}
     with replacing(folder / "model.safetensors") as temporary:
         save_file(tensors, temporary)
-    of_backbone = {"name": backbone.name, "prefix_fingerprint": backbone.prefix_fingerprint}
-    size = {"resolution": backbone.recipe.resolution}
-    said = {"format": FORMAT, "backbone": of_backbone | size, "temperature": assigner.temperature}
-    write_json(folder / "model.json", said | about | {"checksum": checksum(tensors)})
+    network = {
+        "name": backbone.name,
+        "prefix_fingerprint": backbone.prefix_fingerprint,
+        "resolution": backbone.recipe.resolution,
+    }
+    header = {"format": FORMAT, "backbone": network, "temperature": assigner.temperature}
+    write_json(folder / "model.json", header | about | {"checksum": checksum(tensors)})
     remove_leftovers(folder)
 
 
@@ -52,7 +55,7 @@ def about_model(folder: Path) -> dict[str, Any]:
         about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
-        if missing := sorted(SAID - about.keys()):
+        if missing := sorted(REQUIRED - about.keys()):
             raise ValueError(f"it does not say {', '.join(missing)}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(

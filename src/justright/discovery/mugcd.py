@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
+from justright.discovery.categories import Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learned import Learned, by_prototypes
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.simgcd import HeadOutputs, Heads, SimGCDConfig, center_of
 from justright.discovery.trained import TrainedDiscovery

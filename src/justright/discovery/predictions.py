@@ -11,11 +11,10 @@ from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 from jaxtyping import Float, Int
 
-from justright.data.columns import NAME
+from justright.data.columns import names_column, write_csv
 from justright.errors import DataError
 from justright.files import replacing
 from justright.types import Array, Mask
@@ -42,9 +41,12 @@ class Category:
 class Predictions:
     """One entry an image, in the order of the images.
 
-    Attributes: index, a table with id, dataset and path; cluster, a position in `categories`, the likeliest one;
-    confidence, the calibrated probability that it is the right one; is_neither, whether the image is too unlike all
-    categories for even the likeliest to be believed.
+    Attributes:
+        index: a table with id, dataset and path.
+        cluster: the likeliest category, as a position in `categories`.
+        confidence: the calibrated probability that it is the right one.
+        is_neither: whether the image is too unlike all categories for even the likeliest to be believed.
+        categories: known classes first, then discovered clusters.
     """
 
     index: pa.Table
@@ -72,8 +74,8 @@ class Predictions:
         kind = np.where(self.is_neither, len(KINDS), np.where(is_known[self.cluster], 0, 1))
         columns = {
             "cluster": pa.array(self.cluster.astype(np.int32)),
-            "category": _spread([category.name for category in self.categories], self.cluster),
-            "kind": _spread([*KINDS, NEITHER], kind),
+            "category": names_column([category.name for category in self.categories], self.cluster),
+            "kind": names_column([*KINDS, NEITHER], kind),
             "confidence": pa.array(self.confidence.astype(np.float32)),
         }
         table = self.index
@@ -88,8 +90,7 @@ class Predictions:
         table = self.table()
         with replacing(path) as temporary:
             if path.suffix == ".csv":
-                plain = [column.cast(pa.string()) if column.type == NAME else column for column in table.columns]
-                pyarrow.csv.write_csv(pa.table(plain, names=table.column_names), temporary)
+                write_csv(table, temporary)
             else:
                 about = {"format": FORMAT, "categories": [asdict(category) for category in self.categories]}
                 pq.write_table(table.replace_schema_metadata({KEY: json.dumps(about).encode()}), temporary)
@@ -123,7 +124,3 @@ def category_names(known: Sequence[str], n_categories: int) -> tuple[Category, .
     width = max(3, len(str(n_new)))
     discovered = (Category(f"new-{number:0{width}d}", "discovered") for number in range(1, n_new + 1))
     return (*(Category(name, "known") for name in known), *discovered)
-
-
-def _spread(names: Sequence[str], positions: Int[Array, " images"]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(positions.astype(np.int32)), pa.array(names, pa.string())).cast(NAME)

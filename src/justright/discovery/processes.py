@@ -1,4 +1,4 @@
-"""One process or several, told apart here alone.
+"""Training with one process or several; only this file knows the difference.
 
 Each process takes its share of a batch through the network, then all gather what came out, with gradients, and compute
 the same loss on the whole batch. Gradients of parameters, each from its own share, are summed: together they are the
@@ -40,7 +40,7 @@ class _Gather(torch.autograd.Function):
 
 
 class Processes:
-    """The processes that train together; by itself a process is alone."""
+    """The processes that train together; without torchrun there is one."""
 
     def __init__(self) -> None:
         is_group = dist.is_available() and dist.is_initialized()
@@ -49,7 +49,7 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether this one writes files and speaks."""
+        """Whether this process writes files and reports progress."""
         return self.rank == 0
 
     def share(self, n_rows: int) -> slice:

@@ -12,8 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
+from justright.discovery.categories import Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
-from justright.discovery.learned import Learned, by_prototypes
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData

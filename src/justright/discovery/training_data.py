@@ -29,11 +29,16 @@ auto is hard where every weight is 0 or 1, else soft. In all of them an image of
 class TrainingData:
     """All labeled images, then all unlabeled ones, and what is known of each.
 
-    Attributes: images, in that order; n_labeled, how many of them came with a label; labels, the number of the class,
-    known ones first, then those that only guide, -1 for unlabeled; weight, of each image in the losses; chance, of each
-    image in the sampler or None; is_used, whether learning sees the image; is_held_out, labeled images kept for
-    calibration; known, the names of the classes that get a category of their own; known_labels, their labels in the
-    split.
+    Attributes:
+        images: in that order.
+        n_labeled: how many of them came with a label.
+        labels: the number of the class, known ones first, then those that only guide; -1 for unlabeled.
+        weight: of each image in the losses.
+        chance: of each image in the sampler, or None.
+        is_used: whether learning sees the image.
+        is_held_out: labeled images kept for calibration.
+        known: the names of the classes that get a category of their own.
+        known_labels: their labels in the split.
     """
 
     images: ImageSet

@@ -12,8 +12,8 @@ from torch import nn
 
 from justright.clustering import SemiSupKMeans
 from justright.data.batches import BalancedBatches
+from justright.discovery.categories import Learned, by_clusters
 from justright.discovery.gcd import GCDConfig, projection_head
-from justright.discovery.learned import Learned, by_clusters
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData

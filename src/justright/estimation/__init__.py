@@ -17,18 +17,14 @@ if TYPE_CHECKING:
     from justright.estimation.spread import SpreadCounter
 
 COUNTERS: Registry[type[CategoryCounter]] = Registry("counter")
-COUNTERS.add(
-    "combined", "justright.estimation.combined:CombinedCounter", "one K from spread and mixture, with an interval"
-)
+COUNTERS.add("combined", "justright.estimation.combined:CombinedCounter", "one K from spread and mixture")
 COUNTERS.add(
     "labeled-search",
     "justright.estimation.labeled_search:LabeledSearchCounter",
     "the K at which k-means agrees best with the labels (GCD)",
 )
 COUNTERS.add("mixture", "justright.estimation.mixture:MixtureCounter", "splits and merges Gaussians (GPC)")
-COUNTERS.add(
-    "spread", "justright.estimation.spread:SpreadCounter", "the K at which clusters are as tight as labeled classes"
-)
+COUNTERS.add("spread", "justright.estimation.spread:SpreadCounter", "the K whose clusters are as tight as classes")
 
 __all__ = [
     "COUNTERS",

@@ -20,8 +20,11 @@ PoolArrays = tuple[Any, Any]
 class CategoryCounter(ABC):
     """Estimates K, the number of categories among labeled and unlabeled images.
 
-    Attributes: n_categories_, the estimate; curve_, what was looked at on the way, one point (x, y) per line, to be
-    drawn with `curve_axes` as the names of its axes. `is_interval_quick` says whether an interval takes little time.
+    Attributes:
+        n_categories_: the estimate.
+        curve_: what was looked at on the way, one point (x, y) per line.
+        curve_axes: the names of its axes.
+        is_interval_quick: whether an interval takes little time beside the estimate.
     """
 
     curve_axes: ClassVar[tuple[str, str]]

@@ -6,6 +6,7 @@ Import this module only to draw: matplotlib takes half a second, which evaluatio
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterable, Mapping
 
 import matplotlib
@@ -106,7 +107,10 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
 def to_svg(figure: Figure) -> str:
     """The figure as SVG text: the same bytes for the same figure, with text that can be searched."""
     text = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}):
+    with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}), warnings.catch_warnings():
+        # the font that measures the text lacks some scripts; the program that shows it has them
+        warnings.filterwarnings("ignore", message=r"Glyph \d+", category=UserWarning)
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)
         figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
 

@@ -11,69 +11,55 @@ from jaxtyping import Int
 from justright.errors import DataError
 from justright.geometry import ClassSums, cosine_similarity
 from justright.progress import Track, silent
-from justright.report.names import Markup, named, short
-from justright.report.page_images import PageImages, SheetOrder
-from justright.report.page_shell import cards, note
-from justright.report.reading import Missing, attempt
+from justright.report.elements import Name, Picture, Table, cut_in_the_middle, short
+from justright.report.page_images import PageImages, SheetOrder, spread
+from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import SavedSelection
 from justright.types import Array
 
-MOST_CLASSES = 3000
-"""A longer list is cut in the middle: the page stays within a few megabytes."""
-
-SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))
-"""Images a card and pixels a side, from the best on."""
+MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes
+SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images a card and pixels a side, from the best on
+MEASURES = {
+    "similarity": ("similarity", 1),
+    "distance": ("distance", 1),
+    "weight_std": ("weight varies by", 1),
+    "kept_share": ("kept in resamples %", 100),
+}
+"""Columns that a selection may have: what they are called here, and what they are multiplied by."""
 
 LONGEST_ALT = 60
 
 
-def cut_in_the_middle(rows: Sequence[Any], most: int = MOST_CLASSES) -> tuple[list[Any], int]:
-    """Both ends of a list, and how many entries are left out between them."""
-    if len(rows) <= most:
-        return list(rows), 0
-    n_last = most // 2
-    return [*rows[: most - n_last], *rows[len(rows) - n_last :]], len(rows) - most
-
-
-def class_cards(run: RunFolder, saved: SavedSelection, thumbs: PageImages, track: Track = silent) -> str:
+def class_cards(run: RunFolder, saved: SavedSelection, page_images: PageImages, track: Track = silent) -> Values:
     """One card a class, the heaviest first."""
     near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of a class cannot be told")
+    nearest: dict[int, tuple[Name | None, float | None]] = {} if isinstance(near, Missing) else dict(near)
     rows = sorted(saved.classes.to_pylist(), key=lambda row: -row["weight"])
-    shown, n_cut = cut_in_the_middle(rows)
-    pictures = _pictures(shown, saved, thumbs, track)
-    columns = ["picture", "class", "weight", "images", "reason"]
-    measures = {"similarity": "similarity", "distance": "distance", "weight_std": "weight varies by"}
-    has = {name: said for name, said in measures.items() if name in saved.classes.column_names}
-    has_shares = "kept_share" in saved.classes.column_names
-    columns += [*has.values(), *(["kept in resamples %"] if has_shares else []), "nearest cluster", "cosine to it"]
+    shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
+    has = {name: said for name, said in MEASURES.items() if name in saved.classes.column_names}
     cells = [
         (
-            picture or None,
-            named(row["class_name"]),
+            picture,
+            Name(row["class_name"]),
             row["weight"],
             row["n_images"],
             short(row["reason"]),
-            *(row[name] for name in has),
-            *([_percent(row["kept_share"])] if has_shares else []),
-            *_near(near, row["label"]),
+            *(None if row[name] is None else factor * row[name] for name, (_, factor) in has.items()),
+            *nearest.get(row["label"], (None, None)),
         )
-        for row, picture in zip(shown, pictures, strict=True)
+        for row, picture in zip(shown, _pictures(shown, saved, page_images, track), strict=True)
     ]
-    said = [note(near.reason)] if isinstance(near, Missing) else []
-    said += (
-        [note(f"{n_cut:,} classes in the middle are left out here; weights.classes.parquet has all.")] if n_cut else []
-    )
-    return "\n".join(
-        [*said, cards("classes", columns, cells, "Search classes and reasons"), *map(note, thumbs.remarks())]
-    )
+    columns = ("picture", "class", "weight", "images", "reason", *(said for said, _ in has.values()))
+    return {
+        "cards": Table((*columns, "nearest cluster", "cosine to it"), cells),
+        "near": near,
+        "n_left_out": n_left_out,
+        "page_images": page_images,
+    }
 
 
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
-
-
-def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[str, float]]:
+def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[Name, float]]:
     """For each class the cluster of the target whose centroid is nearest, and the cosine, in frozen features."""
     tables = run.frozen
     if tables is None:
@@ -81,50 +67,37 @@ def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[s
     pool, target = tables
     if len(pool) != len(saved.images):
         raise DataError(f"{len(pool):,} features and {len(saved.images):,} weights of the pool")
-    labels = saved.images["label"].to_numpy().astype(np.int64)
-    classes = ClassSums().update(pool.features, labels)
+    classes = ClassSums().update(pool.features, _labels(saved))
     clusters = ClassSums().update(target.features, run.predictions.cluster)
     cosine = cosine_similarity(classes.centroids(), clusters.centroids())
-    best = cosine.argmax(axis=1)
-    names = run.predictions.categories
+    names = [Name(run.predictions.categories[cluster].name) for cluster in clusters.classes.tolist()]
+    best = cosine.argmax(axis=1).tolist()
     return {
-        int(label): (names[int(clusters.classes[place])].name, float(row[place]))
-        for label, row, place in zip(classes.classes, cosine, best, strict=True)
+        label: (names[place], float(row[place]))
+        for label, row, place in zip(classes.classes.tolist(), cosine, best, strict=True)
     }
 
 
-def _near(near: dict[int, tuple[str, float]] | Missing, label: int) -> tuple[Markup | None, float | None]:
-    if isinstance(near, Missing) or label not in near:
-        return None, None
-    name, cosine = near[label]
-    return named(name), cosine
-
-
-def _pictures(shown: Sequence[dict[str, Any]], saved: SavedSelection, thumbs: PageImages, track: Track) -> list[Markup]:
+def _pictures(
+    shown: Sequence[dict[str, Any]], saved: SavedSelection, page_images: PageImages, track: Track
+) -> list[Picture | None]:
     """A strip of images a class. Where images do not fit all, both ends of the weights go first."""
-    labels = saved.images["label"].to_numpy().astype(np.int64)
+    labels = _labels(saved)
     by_label = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()
-    turn = _from_both_ends(len(shown))
+    turn = [place // 2 if place % 2 == 0 else len(shown) - 1 - place // 2 for place in range(len(shown))]
     plans = []
     for n_images, pixels in SIZES:
         orders = []
         for place in turn:
             rows = by_label[starts[place] : starts[place] + shown[place]["n_images"]]
             what = f"images of {short(shown[place]['class_name'], LONGEST_ALT)}"
-            orders.append(SheetOrder(_spread(rows, n_images), pixels, n_images, what))
+            orders.append(SheetOrder(spread(rows, n_images), pixels, n_images, what))
         plans.append(orders)
-    pictures = [Markup("")] * len(shown)
-    made = thumbs.sheets(thumbs.richest(plans), track, "thumbnails of classes")
-    for place, picture in zip(turn, made, strict=True):
-        pictures[place] = picture
-    return pictures
+    made = page_images.sheets(page_images.richest(plans), track, "thumbnails of classes")
+    pictures = dict(zip(turn, made, strict=True))
+    return [pictures[place] for place in range(len(shown))]
 
 
-def _spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
-    return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows
-
-
-def _from_both_ends(n: int) -> list[int]:
-    """0, n - 1, 1, n - 2, ..."""
-    return [place // 2 if place % 2 == 0 else n - 1 - place // 2 for place in range(n)]
+def _labels(saved: SavedSelection) -> Int[Array, " images"]:
+    return saved.images["label"].to_numpy().astype(np.int64)

@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from justright.errors import DataError
-from justright.report.change import ScoreChange, change
-from justright.report.compared_run import BASELINES, ComparedRun, Group
+from justright.report.seed_groups import ComparedRun, ScoreChange, SeedGroup, change
 from justright.runs.run_folder import RunFolder
 
-GROUPS = ("all", "old", "new")
+GROUPS = ("all", "old", "new")  # of images, whose accuracies are compared
+
+BASELINES = {"own": "own labels alone", "none": "no selection"}
+"""Selectors that others are compared with: the first one that is among the runs, and what it is called."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,12 @@ class Comparison:
         differing = self.differing()
         return {name: value for name, value in self.runs[0].settings.items() if name not in differing}
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[SeedGroup]:
         """Runs that differ by seed only, together."""
         found: dict[str, list[ComparedRun]] = {}
         for run in self.runs:
             found.setdefault(run.key(), []).append(run)
-        return [Group(tuple(runs)) for runs in found.values()]
+        return [SeedGroup(tuple(runs)) for runs in found.values()]
 
     @property
     def baseline(self) -> str | None:
@@ -57,13 +59,11 @@ class Comparison:
         """The baseline in words."""
         return BASELINES[self.baseline or "none"]
 
-    def changes(self) -> list[tuple[Group, list[ScoreChange]]]:
+    def changes(self) -> list[tuple[SeedGroup, list[ScoreChange]]]:
         """For each other group, what it gained over the runs of the baseline that share all other settings."""
         groups = self.groups()
         baselines = {
-            group.runs[0].key(ignoring_selection=True): group
-            for group in groups
-            if group.runs[0].settings.get("selector") == self.baseline
+            group.runs[0].key(ignoring_selection=True): group for group in groups if group.selector == self.baseline
         }
         found = []
         for group in groups:

@@ -2,110 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from justright.evaluation import break_down
+from justright.evaluation.figures import draw_errors
 from justright.files import write_text
-from justright.report.compared_run import ComparedRun
-from justright.report.compared_scores import against_baseline, compared_errors, compared_scores, over_seeds
-from justright.report.comparison import Comparison
-from justright.report.drawing import in_page
-from justright.report.names import named, plain, text
-from justright.report.page_shell import contents, folded, note, page, section, shown, table
-from justright.report.reading import Missing, attempt
+from justright.report.comparison import GROUPS, Comparison
+from justright.report.elements import Name, Table, plain
+from justright.report.provenance import seconds_by_stage
+from justright.report.reading import Missing, Values, attempt, read_parts
+from justright.report.rendering import render
+from justright.report.score_figures import draw_scores
+from justright.report.score_parts import judged, percent
+from justright.report.seed_groups import LEVEL, ScoreChange
 from justright.report.training_figures import draw_training
 
-MOST_CLASSES = 300
-"""Classes whose weights are listed: those on which the runs agree least."""
-
-MOST_CURVES = 12
-
-
-@dataclass(frozen=True)
-class ComparisonPage:
-    """What a page of several runs shows."""
-
-    comparison: Comparison
-
-    def html(self) -> str:
-        """The whole page."""
-        parts: dict[str, tuple[str, Callable[[], str]]] = {
-            "settings": ("Settings", self._settings),
-            "scores": ("Scores", lambda: compared_scores(self.comparison)),
-            "seeds": ("Over seeds", lambda: over_seeds(self.comparison)),
-            "changes": (f"Against {self.comparison.baseline_title}", lambda: against_baseline(self.comparison)),
-            "errors": ("Errors", lambda: compared_errors(self.comparison)),
-            "selection": ("Selection", self._selection),
-            "count": ("Number of categories", self._counts),
-            "training": ("Training", self._training),
-            "seconds": ("Timings", self._timings),
-        }
-        written = [section(title, shown(write), name) for name, (title, write) in parts.items()]
-        names = ", ".join(run.name for run in self.comparison.runs[:6])
-        n = len(self.comparison.runs)
-        lead = f"<h1>{n} runs side by side</h1>\n<p class=lead>{named(names)}{' ...' if n > 6 else ''}</p>"
-        warnings = "".join(f"<p>{text(said)}</p>" for said in self.comparison.warnings())
-        titles = {name: title for name, (title, _) in parts.items()}
-        return page(f"{n} runs", "\n".join([lead, warnings, contents(titles), *written]))
-
-    def _settings(self) -> str:
-        differing = self.comparison.differing()
-        columns = ["setting", *(run.name for run in self.comparison.runs)]
-        rows = [(name, *("" if value is None else str(value) for value in each)) for name, each in differing.items()]
-        shared = self.comparison.shared()
-        told = [(name, str(value)) for name, value in shared.items()]
-        same = (
-            folded(f"{len(shared):,} settings that all runs share", table(("setting", "value"), told)) if told else ""
-        )
-        return (table(columns, rows) if rows else note("All settings are equal.")) + same
-
-    def _selection(self) -> str:
-        weights: dict[str, dict[str, float]] = {}
-        rows: list[tuple[object, ...]] = []
-        for run in self.comparison.runs:
-            saved = attempt(lambda run=run: run.run.selection, "nothing was selected")  # type: ignore[misc]
-            if isinstance(saved, Missing):
-                rows.append((named(run.name), None, None, None, saved.reason))
-                continue
-            weight = saved.classes["weight"].to_numpy()
-            mean = float(saved.sample_weight.mean())
-            rows.append((named(run.name), int((weight > 0).sum()), len(weight), mean, str(saved.about["selector"])))
-            weights[run.name] = dict(zip(saved.classes["class_name"].to_pylist(), weight.tolist(), strict=True))
-        return table(("run", "kept classes", "classes", "mean weight", "selector"), rows) + _weights(weights)
-
-    def _counts(self) -> str:
-        rows: list[tuple[object, ...]] = []
-        for run in self.comparison.runs:
-            about = run.run.about
-            count = attempt(lambda run=run: run.run.count, "not estimated")  # type: ignore[misc]
-            estimates = {} if isinstance(count, Missing) else count.get("estimates", {})
-            told = [_estimate(name, said) for name, said in estimates.items()]
-            k = about.get("n_target", about.get("n_categories"))
-            rows.append(
-                (named(run.name), k, str(about.get("k_source", "not said")), "; ".join(told) or "not estimated")
-            )
-        return table(("run", "K used", "source", "estimates"), rows)
-
-    def _training(self) -> str:
-        records = {plain(run.name): run.run.metrics for run in self.comparison.runs[:MOST_CURVES] if run.run.metrics}
-        if not records:
-            return note("No run has training records.")
-        left = len(self.comparison.runs) - MOST_CURVES
-        said = note(f"{left:,} more runs are not drawn.") if left > 0 else ""
-        caption = "What training reported, epoch by epoch, one line a run."
-        return in_page(draw_training(records), "training", caption, is_broad=True) + said
-
-    def _timings(self) -> str:
-        stages = dict.fromkeys(name for run in self.comparison.runs for name in _seconds(run))
-        rows = [
-            (named(run.name), *(_seconds(run).get(stage) for stage in stages), sum(_seconds(run).values()))
-            for run in self.comparison.runs
-        ]
-        return table(("run", *(f"{stage} s" for stage in stages), "all s"), rows)
+MOST_CLASSES = 300  # classes whose weights are listed: those on which the runs agree least
+MOST_DRAWN = 12  # runs whose errors and curves are drawn
 
 
 def write_comparison(comparison: Comparison, out: Path) -> None:
@@ -113,30 +31,145 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
     write_text(out, ComparisonPage(comparison).html())
 
 
+@dataclass(frozen=True)
+class ComparisonPage:
+    """Reads what each part of a page of several runs shows."""
+
+    comparison: Comparison
+
+    def html(self) -> str:
+        """The whole page."""
+        parts = read_parts(
+            {
+                "settings": ("Settings", self.settings),
+                "scores": ("Scores", self.scores),
+                "seeds": ("Over seeds", self.seeds),
+                "changes": (f"Against {self.comparison.baseline_title}", self.changes),
+                "errors": ("Errors", self.errors),
+                "selection": ("Selection", self.selection),
+                "count": ("Number of categories", self.count),
+                "training": ("Training", self.training),
+                "seconds": ("Timings", self.seconds),
+            }
+        )
+        names = [run.name for run in self.comparison.runs]
+        return render("comparison.html", names=names, warnings=self.comparison.warnings(), parts=parts)
+
+    def settings(self) -> Values:
+        """Settings in which the runs differ, and those they share."""
+        differing = self.comparison.differing()
+        rows = [(name, *("" if value is None else str(value) for value in each)) for name, each in differing.items()]
+        shared = [(name, str(value)) for name, value in self.comparison.shared().items()]
+        columns = ["setting", *(run.name for run in self.comparison.runs)]
+        return {"differing": Table(columns, rows), "shared": Table(("setting", "value"), shared)}
+
+    def scores(self) -> Values:
+        """All, Old and New of each run, as table and figure."""
+        rows = [
+            (Name(run.name), *(percent(run.scores, group) for group in GROUPS), run.scores.nmi, run.scores.ari)
+            for run in self.comparison.runs
+            if run.scores is not None
+        ]
+        columns = ("run", "All %", "Old %", "New %", "NMI", "ARI")
+        return {"accuracies": Table(columns, rows), "figure": draw_scores(self.comparison) if rows else None}
+
+    def seeds(self) -> Values:
+        """Mean and spread of runs that differ by seed only."""
+        rows = [
+            (Name(group.name), group.selector, len(group.runs), *map(group.mean_and_spread, GROUPS))
+            for group in self.comparison.groups()
+            if len(group.runs) > 1
+        ]
+        return {"groups": Table(("runs", "selector", "seeds", "All", "Old", "New"), rows)}
+
+    def changes(self) -> Values:
+        """What the pool or a selection from it changed, with a verdict about each."""
+        changes = self.comparison.changes()
+        rows = [(Name(group.name), group.selector, *_cells(each)) for group, found in changes for each in found]
+        new = [each for _, found in changes for each in found if each.group == "new"]
+        return {
+            "is_comparable": bool(changes),
+            "changes": Table(("runs", "selector", "images of", "change", "seeds / without", "verdict"), rows),
+            "n_better": sum(each.low > 0 for each in new),
+            "n_worse": sum(each.high < 0 for each in new),
+            "n_settings": len(new),
+            "baseline": self.comparison.baseline_title,
+            "level": LEVEL,
+        }
+
+    def errors(self) -> Values | Missing:
+        """Kinds and causes of errors, one pair of bars a run."""
+        pairs = {plain(run.name): judged(run.run) for run in self.comparison.runs[:MOST_DRAWN]}
+        found = {
+            name: break_down(pair.y_true, pair.y_pred, pair.is_old)
+            for name, pair in pairs.items()
+            if not isinstance(pair, Missing)
+        }
+        if not found:
+            return Missing("Errors can be told only where labels of the target were given")
+        counts = {name: errors.by_kind() | errors.by_cause() for name, errors in found.items()}
+        columns = ("run", *(kind.replace("_", " ") for kind in next(iter(counts.values()))))
+        kinds = Table(columns, [(Name(name), *each.values()) for name, each in counts.items()])
+        return {"figure": draw_errors(found), "kinds": kinds}
+
+    def selection(self) -> Values:
+        """How much of the pool each run kept, and the classes on which they agree least."""
+        weights: dict[str, dict[str, float]] = {}
+        rows: list[tuple[object, ...]] = []
+        for run in self.comparison.runs:
+            saved = attempt(lambda run=run: run.run.selection, "nothing was selected")  # type: ignore[misc]
+            if isinstance(saved, Missing):
+                rows.append((Name(run.name), None, None, None, saved.reason))
+                continue
+            weight = saved.classes["weight"].to_numpy()
+            mean = float(saved.sample_weight.mean())
+            rows.append((Name(run.name), int((weight > 0).sum()), len(weight), mean, str(saved.about["selector"])))
+            weights[run.name] = dict(zip(saved.classes["class_name"].to_pylist(), weight.tolist(), strict=True))
+        selections = Table(("run", "kept classes", "classes", "mean weight", "selector"), rows)
+        return {"selections": selections, "n_selected": len(weights)} | _disagreement(weights)
+
+    def count(self) -> Values:
+        """The K of each run, and what was estimated."""
+        rows = []
+        for run in self.comparison.runs:
+            about = run.run.about
+            count = attempt(lambda run=run: run.run.count, "not estimated")  # type: ignore[misc]
+            estimates = {} if isinstance(count, Missing) else count.get("estimates", {})
+            said = "; ".join(_estimate(name, each) for name, each in estimates.items()) or "not estimated"
+            k = about.get("n_target", about.get("n_categories"))
+            rows.append((Name(run.name), k, str(about.get("k_source", "not said")), said))
+        return {"counts": Table(("run", "K used", "source", "estimates"), rows)}
+
+    def training(self) -> Values | Missing:
+        """Curves over each other."""
+        records = {plain(run.name): run.run.metrics for run in self.comparison.runs[:MOST_DRAWN] if run.run.metrics}
+        if not records:
+            return Missing("No run has training records")
+        return {"figure": draw_training(records), "n_left_out": max(0, len(self.comparison.runs) - MOST_DRAWN)}
+
+    def seconds(self) -> Values:
+        """Seconds by stage."""
+        seconds = {run.name: seconds_by_stage(run.run.about) for run in self.comparison.runs}
+        stages = list(dict.fromkeys(stage for each in seconds.values() for stage in each))
+        rows = [(Name(name), *map(each.get, stages), sum(each.values())) for name, each in seconds.items()]
+        return {"stages": Table(("run", *(f"{stage} s" for stage in stages), "all s"), rows)}
+
+
+def _cells(change: ScoreChange) -> tuple[str, ...]:
+    seeds = f"{change.n_seeds} / {change.n_baseline_seeds}"
+    return change.group.capitalize(), str(change), seeds, change.verdict()
+
+
 def _estimate(name: str, said: Mapping[str, Any]) -> str:
     interval = said.get("interval")
     return f"{name}: {said.get('n_categories')}" + (f" ({interval[0]} to {interval[1]})" if interval else "")
 
 
-def _seconds(run: ComparedRun) -> dict[str, float]:
-    found = run.run.about.get("seconds") or {}
-    return {str(name): float(value) for name, value in found.items() if isinstance(value, int | float)}
-
-
-def _weights(weights: dict[str, dict[str, float]]) -> str:
-    """The classes on which the runs agree least."""
-    if len(weights) < 2:
-        return ""
-    names = [name for name in next(iter(weights.values())) if all(name in each for each in weights.values())]
-    table_of = np.array([[each[name] for each in weights.values()] for name in names]).reshape(-1, len(weights))
-    order = np.argsort(-np.ptp(table_of, axis=1), kind="stable")[:MOST_CLASSES]
-    if not len(order) or np.ptp(table_of[order[0]]) == 0:
-        return note("All runs that selected weigh every class alike.")
-    rows = [(named(names[row]), *table_of[row].tolist()) for row in order.tolist()]
-    listed = table(("class", *weights), rows, is_sortable=True, search="Search classes")
-    left = (
-        note(f"{len(names) - len(rows):,} classes with smaller differences are left out.")
-        if len(names) > len(rows)
-        else ""
-    )
-    return folded("Weights by class, the largest differences first", listed + left)
+def _disagreement(weights: Mapping[str, Mapping[str, float]]) -> Values:
+    """The classes whose weights differ most; no row where the runs agree."""
+    names = [name for name in next(iter(weights.values()), {}) if all(name in each for each in weights.values())]
+    values = np.array([[each[name] for each in weights.values()] for name in names]).reshape(len(names), len(weights))
+    spread = np.ptp(values, axis=1) if values.size else np.zeros(0)
+    order = np.argsort(-spread, kind="stable")[:MOST_CLASSES].tolist() if spread.any() else []
+    rows = [(Name(names[row]), *values[row].tolist()) for row in order]
+    return {"weights": Table(("class", *weights), rows), "n_classes": len(names)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -12,27 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from justright.errors import DataError
+from justright.estimation.base import CategoryCounter
 from justright.report.drawing import COLORS, style_axes
 from justright.types import Array
 
 COLOR, CHOSEN = COLORS[:2]
-
-
-@runtime_checkable
-class Counted(Protocol):
-    """An estimate of K: a fitted counter, or what was saved of one."""
-
-    n_categories_: int
-
-    @property
-    def curve_axes(self) -> tuple[str, str]:
-        """What the curve shows across and upward."""
-        ...
-
-    @property
-    def curve_(self) -> Float[Array, "points 2"]:
-        """What was looked at on the way."""
-        ...
 
 
 @dataclass
@@ -59,18 +43,19 @@ class SavedCount:
             raise DataError(f"an estimate of K cannot be read: {error!r}") from error
 
 
-def draw_counts(counters: Mapping[str, Counted], intervals: Mapping[str, tuple[int, int]] | None = None) -> Figure:
+def draw_counts(
+    counters: Mapping[str, CategoryCounter | SavedCount], intervals: Mapping[str, tuple[int, int]]
+) -> Figure:
     """What each counter looked at on its way, the K it chose, and the interval around it where there is one."""
     figure = Figure(figsize=(5.0 * len(counters), 3.4), layout="constrained")
-    for axes, (name, counter) in zip(
-        figure.subplots(1, len(counters), squeeze=False)[0], counters.items(), strict=True
-    ):
+    panels = figure.subplots(1, len(counters), squeeze=False)[0]
+    for axes, (name, counter) in zip(panels, counters.items(), strict=True):
         x_name, y_name = counter.curve_axes
         k = counter.n_categories_
         axes.plot(counter.curve_[:, 0], counter.curve_[:, 1], "o-", color=COLOR, markersize=4, linewidth=1.2)
         is_k_across = x_name == "K"
         (axes.axvline if is_k_across else axes.axhline)(k, color=CHOSEN, linewidth=1.5)
-        if intervals and name in intervals:
+        if name in intervals:
             (axes.axvspan if is_k_across else axes.axhspan)(*intervals[name], color=CHOSEN, alpha=0.15, linewidth=0)
         axes.set_title(f"{name}: K = {k}", loc="left", fontsize=10.5, fontweight="bold")
         axes.set_xlabel(x_name, fontsize=9.5)

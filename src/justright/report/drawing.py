@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
+import re
 
+from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from justright.evaluation.figures import to_svg
-from justright.report.names import text
-from justright.report.svg import INK, LINE, for_page
 
 COLORS = ("#2f6db3", "#d1603d", "#2a9d8f", "#b5892b", "#8a63a8", "#c2568e", "#6f8a3a")
 """Each can be told from the next, on light and on dark paper."""
 
-OTHERS = "#8c8c8c"
-"""Of what comes after the first seven."""
+OTHERS = "#8c8c8c"  # the color of everything after the first seven
+
+INK, LINE, PAPER = "#333333", "#b9b9b9", "#ffffff"
+"""Draw with these, and `for_page` lets the page choose what they look like."""
+
+_VARIABLES = {INK: "var(--ink)", "#000000": "var(--ink)", LINE: "var(--line)", PAPER: "var(--paper)"}
 
 
 def color_of(number: int) -> str:
@@ -40,12 +43,20 @@ def escape_legend(legend: Legend) -> None:
         entry.set_parse_math(False)
 
 
-def in_page(figure: Figure, name: str, caption: str, is_broad: bool = False) -> str:
-    """The figure with its caption as an element of a page; a broad one may be moved sideways on a phone."""
-    with warnings.catch_warnings():
-        # the font that measures the text lacks some scripts; the browser that shows it has them
-        warnings.filterwarnings("ignore", message=r"Glyph \d+", category=UserWarning)
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)
-        svg = for_page(to_svg(figure), name, caption)
-    kind = " class=broad" if is_broad else ""
-    return f"<figure{kind}><div class=wide>{svg}</div><figcaption>{text(caption)}</figcaption></figure>"
+def for_page(drawn: Figure | str, name: str, title: str) -> Markup:
+    """A figure or an SVG document as an element of a page: colors of the page, ids that begin with `name`.
+
+    Its size follows the page. `title` is what a person who cannot see it is told.
+    """
+    svg = drawn if isinstance(drawn, str) else to_svg(drawn)
+    element = svg[svg.index("<svg") :]
+    element = re.sub(r"<metadata>.*?</metadata>", "", element, flags=re.DOTALL)
+    element = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", element)
+    element = re.sub(r'\bid="', f'id="{name}-', element)
+    element = element.replace("url(#", f"url(#{name}-")
+    element = element.replace('xlink:href="#', f'href="#{name}-').replace("xlink:href=", "href=")
+    for color, variable in _VARIABLES.items():
+        element = element.replace(color, variable)
+    opening, _, rest = element.partition(">")
+    opening = re.sub(r'\s(width|height)="[^"]*"', "", opening)
+    return Markup(f'{opening} role="img" aria-label="{escape(title)}">{rest}')  # noqa: S704 matplotlib escapes text

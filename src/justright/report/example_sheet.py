@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
-from jaxtyping import Int
-from PIL import Image
 
 from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.errors import JustrightError
 from justright.features.store import INDEX
-from justright.report.page_images import data_uri, square
-from justright.report.svg import INK, PAPER
-from justright.runs.feature_pool import FeaturePool
+from justright.features.table import FeatureTable
+from justright.report.drawing import INK, PAPER
+from justright.report.page_images import data_uri, spread, square
+from justright.report.rendering import render
 from justright.runs.selection_result import SelectionResult
 from justright.seeding import generator
-from justright.types import Array
 
-N_CLASSES, N_IMAGES, THUMB = 6, 4, 88
-"""Classes at each end, images a class, and pixels a side."""
-
-ROW, LEFT = THUMB + 26, 10
+N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
 
 
 @dataclass(frozen=True)
@@ -32,24 +26,16 @@ class ClassExamples:
     """A class and some of its images, each as the text of a data URI."""
 
     class_name: str
-    weight: float
     reason: str
-    thumbnails: tuple[str, ...]
+    images: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ExampleSheet:
-    """The classes that weigh most, then those that weigh least; `problem` says why images are missing."""
+    """The classes that weigh most and those that weigh least, by title; `problem` says why images are missing."""
 
-    most: tuple[ClassExamples, ...]
-    least: tuple[ClassExamples, ...]
+    parts: dict[str, tuple[ClassExamples, ...]]
     problem: str = ""
-
-    @property
-    def parts(self) -> list[tuple[str, tuple[ClassExamples, ...]]]:
-        """The two ends with their titles; an empty one is left out."""
-        parts = [("Weigh most", self.most), ("Weigh least", self.least)]
-        return [(title, classes) for title, classes in parts if classes]
 
 
 def example_sheet(
@@ -60,69 +46,45 @@ def example_sheet(
     Images are looked for where they were when their features were extracted. If one cannot be opened any more there is
     no sheet, but the reason.
     """
-    weight = result.selector.class_weight_
+    weight = result.weights.weight
+    n_most = min(n_classes, -(-len(weight) // 2))
     n_least = 0 if np.ptp(weight) == 0 else min(n_classes, len(weight) // 2)  # of equals, none weighs least
     drawn = generator(seed, "examples").permutation(len(weight))
-    order = drawn[np.argsort(-weight[drawn], kind="stable")]
+    order = drawn[np.argsort(-weight[drawn], kind="stable")].tolist()
+    ends = {"Weigh most": order[:n_most], "Weigh least": order[len(order) - n_least :]}
     try:
-        sets = [_images(result.pool, number) for number in range(len(result.pool.tables))]
-        most = tuple(
-            _examples(result, sets, label, n_images) for label in order.tolist()[: min(n_classes, -(-len(weight) // 2))]
-        )
-        least = tuple(_examples(result, sets, label, n_images) for label in order.tolist()[len(order) - n_least :])
+        sets = [_images(table) for table in result.pool.tables]
+        parts = {
+            title: tuple(_examples(result, sets, label, n_images) for label in labels)
+            for title, labels in ends.items()
+            if labels
+        }
     except (JustrightError, OSError) as error:
-        return ExampleSheet((), (), problem=str(error).splitlines()[0])
-    return ExampleSheet(most, least)
+        return ExampleSheet({}, problem=str(error).splitlines()[0])
+    return ExampleSheet(parts)
 
 
 def draw_sheet(sheet: ExampleSheet) -> str:
     """The sheet as an SVG document."""
-    rows: list[str] = []
-    y = 0
-    for title, classes in sheet.parts:
-        rows.append(f'<text x="{LEFT}" y="{y + 24}" font-size="15" font-weight="bold">{title}</text>')
-        y += 34
-        for each in classes:
-            said = f"{each.class_name}  ·  {each.reason}"
-            rows.append(f'<text x="{LEFT}" y="{y + 14}" font-size="12">{escape(said)}</text>')
-            for place, uri in enumerate(each.thumbnails):
-                at = f'x="{LEFT + place * (THUMB + 4)}" y="{y + 20}" width="{THUMB}" height="{THUMB}"'
-                rows.append(f'<image {at} href="{uri}"/>')
-            y += ROW
-    width = LEFT * 2 + max(460, N_IMAGES * (THUMB + 4))
-    size = f'viewBox="0 0 {width} {y + 10}" width="{width}" height="{y + 10}"'
-    paper = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" fill="{INK}">\n'
-        f"{paper}\n{''.join(rows)}\n</svg>\n"
-    )
+    return render("examples.svg", sheet=sheet, pixels=PIXELS, ink=INK, paper=PAPER)
 
 
-def _images(pool: FeaturePool, number: int) -> ImageSet:
+def _images(table: FeatureTable) -> ImageSet:
     """The images behind a feature store: its index lists them as `open_images` reads it."""
-    path = pool.tables[number].path
-    if path is None or "source" not in pool.tables[number].index.column_names:
+    if table.path is None or "source" not in table.index.column_names:
         raise JustrightError("the feature store does not say where its images are")
-    return open_images(path / INDEX)
+    return open_images(table.path / INDEX)
 
 
 def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_images: int) -> ClassExamples:
     pool = result.pool
-    rows = np.flatnonzero(pool.labels == label)
-    rows = rows[np.unique(np.linspace(0, len(rows) - 1, n_images).astype(int))]
-    return ClassExamples(
-        class_name=pool.class_names[label],
-        weight=float(result.selector.class_weight_[label]),
-        reason=result.selector.reason_[label],
-        thumbnails=tuple(_thumbnail(image) for image in _open(pool, sets, rows)),
-    )
-
-
-def _open(pool: FeaturePool, sets: Sequence[ImageSet], rows: Int[Array, " rows"]) -> list[Image.Image]:
+    rows = spread(np.flatnonzero(pool.labels == label), n_images)
     starts = np.cumsum([0, *map(len, pool.tables)])
     numbers = np.searchsorted(starts, rows, side="right") - 1
-    return [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
-
-
-def _thumbnail(image: Image.Image) -> str:
-    return data_uri(square(image, THUMB * 2), "JPEG", quality=72)  # twice, for screens with fine pixels
+    images = [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
+    return ClassExamples(
+        class_name=pool.class_names[label],
+        reason=result.weights.reason[label],
+        # twice as fine, for screens with fine pixels
+        images=tuple(data_uri(square(image, PIXELS * 2), "JPEG", quality=72) for image in images),
+    )

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.features.table import FeatureTable
-from justright.report.drawing import color_of, escape_legend, style_axes
-from justright.report.names import short
-from justright.report.svg import INK, PAPER
+from justright.geometry import row_norms
+from justright.report.drawing import INK, PAPER, color_of, escape_legend, style_axes
+from justright.report.elements import short
 from justright.seeding import generator
 from justright.types import Array
 
@@ -24,36 +24,35 @@ MAPS: tuple[MapKind, ...] = get_args(MapKind)
 MOST_POINTS = 1000
 """Of pool and of target each. More would hide each other, and t-SNE would take minutes."""
 
-MOST_MARKS = 300
-"""More marks of the pool than this go into the file as pixels."""
-
+MOST_MARKS = 300  # more marks of the pool than this go into the file as pixels
 TARGET = -1
 LONGEST_NAME = 24
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Where images lie. `source` is a position in `names`, or TARGET; `explained` is the share of variance shown."""
+    """Where images lie.
+
+    points     in the plane
+    source     the data set of each image as a position in `names`, or TARGET
+    names      of the data sets of the pool
+    kind       how the plane was found: "pca" or "tsne"
+    explained  the share of variance that PCA shows
+    n_images   of pool and target, before sampling
+    """
 
     points: Float[Array, "points 2"]
     source: Int[Array, " points"]
     names: tuple[str, ...]
     kind: MapKind
     explained: float
-    n_pool: int
-    n_target: int
+    n_images: tuple[int, int]
 
-    def caption(self) -> str:
-        """What it shows, and how little distances in it mean."""
-        n_shown = int((self.source == TARGET).sum())
-        drawn = f"{len(self.source) - n_shown:,} of {self.n_pool:,} labeled and {n_shown:,} of {self.n_target:,} target"
-        how = f"the two main directions (PCA) hold {self.explained:.0%} of the variance"
-        if self.kind == "tsne":
-            how = "t-SNE keeps neighbors together; sizes of groups and gaps between them mean nothing"
-        return (
-            f"Frozen features of {drawn} images, drawn at random: {how}. Colors tell the data sets of the pool, "
-            "crosses are the target. Distances in a flat map mean little: near here may be far there."
-        )
+    @property
+    def n_shown(self) -> tuple[int, int]:
+        """How many images of the pool and of the target are drawn."""
+        n_target = int((self.source == TARGET).sum())
+        return len(self.source) - n_target, n_target
 
 
 def feature_map(pool: FeatureTable, target: FeatureTable, kind: MapKind = "pca", seed: int = 0) -> FeatureMap:
@@ -61,14 +60,14 @@ def feature_map(pool: FeatureTable, target: FeatureTable, kind: MapKind = "pca",
     rows = [_sample(len(table), seed, side) for table, side in ((pool, "pool"), (target, "target"))]
     x = np.concatenate([np.asarray(t.features[r], dtype=np.float64) for t, r in zip((pool, target), rows, strict=True)])
     x = x.reshape(len(x), -1)
-    x = x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
+    x = x / np.maximum(row_norms(x), 1e-12)[:, None]
     column = pool.index["dataset"].cast(pa.string()).combine_chunks().dictionary_encode()
     source = np.concatenate([column.indices.to_numpy()[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
     points, explained = _two_directions(x)
     if kind == "tsne":
         points = _neighbors(x, points, seed)
     names = tuple(column.dictionary.to_pylist())
-    return FeatureMap(points, source, names, kind, explained, len(pool), len(target))
+    return FeatureMap(points, source, names, kind, explained, (len(pool), len(target)))
 
 
 def draw_map(found: FeatureMap) -> Figure:

@@ -1,4 +1,4 @@
-"""Small pictures inside a page: many images as one sheet, a budget in bytes, and a count of what could not be read."""
+"""Small pictures inside a page: many images as one sheet, within a budget, with a count of what could not be read."""
 
 from __future__ import annotations
 
@@ -16,24 +16,19 @@ from justright.data.contact_sheet import contact_sheet
 from justright.data.image_set import ImageSet
 from justright.errors import BadImageError, JustrightError
 from justright.progress import Track, silent
-from justright.report.names import Markup, text
+from justright.report.elements import Picture
 from justright.report.reading import Missing
 from justright.seeding import generator
 from justright.types import Array
 
 GAP = 2
-QUALITY = 55
-"""Of WebP: a face is still a face, in a third of the bytes of a fine JPEG."""
-
-N_THREADS = 4
-"""Decoding releases the interpreter's lock."""
-
-N_SAMPLED, MARGIN = 40, 1.08
-"""Sheets that tell what all of them cost, and how far that may be off."""
+QUALITY = 55  # of WebP: a face is still a face, in a third of the bytes of a fine JPEG
+N_THREADS = 4  # decoding releases the interpreter's lock
+N_SAMPLED, MARGIN = 40, 1.08  # sheets that tell what all of them cost, and how far that may be off
 
 
 def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> str:
-    """The image as text that an `<img>` takes."""
+    """The image as text that a page can hold."""
     buffer = io.BytesIO()
     image.save(buffer, kind, quality=quality)
     return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
@@ -44,9 +39,20 @@ def square(image: Image.Image, pixels: int) -> Image.Image:
     return ImageOps.fit(image, (pixels, pixels))
 
 
+def spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
+    """At most n of the rows, from the first to the last, evenly apart."""
+    return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows
+
+
 @dataclass(frozen=True)
 class SheetOrder:
-    """One sheet that is asked for: rows of the set, pixels a side of each, images beside each other, and what it is."""
+    """One sheet that is asked for.
+
+    rows     of the set of images
+    pixels   a side of each image
+    columns  images beside each other
+    alt      what the sheet shows, in words
+    """
 
     rows: Int[Array, " rows"]
     pixels: int
@@ -56,29 +62,26 @@ class SheetOrder:
 
 @dataclass
 class PageImages:
-    """Makes sheets of the images of a set until `budget` characters are spent; from then on it gives empty ones.
+    """Makes sheets of the images of a set until `budget` characters are spent; from then on it gives none.
 
-    Attributes: n_unreadable of n_asked images could not be read, for the `reason` of the first; n_unpaid sheets were
-    left out because the budget was spent.
+    Attributes: problems, why images of the n_asked could not be read; n_left_out, how many sheets are missing because
+    the budget was spent.
     """
 
     images: ImageSet | Missing
     budget: int
     n_asked: int = field(default=0, init=False)
-    n_unreadable: int = field(default=0, init=False)
-    n_unpaid: int = field(default=0, init=False)
-    reason: str = field(default="", init=False)
+    n_left_out: int = field(default=0, init=False)
+    problems: list[str] = field(default_factory=list, init=False)
 
-    def sheets(self, orders: Sequence[SheetOrder], track: Track = silent, what: str = "images") -> Iterator[Markup]:
-        """One `<img>` an order, in order; empty where no image could be read or the budget is spent."""
-        if isinstance(self.images, Missing):
-            self.reason = self.images.reason
-            yield from (Markup("") for _ in orders)
-            return
+    def sheets(
+        self, orders: Sequence[SheetOrder], track: Track = silent, what: str = "images"
+    ) -> Iterator[Picture | None]:
+        """One picture an order, in order; None where no image could be read or the budget is spent."""
         with ThreadPoolExecutor(N_THREADS) as threads:
             found = threads.map(self._sheet, orders)
-            for order, (uri, bad) in track(zip(orders, found, strict=True), len(orders), what):
-                yield self._paid(order, uri, bad)
+            for order, (picture, problems) in track(zip(orders, found, strict=True), len(orders), what):
+                yield self._pay(order, picture, problems)
 
     def richest(self, plans: Sequence[Sequence[SheetOrder]], share: float = 1.0) -> Sequence[SheetOrder]:
         """The first of several plans for the same sheets that this share of the budget pays for; the last if none.
@@ -87,58 +90,48 @@ class PageImages:
         """
         for orders in plans[:-1]:
             sample = generator(0, "sheets").permutation(len(orders))[:N_SAMPLED].tolist()
-            cost = np.mean([len(self._sheet(orders[place])[0]) for place in sample]) if sample else 0.0
+            cost = np.mean([_n_characters(self._sheet(orders[place])[0]) for place in sample]) if sample else 0.0
             if cost * len(orders) * MARGIN <= share * self.budget:
                 return orders
         return plans[-1]
 
-    def sheet(self, order: SheetOrder) -> Markup:
+    def sheet(self, order: SheetOrder) -> Picture | None:
         """A single sheet."""
         return next(self.sheets([order]))
 
-    def remarks(self) -> list[str]:
-        """What is missing, in sentences."""
-        said = []
-        if isinstance(self.images, Missing):
-            said.append(f"No images to show: {self.images.reason}.")
-        elif self.n_unreadable:
-            said.append(
-                f"{self.n_unreadable:,} of {self.n_asked:,} images could not be read any more, e.g. {self.reason}."
-            )
-        if self.n_unpaid:
-            said.append(f"{self.n_unpaid:,} sheets of images were left out to keep this page small.")
-        return said
-
-    def _sheet(self, order: SheetOrder) -> tuple[str, list[str]]:
+    def _sheet(self, order: SheetOrder) -> tuple[Picture | None, list[str]]:
         """The picture, and why images are missing in it. Nothing is drawn once the budget is spent."""
         tiles: list[Image.Image] = []
-        bad: list[str] = []
+        problems: list[str] = []
         if self.budget <= 0 or isinstance(self.images, Missing):
-            return "", bad
+            return None, problems
         for row in order.rows.tolist():
             try:
                 tiles.append(square(self.images.image(row), order.pixels))
             except (BadImageError, JustrightError, OSError) as error:
-                bad.append(str(error).splitlines()[0])
+                problems.append(str(error).splitlines()[0])
         if not tiles:
-            return "", bad
+            return None, problems
         columns = min(order.columns, len(tiles))
         sheet = contact_sheet(tiles, columns, GAP)
         # the paper of the page shows between the images, whatever its color
         black = contact_sheet([np.zeros((order.pixels, order.pixels, 3), dtype=np.uint8)] * len(tiles), columns, GAP)
         sheet.putalpha(ImageOps.invert(black.convert("L")))
-        size = f"width={sheet.width} height={sheet.height}"
-        return f'<img src="{data_uri(sheet)}" {size} alt="{text(order.alt)}">', bad
+        return Picture(data_uri(sheet), sheet.width, sheet.height, order.alt), problems
 
-    def _paid(self, order: SheetOrder, picture: str, bad: list[str]) -> Markup:
+    def _pay(self, order: SheetOrder, picture: Picture | None, problems: list[str]) -> Picture | None:
         if self.budget <= 0:
-            self.n_unpaid += bool(len(order.rows))
-            return Markup("")
+            self.n_left_out += bool(len(order.rows))
+            return None
         self.n_asked += len(order.rows)
-        self.n_unreadable += len(bad)
-        self.reason = self.reason or (bad[0] if bad else "")
-        self.budget -= len(picture)
+        self.problems += problems
+        self.budget -= _n_characters(picture)
         if self.budget < 0:  # this one is one too many
-            self.n_unpaid += 1
-            return Markup("")
-        return Markup(picture)
+            self.n_left_out += 1
+            return None
+        return picture
+
+
+def _n_characters(picture: Picture | None) -> int:
+    """What the picture takes of the page, with the forty letters around it."""
+    return 0 if picture is None else len(picture.uri) + len(picture.alt) + 40

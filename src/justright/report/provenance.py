@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from justright.report.names import Markup, text
-from justright.report.page_shell import facts, folded, note, table
+from justright.report.elements import Table
+from justright.report.reading import Missing, Values
 
 FIRST = ("method", "selector", "seed", "n_target", "k_source", "n_categories", "n_known", "scale")
 TITLES = {
@@ -15,8 +15,7 @@ TITLES = {
     "n_categories": "categories in all",
     "n_known": "known classes",
 }
-SETTINGS = ("config", "selector_params", "spec")
-"""Nested settings, from the resolved to the asked for."""
+SETTINGS = ("config", "selector_params", "spec")  # nested settings, from the resolved to the asked for
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
@@ -39,7 +38,7 @@ def resolved(about: Mapping[str, Any]) -> dict[str, Any]:
     return spec | dict(about)
 
 
-def asked(about: Mapping[str, Any]) -> str:
+def asked(about: Mapping[str, Any]) -> Values:
     """The settings that matter most, then the question in full, then every setting."""
     about = resolved(about)
     first = {TITLES.get(name, name): about[name] for name in FIRST if about.get(name) is not None}
@@ -47,38 +46,36 @@ def asked(about: Mapping[str, Any]) -> str:
         first["backbone"] = name
     question = {name: value for name, value in _mapping(about, "asked").items() if name != "command"}
     first |= {name: value for name, value in flat(question).items() if name not in first}
-    nested = flat({name: about[name] for name in SETTINGS if about.get(name)})
-    folds = folded(f"All {len(nested):,} settings", table(("setting", "value"), _cells(nested))) if nested else ""
-    return facts({name: _said(value) for name, value in first.items()}) + folds
+    settings = _in_words(flat({name: about[name] for name in SETTINGS if about.get(name)}))
+    return {"first": _in_words(first), "settings": Table(("setting", "value"), list(settings.items()))}
 
 
-def timings(about: Mapping[str, Any]) -> str:
-    """Seconds by stage, and all of them."""
-    seconds = {
-        name: float(value) for name, value in _mapping(about, "seconds").items() if isinstance(value, int | float)
+def seconds_by_stage(about: Mapping[str, Any]) -> dict[str, float]:
+    """How long each stage took."""
+    return {
+        str(name): float(value) for name, value in _mapping(about, "seconds").items() if isinstance(value, int | float)
     }
+
+
+def timings(about: Mapping[str, Any]) -> Values | Missing:
+    """Seconds by stage, and all of them."""
+    seconds = seconds_by_stage(about)
     if not seconds:
-        return note("The run does not say how long its stages took.")
+        return Missing("The run does not say how long its stages took")
     total = sum(seconds.values())
     rows = [(name, value, round(100 * value / total) if total else 0) for name, value in seconds.items()]
-    return table(("stage", "seconds", "%"), [*rows, ("all", total, 100)])
+    return {"stages": Table(("stage", "seconds", "%"), [*rows, ("all", total, 100)])}
 
 
-def reproduction(about: Mapping[str, Any]) -> str:
+def reproduction(about: Mapping[str, Any]) -> Values:
     """The command, then versions, seed and fingerprints: equal ones give equal results."""
     about = resolved(about)
-    command = about.get("command") or _mapping(about, "asked").get("command")
-    said = f"<pre><code>{text(command)}</code></pre>" if command else note("The run does not say its command.")
-    rows: list[tuple[str, object]] = [("seed", about["seed"])] if "seed" in about else []
-    rows += [(f"version of {name}", value) for name, value in flat(_mapping(about, "versions")).items()]
-    if isinstance(about.get("backbone"), Mapping):
-        rows += [(f"backbone {name}", value) for name, value in flat(about["backbone"]).items()]
-    rows += [(f"fingerprint of {name}", value) for name, value in flat(_mapping(about, "fingerprints")).items()]
+    facts: dict[str, Any] = {"seed": about["seed"]} if "seed" in about else {}
+    for name, title in (("versions", "version of"), ("backbone", "backbone"), ("fingerprints", "fingerprint of")):
+        facts |= {f"{title} {part}": value for part, value in flat(_mapping(about, name)).items()}
     told = {*FIRST, *SETTINGS, "command", "asked", "versions", "fingerprints", "backbone", "seconds", "format"}
-    rows += _cells(flat({name: value for name, value in about.items() if name not in told}))
-    return (
-        f"{said}\n{table(('what', 'value'), [(name, Markup(f'<code>{text(value)}</code>')) for name, value in rows])}"
-    )
+    facts |= _in_words(flat({name: value for name, value in about.items() if name not in told}))
+    return {"command": about.get("command") or _mapping(about, "asked").get("command"), "facts": facts}
 
 
 def _mapping(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -86,11 +83,8 @@ def _mapping(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _cells(values: Mapping[str, Any]) -> list[tuple[str, object]]:
-    return [(name, _said(value)) for name, value in values.items()]
-
-
-def _said(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "not set" if value is None else str(value)
+def _in_words(values: Mapping[str, Any]) -> dict[str, str]:
+    words = {True: "yes", False: "no", None: "not set"}
+    return {
+        name: words[value] if value is None or isinstance(value, bool) else str(value) for name, value in values.items()
+    }

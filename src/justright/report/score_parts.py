@@ -6,15 +6,14 @@ import math
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
 
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
 from justright.evaluation.figures import draw_confusion, draw_errors
 from justright.evaluation.files import JudgedPredictions, read_judged
-from justright.report.drawing import in_page
-from justright.report.names import named, plain
-from justright.report.page_shell import folded, note, table
-from justright.report.reading import Missing, attempt
+from justright.report.elements import Name, Table, plain
+from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
 
 GROUPS = {
@@ -27,16 +26,10 @@ GROUPS = {
 
 MOST_CLASSES = 1500
 MOST_PAIRS = 25
-MOST_CELLS = 25_000_000
-"""A larger confusion is told by its worst pairs only."""
+MOST_CELLS = 25_000_000  # a larger confusion is told by its worst pairs only
 
 SHEER = LinearSegmentedColormap.from_list("sheer", [(*(0.18, 0.43, 0.70), 0.0), (*(0.18, 0.43, 0.70), 1.0)])
 """From nothing to blue: on dark paper an empty cell is dark."""
-
-NO_TRUTH = (
-    "No labels of the target were given, so there are no scores. A person who looks at some images gives an estimate: "
-    "justright review."
-)
 
 
 def percent(scores: Scores, name: str) -> str:
@@ -50,23 +43,15 @@ def percent(scores: Scores, name: str) -> str:
     return f"{100 * value:.1f} [{100 * low:.1f},\u00a0{100 * high:.1f}]"  # an interval is not torn apart
 
 
-def score_table(scores: Scores) -> str:
-    """All, Old and New, with intervals."""
+def scores_part(run: RunFolder) -> Values:
+    """All, Old and New with intervals, where there are any: a row for each group of images."""
+    scores = run.scores
+    if scores is None:
+        return {"scores": None, "accuracies": None}
     shown = [name for name in GROUPS if name in ("all", "old", "new") or math.isfinite(getattr(scores, name))]
     n_images = {"all": scores.n_images, "old": scores.n_old, "new": scores.n_new}
     rows = [(GROUPS[name], percent(scores, name), n_images.get(name)) for name in shown]
-    how = (
-        f"Protocol {scores.protocol}, {scores.n_classes:,} classes, {scores.n_clusters:,} clusters. "
-        f"NMI {scores.nmi:.3f}, ARI {scores.ari:.3f}. Brackets hold {scores.level:.0%} of resamples of the "
-        "images; how the result varies with the seed of training is not in them."
-    )
-    return table(("images of", "accuracy %", "images"), rows) + note(how)
-
-
-def scores_part(run: RunFolder) -> str:
-    """Scores alone; what is wrong with them has a part of its own."""
-    scores = attempt(lambda: run.scores, NO_TRUTH)
-    return note(scores.reason) if isinstance(scores, Missing) else score_table(scores)
+    return {"scores": scores, "accuracies": Table(("images of", "accuracy %", "images"), rows)}
 
 
 def judged(run: RunFolder) -> JudgedPredictions | Missing:
@@ -77,84 +62,64 @@ def judged(run: RunFolder) -> JudgedPredictions | Missing:
     return attempt(lambda: read_judged(run.path / "predictions.parquet", truth), "Errors cannot be told")
 
 
-def errors_part(found: JudgedPredictions | Missing, predictions: Predictions) -> str:
+def errors_part(found: JudgedPredictions | Missing, predictions: Predictions) -> Values | Missing:
     """By kind and cause, as figure and table; the confusion; the classes from the worst on."""
     if isinstance(found, Missing):
-        return note(f"{found.reason}.")
+        return found
     errors = break_down(found.y_true, found.y_pred, found.is_old)
     n = int(errors.n_images.sum())
-    kinds = [(f"{kind.replace('_', ' ')}", count, 100 * count / n) for kind, count in errors.by_kind().items()]
+    kinds = [(kind.replace("_", " "), count, 100 * count / n) for kind, count in errors.by_kind().items()]
     causes = [(f"because {cause}", count, 100 * count / n) for cause, count in errors.by_cause().items()]
-    caption = (
-        "Wrong images by what they were taken for, and why. Split: most of that cluster is of the class, but another "
-        "cluster stands for it. Merged: most of the class lies in a cluster that stands for something else."
-    )
-    return "\n".join(
-        [
-            in_page(draw_errors(errors), "errors", caption, is_broad=True),
-            table(("error", "images", "% of all"), kinds + causes),
-            "<h3>Confusion</h3>",
-            _confusion(found, errors),
-            "<h3>Most frequent confusions</h3>",
-            _pairs(found, errors, predictions),
-            "<h3>Classes, from the worst</h3>",
-            _classes(found, errors, predictions),
-        ]
-    )
-
-
-def _confusion(found: JudgedPredictions, errors: Errors) -> str:
     counts = Counts.of(found.y_true, found.y_pred)
+    return {
+        "figure": draw_errors(errors),
+        "kinds": Table(("error", "images", "% of all"), kinds + causes),
+        "confusion": _confusion(found, counts, errors),
+        "pairs": _pairs(found, counts, errors, predictions),
+        "classes": _classes(found, errors, predictions),
+        "n_classes": len(errors.classes),
+    }
+
+
+def _confusion(found: JudgedPredictions, counts: Counts, errors: Errors) -> Figure | None:
     if len(counts.classes) * len(counts.clusters) > MOST_CELLS:
-        return note("There are too many classes and clusters to draw; see the most frequent confusions.")
-    confusion = matched_confusion(counts, errors.classes[errors.is_old])
+        return None
     names = {label: plain(name) for label, name in found.class_names.items()}
-    figure = draw_confusion(confusion, names)
+    figure = draw_confusion(matched_confusion(counts, errors.classes[errors.is_old]), names)
     figure.axes[0].images[0].set_cmap(SHEER)
-    caption = (
-        "The share of each class that lies in each cluster. What is right lies on the diagonal; Old classes first."
-    )
-    return in_page(figure, "confusion", caption, is_broad=True)
+    return figure
 
 
-def _pairs(found: JudgedPredictions, errors: Errors, predictions: Predictions) -> str:
-    counts = Counts.of(found.y_true, found.y_pred)
+def _pairs(found: JudgedPredictions, counts: Counts, errors: Errors, predictions: Predictions) -> Table:
+    """Which class lies most often in a cluster that stands for another."""
     class_of = {int(k): int(c) for c, k in zip(errors.classes, errors.cluster, strict=True) if k >= 0}
     is_wrong = np.array([class_of.get(k) != c for c, k in zip(counts.class_, counts.cluster, strict=True)], dtype=bool)
     cells = np.flatnonzero(is_wrong)
-    cells = cells[np.argsort(-counts.n[cells], kind="stable")][:MOST_PAIRS]
     rows = []
-    for cell in cells.tolist():
+    for cell in cells[np.argsort(-counts.n[cells], kind="stable")][:MOST_PAIRS].tolist():
         label, cluster = int(counts.class_[cell]), int(counts.cluster[cell])
-        stands_for = class_of.get(cluster)
-        meant = "no class" if stands_for is None else _name(found, stands_for)
-        rows.append((_name(found, label), meant, named(predictions.categories[cluster].name), int(counts.n[cell])))
-    if not rows:
-        return note("No image is wrong.")
-    return table(("class", "taken for", "in cluster", "images"), rows)
+        meant = _name(found, class_of[cluster]) if cluster in class_of else "no class"
+        rows.append((_name(found, label), meant, Name(predictions.categories[cluster].name), int(counts.n[cell])))
+    return Table(("class", "taken for", "in cluster", "images"), rows)
 
 
-def _classes(found: JudgedPredictions, errors: Errors, predictions: Predictions) -> str:
+def _classes(found: JudgedPredictions, errors: Errors, predictions: Predictions) -> Table:
     share = errors.n_right / np.maximum(errors.n_images, 1)
-    order = np.argsort(share, kind="stable").tolist()
+    parts = (errors.n_as_old, errors.n_as_new, errors.n_split, errors.n_merged, errors.n_stray)
     rows = [
         (
             _name(found, int(errors.classes[i])),
             "Old" if errors.is_old[i] else "New",
             int(errors.n_images[i]),
             100 * float(share[i]),
-            *(int(column[i]) for column in (errors.n_as_old, errors.n_as_new, errors.n_split, errors.n_merged)),
-            int(errors.n_stray[i]),
-            named(predictions.categories[int(errors.cluster[i])].name) if errors.cluster[i] >= 0 else "none",
+            *(int(part[i]) for part in parts),
+            Name(predictions.categories[int(errors.cluster[i])].name) if errors.cluster[i] >= 0 else "none",
         )
-        for i in order[:MOST_CLASSES]
+        for i in np.argsort(share, kind="stable").tolist()[:MOST_CLASSES]
     ]
     columns = ("class", "side", "images", "right %", "as old", "as new", "split", "merged", "stray", "cluster")
-    shown = table(columns, rows, is_sortable=True, search="Search classes and clusters")
-    n_left = len(order) - len(rows)
-    left = note(f"{n_left:,} classes that are more often right are left out here.") if n_left else ""
-    return folded(f"{len(order):,} classes", shown + left)
+    return Table(columns, rows)
 
 
-def _name(found: JudgedPredictions, label: int) -> str:
-    return named(found.class_names.get(label, str(label)))
+def _name(found: JudgedPredictions, label: int) -> Name:
+    return Name(found.class_names.get(label, str(label)))

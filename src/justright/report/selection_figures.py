@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from justright.report.drawing import COLORS, OTHERS, escape_legend, style_axes
-from justright.report.names import short
-from justright.report.svg import INK, LINE, PAPER
+from justright.report.drawing import COLORS, INK, LINE, OTHERS, PAPER, escape_legend, style_axes
+from justright.report.elements import short
 from justright.runs.saved_selection import SavedSelection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.plot import from_the_closest

@@ -10,7 +10,7 @@ from justright.evaluation.figures import to_svg
 from justright.files import write_text
 from justright.report.example_sheet import draw_sheet, example_sheet
 from justright.report.selection_figures import draw_selection
-from justright.report.selection_page import SelectionPage
+from justright.report.selection_page import selection_page
 from justright.runs.selection_result import SelectionResult
 
 
@@ -34,7 +34,7 @@ def write_selection_report(
         if not sheet.problem:
             documents[figures / "examples.svg"] = draw_sheet(sheet)
     if page is not None:
-        documents[page] = SelectionPage(result, asked, drawn, sheet, diagnosis).html()
+        documents[page] = selection_page(result, asked, drawn, sheet, diagnosis)
     for path, text in documents.items():
         write_text(path, text)
     return list(documents), sheet.problem

@@ -8,9 +8,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from justright.report.drawing import color_of, escape_legend, style_axes
-from justright.report.names import short
-from justright.report.svg import INK, PAPER
+from justright.report.drawing import INK, PAPER, color_of, escape_legend, style_axes
+from justright.report.elements import short
 
 Record = Mapping[str, Any]
 
@@ -40,9 +39,7 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
     for axes, name in zip(panels, names, strict=False):
         style_axes(axes)
         for number, (run, records) in enumerate(runs.items()):
-            told = [
-                (record.get("epoch", place), record[name]) for place, record in enumerate(records) if name in record
-            ]
+            told = [(each.get("epoch", place), each[name]) for place, each in enumerate(records) if name in each]
             x, y = [epoch for epoch, _ in told], [value for _, value in told]
             marker = "o" if len(told) < 2 else ""  # a line of one point would not be seen
             axes.plot(x, y, color=color_of(number), linewidth=1.4, marker=marker, label=short(run, LONGEST_NAME))
@@ -54,10 +51,6 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
     for axes in panels[max(0, len(names) - N_COLUMNS) : len(names)]:
         axes.set_xlabel("epoch", fontsize=8.5)
     if len(runs) > 1:
-        handles, labels = panels[0].get_legend_handles_labels()
-        escape_legend(
-            figure.legend(
-                handles, labels, loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, labelcolor=INK
-            )
-        )
+        options = {"loc": "outside upper left", "ncols": 3, "frameon": False, "fontsize": 8.5, "labelcolor": INK}
+        escape_legend(figure.legend(*panels[0].get_legend_handles_labels(), **options))
     return figure

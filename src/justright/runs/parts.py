@@ -1,21 +1,40 @@
-"""What a run is made of, from what its spec says: a counter, a selector, the config of a method."""
+"""What a run is made of: features, a counter, a selector, the config of a method."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.data import ImageSet
 from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS, CategoryCounter
+from justright.features.store import DamagedStoreError
+from justright.features.store_header import StoreMismatchError
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
 from justright.runs.spec import RunSpec
 from justright.selection import SELECTORS, Selector
 from justright.types import UNLABELED, Array
+
+
+def frozen_features(images: ImageSet, backbone: Any, path: Path, track: Track) -> FeatureTable:
+    """Features before training, found in the folder of the run if they are those of these images."""
+    from justright.features.cache import FeatureCache
+    from justright.features.extract import extract
+
+    try:
+        return extract(images, backbone, path, cache=FeatureCache(), track=track)
+    except StoreMismatchError as error:
+        expected = "the same images, read by the same network, to go on with this run"
+        advice = f"another --out, or delete {path.parent} to start anew"
+        raise StoreMismatchError(error.came, expected=expected, advice=advice) from error
+    except DamagedStoreError as error:
+        raise DamagedStoreError(error.came, advice=f"delete {path}; it is computed again") from error
 
 
 class CounterInput(NamedTuple):
@@ -59,8 +78,8 @@ def counted(name: str, given: CounterInput, seed: int, track: Track = silent) ->
 def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:
     """A selector with the parameters that were given; K and seed where it has use for them."""
     known = inspect.signature(SELECTORS[name]).parameters
-    by_itself = {key: value for key, value in (("n_clusters", n_clusters), ("seed", seed)) if key in known}
-    return SELECTORS[name](**(by_itself | dict(params)))
+    defaults = {key: value for key, value in (("n_clusters", n_clusters), ("seed", seed)) if key in known}
+    return SELECTORS[name](**(defaults | dict(params)))
 
 
 def config_of(spec: RunSpec) -> Any:

@@ -19,16 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from justright.data import ImageSet
 from justright.discovery.methods import METHODS
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, read_judged
-from justright.features.store import DamagedStoreError
-from justright.features.store_header import StoreMismatchError
 from justright.features.table import FeatureTable
 from justright.files import replacing, write_json
 from justright.progress import Track, silent
-from justright.runs.parts import config_of, counted, counter_input
+from justright.runs.parts import config_of, counted, counter_input, frozen_features
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
@@ -110,29 +107,13 @@ class Run:
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Features of pool and target; the problem goes on with the images that have some, and with their ids."""
         path, problem = self.folder.path, self.problem
-        pool = self._features("pool", problem.pool.images)
-        target = self._features("target", problem.target)
+        pool = frozen_features(problem.pool.images, self.backbone, path / "pool.features", self.track)
+        target = frozen_features(problem.target, self.backbone, path / "target.features", self.track)
         self.problem = problem.with_ids_of(pool, target)
         if self.processes.is_first:
             self.problem.pool.images.save(path / "pool.parquet")
             self.problem.target.save(path / "target.parquet")
         return pool, target
-
-    def _features(self, part: str, images: ImageSet) -> FeatureTable:
-        from justright.features.cache import FeatureCache
-        from justright.features.extract import extract
-
-        path = self.folder.path / f"{part}.features"
-        try:
-            return extract(images, self.backbone, path, cache=FeatureCache(), track=self.track)
-        except StoreMismatchError as error:
-            raise StoreMismatchError(
-                error.came,
-                expected="the same images, read by the same network, to go on with this run",
-                advice="another --out, or delete that folder to start anew",
-            ) from error
-        except DamagedStoreError as error:
-            raise DamagedStoreError(error.came, advice=f"delete {path}; it is computed again") from error
 
     def _count(self, pool: FeatureTable, target: FeatureTable) -> tuple[int, str]:
         """K of the target, and where it comes from."""
@@ -154,14 +135,8 @@ class Run:
         n_categories = n_target
         if spec.pool_role == "rival" and self.config.sees_labels:
             n_categories = total_categories(set(labels[weight > 0].tolist()), self.problem.own_classes, n_target)
-        method = METHODS[spec.method](
-            n_categories,
-            self.backbone,
-            self.config,
-            seed=spec.seed,
-            folder=self.folder.path,
-            tensorboard=self.tensorboard,
-        )
+        options: dict[str, Any] = {"seed": spec.seed, "folder": self.folder.path, "tensorboard": self.tensorboard}
+        method = METHODS[spec.method](n_categories, self.backbone, self.config, **options)
         split = self.problem.split(spec.pool_role)
         return method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
 
@@ -189,27 +164,22 @@ class Run:
         scores.save(path / "scores.json")
 
     def _finish(self, method: Any, n_target: int, k_source: str, fingerprints: Mapping[str, Any]) -> None:
-        spec = self.spec
-        selection = self.folder.selection
+        spec, selection = self.spec, self.folder.selection
         self.folder.save_about(
             {
                 "spec": spec.to_json(),
                 "asked": self.asked,
                 "is_finished": True,
                 "command": self.asked.get("command", ""),
-                "method": spec.method,
-                "selector": spec.selector,
-                "pool_role": spec.pool_role,
+                **{name: getattr(spec, name) for name in ("method", "selector", "pool_role", "seed", "scale")},
                 "notes": self.notes,
                 "selector_params": {} if selection is None else selection.about["params"],
-                "seed": spec.seed,
                 "n_target": n_target,
                 "k_source": k_source,
                 "n_categories": method.n_categories,
                 "n_known": len(method.known_labels_),
                 "calibrated_on": method.calibrated_on_,
                 "backbone": {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint},
-                "scale": spec.scale,
                 "config": json.loads(json.dumps(asdict(method.config))),
                 "versions": {"python": platform.python_version(), **{name: version(name) for name in MADE_BY}},
                 "fingerprints": fingerprints,

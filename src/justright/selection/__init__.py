@@ -2,7 +2,6 @@
 
 from justright.registry import Registry
 from justright.selection.base import Selector
-from justright.selection.baselines import OwnSelector, RandomSelector, UniformSelector
 from justright.selection.beta import BetaSelector
 from justright.selection.beta_weights import harden
 from justright.selection.bins import BinsSelector
@@ -12,6 +11,7 @@ from justright.selection.engines import ENGINES, Engine
 from justright.selection.file_rows import FileRows, row_shards
 from justright.selection.plot import SelectionPlot
 from justright.selection.shards import PoolFeatures, TargetFeatures
+from justright.selection.simple import OwnSelector, RandomSelector, UniformSelector
 from justright.selection.stability import Stability, stability
 from justright.selection.transfer_flow import LabelEffect, label_effect, transfer_flow
 

@@ -4,7 +4,7 @@ import numpy as np
 from tests.discovery.tiny import data_of
 
 from justright.clustering import SemiSupKMeans
-from justright.discovery.learned import by_clusters, by_prototypes
+from justright.discovery.categories import by_clusters, by_prototypes
 
 
 def features_for(data):

@@ -1,0 +1,96 @@
+"""What the templates know how to show: names, sentences with names in them, pictures, and tables."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MOST_DECIMALS = 5
+LONGEST = 120
+
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Control characters, half characters, and those that turn the direction of whatever text follows them."""
+
+REPLACEMENT = "\ufffd"
+
+Words = tuple[str, ...]  # a sentence in pieces, so that a page can set the names in it apart from the words
+
+
+class Name(str):
+    """A name as a page shows it: short, without invisible characters, with a writing direction of its own."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: object) -> Name:
+        """The name of anything that can be text."""
+        return super().__new__(cls, short(value))
+
+
+def plain(value: object) -> str:
+    """The text with a mark in place of every invisible character."""
+    return _INVISIBLE.sub(REPLACEMENT, str(value))
+
+
+def short(value: object, longest: int = LONGEST) -> str:
+    """Plain, and cut where it is longer."""
+    text = plain(value)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def join(separator: str, sentences: Iterable[Words]) -> Words:
+    """Several sentences as one, with a separator between them."""
+    pieces = [piece for words in sentences for piece in (separator, *words)]
+    return tuple(pieces[1:])
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image inside the page.
+
+    uri     the image itself, as text
+    width   of the image, in pixels
+    height  of the image, in pixels
+    alt     what a person who cannot see it is told
+    """
+
+    uri: str
+    width: int
+    height: int
+    alt: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows. A cell is text, a number, a `Name`, `Words`, a `Picture`, or None where it is empty."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    @property
+    def decimals(self) -> list[int | None]:
+        """For each column, how many decimals its numbers need; None for a column of anything else."""
+        return [_decimals([row[place] for row in self.rows]) for place in range(len(self.columns))]
+
+
+def cut_in_the_middle(rows: Sequence[Any], most: int) -> tuple[list[Any], int]:
+    """Both ends of a long list, and how many entries are left out between them."""
+    if len(rows) <= most:
+        return list(rows), 0
+    n_last = most // 2
+    return [*rows[: most - n_last], *rows[len(rows) - n_last :]], len(rows) - most
+
+
+def _decimals(values: Sequence[object]) -> int | None:
+    """As many as show three digits of the largest number, and how the numbers differ."""
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if not numbers or len(numbers) + values.count(None) < len(values):
+        return None
+    finite = [value for value in numbers if math.isfinite(value)]
+    largest = max(map(abs, finite), default=0)
+    if largest == 0 or all(isinstance(value, int) for value in numbers):
+        return 0
+    spread = max(finite) - min(finite) or largest
+    return max(0, 2 - math.floor(math.log10(largest)), min(MOST_DECIMALS, 1 - math.floor(math.log10(spread))))
