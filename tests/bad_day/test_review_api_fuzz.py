@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
@@ -189,13 +190,25 @@ class FuzzedServer:
 
     def __init__(self, path: Path):
         self.run = make_run(path, per_class=8)
+        # in a thread of its own: a browser of other tests may have a loop in this one
         self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
 
     def start_anew(self) -> OpenReview:
         shutil.rmtree(self.run.path / "review", ignore_errors=True)
         opened = OpenReview(self.run)
         self.app = Guard(make_app(opened, "anna"), Access("127.0.0.1", 80, TOKEN))
         return opened
+
+    def wait_for(self, work: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def stop(self) -> None:
+        self.wait_for(self.loop.shutdown_default_executor())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+        self.loop.close()
 
     def answer(self, ask: Ask) -> tuple[int, bytes]:
         """Status and body; what the server raises is raised here."""
@@ -217,7 +230,7 @@ class FuzzedServer:
         async def send(message: Any) -> None:
             sent.append(message)
 
-        self.loop.run_until_complete(self.app(scope, receive, send))
+        self.wait_for(self.app(scope, receive, send))
         return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
@@ -225,8 +238,7 @@ class FuzzedServer:
 def server(tmp_path_factory) -> Iterator[FuzzedServer]:
     server = FuzzedServer(tmp_path_factory.mktemp("fuzzed") / "run")
     yield server
-    server.loop.run_until_complete(server.loop.shutdown_default_executor())
-    server.loop.close()
+    server.stop()
 
 
 @given(asked=st.lists(requests, min_size=12, max_size=40))
