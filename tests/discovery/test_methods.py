@@ -9,7 +9,7 @@ from tests.discovery.tiny import Stopped, final_bytes, stop_after
 
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery import loop
-from justright.discovery.categories import by_clusters
+from justright.discovery.assigner import by_clusters
 from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import Learner
 from justright.discovery.methods import METHODS

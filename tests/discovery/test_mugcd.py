@@ -15,7 +15,7 @@ from justright.discovery.loop import Training
 from justright.discovery.mugcd import MuGCDConfig, MuGCDLearner
 from justright.discovery.simgcd import Heads
 from justright.features.bank import ViewBank
-from justright.models import teacher_momentum
+from justright.models.schedules import teacher_momentum
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import timm
 from justright.losses import SimGCDObjective, SimGCDSettings
-from justright.models import teacher_temperature
+from justright.models.schedules import teacher_temperature
 
 
 @pytest.fixture

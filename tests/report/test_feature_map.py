@@ -5,8 +5,8 @@ import pytest
 
 from justright.evaluation.figures import to_svg
 from justright.features.table import FeatureTable
+from justright.report.elements import environment
 from justright.report.feature_map import MAPS, MOST_POINTS, TARGET, draw_map, feature_map
-from justright.report.rendering import environment
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from justright.discovery.predictions import Category, Predictions
 from justright.evaluation.figures import to_svg
 from justright.report import run_report
 from justright.report.drawing import for_page
-from justright.report.rendering import environment
+from justright.report.elements import environment
 from justright.report.run_report import MOST_BYTES, RunPage, write_report
 from justright.report.selection_figures import draw_selection
 from justright.runs.feature_pool import merge_tables

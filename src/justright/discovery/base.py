@@ -15,7 +15,7 @@ from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
 from justright.data.views import transform_named
-from justright.discovery.categories import Learned
+from justright.discovery.assigner import Learned
 from justright.discovery.configs import Config
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.base import Discovery
-from justright.discovery.categories import Learned, by_clusters
 from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
 from justright.discovery.tuned import features_of

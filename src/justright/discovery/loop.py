@@ -28,7 +28,7 @@ from justright.discovery.records import EpochRecords
 from justright.discovery.training_data import TrainingData
 from justright.features.stored_views import Views
 from justright.losses import LossParts
-from justright.models import learning_rate
+from justright.models.schedules import learning_rate
 from justright.progress import Track, silent
 from justright.types import Array
 

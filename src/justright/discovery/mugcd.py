@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
-from justright.discovery.categories import Learned, by_prototypes
+from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
@@ -25,7 +25,8 @@ from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective
-from justright.models import MeanTeacher, teacher_momentum
+from justright.models.schedules import teacher_momentum
+from justright.models.teacher import MeanTeacher
 from justright.progress import Track
 from justright.settings import SHARE, Range, one_of, setting
 

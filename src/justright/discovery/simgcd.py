@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.categories import Learned, by_prototypes
+from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
@@ -21,7 +21,8 @@ from justright.discovery.tuned import features_of, mean_feature
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective, SimGCDSettings
-from justright.models import ProjectionHead, PrototypeClassifier, teacher_temperature
+from justright.models.heads import ProjectionHead, PrototypeClassifier
+from justright.models.schedules import teacher_temperature
 from justright.progress import Track
 from justright.settings import POSITIVE, at_least, one_of, setting
 from justright.types import Array

@@ -11,8 +11,7 @@ import torch
 
 from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
-from justright.discovery.guide import Guide
-from justright.discovery.learner import Learner
+from justright.discovery.learner import Guide, Learner
 from justright.discovery.loop import Training
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData

@@ -12,7 +12,7 @@ from torch import nn
 
 from justright.clustering import SemiSupKMeans
 from justright.data.batches import BalancedBatches
-from justright.discovery.categories import Learned, by_clusters
+from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.gcd import GCDConfig, projection_head
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery

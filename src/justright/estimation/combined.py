@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, PoolArrays
-from justright.estimation.given import Given
+from justright.estimation.base import CategoryCounter, Given, PoolArrays
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
 from justright.progress import Track, silent

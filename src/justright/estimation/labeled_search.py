@@ -15,8 +15,7 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.arrays import like, to_numpy
 from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, PoolArrays, middle_interval
-from justright.estimation.given import Given
+from justright.estimation.base import CategoryCounter, Given, PoolArrays, middle_interval
 from justright.evaluation import Counts, match_counts
 from justright.progress import Track, silent
 from justright.seeding import generator

@@ -11,8 +11,7 @@ from jaxtyping import Int
 
 from justright.clustering import SemiSupKMeans
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, PoolArrays, middle_interval
-from justright.estimation.given import Given
+from justright.estimation.base import CategoryCounter, Given, PoolArrays, middle_interval
 from justright.estimation.prior import gpc_prior, labeled_prior
 from justright.estimation.split_merge import SplitMerge
 from justright.progress import Track, silent

@@ -5,12 +5,11 @@ processes. Several processes gather rows, labels and weights first, with gradien
 """
 
 from justright.losses.classification import WeightedCrossEntropy
+from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
 from justright.losses.distillation import DistillationLoss
-from justright.losses.infonce import SelfContrastiveLoss
 from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
 from justright.losses.reduction import labeled_mean
 from justright.losses.settings import ContrastiveSettings, SimGCDSettings
-from justright.losses.supcon import WeightedSupConLoss
 
 __all__ = [
     "ContrastiveObjective",

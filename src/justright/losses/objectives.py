@@ -8,10 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.losses.classification import WeightedCrossEntropy
+from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
 from justright.losses.distillation import DistillationLoss
-from justright.losses.infonce import SelfContrastiveLoss
 from justright.losses.settings import ContrastiveSettings, SimGCDSettings
-from justright.losses.supcon import WeightedSupConLoss
 
 
 class LossParts(NamedTuple):

@@ -10,17 +10,15 @@ from justright.progress import Track, silent
 from justright.report import provenance
 from justright.report.class_cards import class_cards
 from justright.report.clusters import cluster_cards
-from justright.report.count_figures import SavedCount, draw_counts
-from justright.report.elements import Table
+from justright.report.elements import Table, render
 from justright.report.feature_map import MapKind, draw_map, feature_map
 from justright.report.overview import overview
 from justright.report.page_images import PageImages
 from justright.report.reading import Missing, Values, attempt, optional, read_parts
-from justright.report.rendering import render
 from justright.report.review_part import review_of
+from justright.report.run_figures import SavedCount, draw_counts, draw_training, reported
 from justright.report.score_parts import errors_part, judged, percent, scores_part
 from justright.report.selection_figures import draw_selection
-from justright.report.training_figures import draw_training, reported
 from justright.runs.run_folder import RunFolder
 
 NAME = "report.html"
