@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.evaluation.figures import to_svg
 from justright.features.table import FeatureTable
+from justright.report.drawing import to_svg
 from justright.report.elements import environment
 from justright.report.feature_map import MAPS, MOST_POINTS, TARGET, draw_map, feature_map
 

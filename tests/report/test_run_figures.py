@@ -7,8 +7,8 @@ from tests.report.fake_runs import fake_run
 
 from justright.benchmark.suite_table import SettingRow
 from justright.errors import DataError
-from justright.evaluation.figures import to_svg
 from justright.report.comparison import Comparison
+from justright.report.drawing import to_svg
 from justright.report.run_figures import SavedCount, draw_counts, draw_scores, draw_suite, draw_training, reported
 
 

@@ -169,7 +169,8 @@ class Discovery(ABC):
         tuned, assigner, about = read_model(folder, own_copy(backbone))
         if about["method"] != cls.name:
             raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
-        made = cls(about["n_categories"], backbone, cls.config_class.from_dict(about["config"]), seed=about["seed"])
+        config = cls.config_class().with_settings(about["config"])
+        made = cls(about["n_categories"], backbone, config, seed=about["seed"])
         made.backbone_, made.assigner_ = tuned, assigner
         made.categories_ = tuple(Category(**category) for category in about["categories"])
         made.known_labels_ = tuple(about["known_labels"])

@@ -48,13 +48,8 @@ class Config:
         """Whether the method learns from labeled images at all."""
         return True
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Any:
-        """Read what `dataclasses.asdict` gave."""
-        return cls().with_settings(values)
-
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
-        """The same with some settings changed; a name that it lacks is refused with those it has."""
+        """The same with some settings changed, as `asdict` gives them; a name that it lacks is refused."""
         known = {item.name for item in fields(self)}
         if unknown := sorted(set(settings) - known):
             raise JustrightError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -53,13 +53,6 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
         return teacher_temperature(epoch, self.temperature_teacher_first, self.temperature_teacher, self.n_warmup)
 
 
-class HeadOutputs(NamedTuple):
-    """What the two heads give for a feature."""
-
-    projections: Tensor
-    logits: Tensor
-
-
 class Heads(nn.Module):
     """A projection head and a prototype classifier side by side on the feature, its `center` taken off."""
 
@@ -78,10 +71,10 @@ class Heads(nn.Module):
         self.projector = ProjectionHead(dim, config.hidden_dim, config.out_dim, generator=generator)
         self.classifier = PrototypeClassifier(n_categories, dim, generator)
 
-    def forward(self, features: Float[Tensor, "*rows dim"]) -> HeadOutputs:
-        """Both."""
+    def forward(self, features: Float[Tensor, "*rows dim"]) -> dict[str, Tensor]:
+        """What both give, as `projections` and `logits`."""
         features = features - self.center
-        return HeadOutputs(self.projector(features), self.classifier(features))
+        return {"projections": self.projector(features), "logits": self.classifier(features)}
 
     def prototypes(self) -> Float[Array, "categories dim"]:
         """The learned prototypes, as numpy."""
@@ -99,8 +92,7 @@ class SimGCDLearner(Learner):
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of both views."""
-        found: HeadOutputs = self.heads(self.features(stored["weak"], 2))
-        return {"projections": found.projections, "logits": found.logits}
+        return self.heads(self.features(stored["weak"], 2))
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch."""

@@ -53,7 +53,11 @@ def evaluate(
     if has_kept_labels is not None:
         is_kept = np.isin(classes, classes_where(has_kept_labels[is_old], y_true[is_old], "has_kept_labels"))
         groups |= {"old_kept": is_old_class & is_kept, "old_dropped": is_old_class & ~is_kept}
-    n_right = _right_per_class(counts, is_old_class, protocol)
+    n_right = np.zeros(len(classes), dtype=np.int64)
+    for side in (is_old_class, ~is_old_class) if protocol == "v1" else (groups["all"],):
+        if side.any():
+            matching = match_counts(counts.only(classes[side]))
+            n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
     tally = _tally(n_right, n_images, np.stack(list(groups.values())), averages_units=protocol == "v2b")
 
     accuracy = {name: float(value) for name, value in zip(groups, tally.accuracy(), strict=True)}
@@ -92,18 +96,6 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
             expected="one value for all images of a class",
         )
     return flagged
-
-
-def _right_per_class(counts: Counts, is_old: Bool[Array, " classes"], protocol: Protocol) -> Int[Array, " classes"]:
-    classes = counts.classes
-    parts = [counts]
-    if protocol == "v1":
-        parts = [counts.only(classes[side]) for side in (is_old, ~is_old) if side.any()]
-    n_right = np.zeros(len(classes), dtype=np.int64)
-    for part in parts:
-        matching = match_counts(part)
-        n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
-    return n_right
 
 
 def _tally(

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from justright.evaluation import break_down
-from justright.evaluation.figures import draw_errors
 from justright.files import write_text
 from justright.report.comparison import GROUPS, Comparison
 from justright.report.elements import Name, Table, plain, render
+from justright.report.error_figures import draw_errors
 from justright.report.provenance import seconds_by_stage
 from justright.report.reading import Missing, Values, attempt, read_parts
 from justright.report.run_figures import draw_scores, draw_training

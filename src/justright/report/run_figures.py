@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -17,7 +16,7 @@ from justright.benchmark.suite_table import SettingRow
 from justright.errors import DataError
 from justright.estimation.base import CategoryCounter
 from justright.report.comparison import GROUPS, Comparison
-from justright.report.drawing import COLORS, INK, LINE, PAPER, color_of, escape_legend, style_axes
+from justright.report.drawing import COLORS, INK, LINE, PAPER, color_of, escape_legend, name_ticks, style_axes
 from justright.report.elements import short
 from justright.types import Array
 
@@ -140,7 +139,8 @@ def draw_scores(comparison: Comparison) -> Figure:
         axes.set_title(group.capitalize(), loc="left", fontsize=10, color=INK)
         axes.set_xlabel("accuracy %", fontsize=8.5)
         axes.margins(y=0.2)
-    _name_lines(panels[0], [short(run.name, 28) for run in runs])
+    name_ticks(panels[0], range(len(runs)), [short(run.name, 28) for run in runs])
+    panels[0].invert_yaxis()
     return figure
 
 
@@ -157,15 +157,8 @@ def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[flo
         axes.plot([mean], [place], "o", color=COLORS[0], markersize=6)
         dots = [100 * value for value in by_problem[row.setting]]
         axes.plot(dots, [place] * len(dots), ".", color=INK, markersize=4, alpha=0.55)
-    _name_lines(axes, [short(row.setting, 40) for row in shown])
+    name_ticks(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
+    axes.invert_yaxis()
     what = f"points of All against {baseline}; dots are problems, lines 95 % intervals over them"
     axes.set_xlabel(what, fontsize=8.5)
     return figure
-
-
-def _name_lines(axes: Axes, names: Sequence[str]) -> None:
-    """Names from the top down, as they are written: a dollar sign in one is no formula."""
-    axes.set_yticks(range(len(names)), names)
-    for label in axes.get_yticklabels():
-        label.set_parse_math(False)
-    axes.invert_yaxis()

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
-from justright.evaluation.figures import draw_confusion, draw_errors
 from justright.evaluation.files import JudgedPredictions, read_judged
 from justright.report.elements import Name, Table, plain
+from justright.report.error_figures import draw_confusion, draw_errors
 from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
 
@@ -34,13 +34,9 @@ SHEER = LinearSegmentedColormap.from_list("sheer", [(*(0.18, 0.43, 0.70), 0.0), 
 
 def percent(scores: Scores, name: str) -> str:
     """An accuracy with its interval."""
-    value = getattr(scores, name)
-    if math.isnan(value):
+    if math.isnan(getattr(scores, name)):
         return "no such images"
-    if name not in scores.intervals:
-        return f"{100 * value:.1f}"
-    low, high = scores.intervals[name]
-    return f"{100 * value:.1f} [{100 * low:.1f},\u00a0{100 * high:.1f}]"  # an interval is not torn apart
+    return scores.percent(name).replace(", ", ",\u00a0")  # an interval is not torn apart
 
 
 def scores_part(run: RunFolder) -> Values:

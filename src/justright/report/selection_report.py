@@ -12,11 +12,10 @@ from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
 from justright.errors import JustrightError
-from justright.evaluation.figures import to_svg
 from justright.features.store import INDEX
 from justright.features.table import FeatureTable
 from justright.files import write_text
-from justright.report.drawing import INK, PAPER
+from justright.report.drawing import INK, PAPER, to_svg
 from justright.report.elements import Table, cut_in_the_middle, render
 from justright.report.page_images import data_uri, spread, square
 from justright.report.selection_figures import draw_selection
