@@ -13,6 +13,7 @@ from tests.discovery.tiny import (
     TRAINED,
     Stopped,
     config_of,
+    data_of,
     drawn_images,
     drawn_split,
     final_bytes,
@@ -23,12 +24,14 @@ from tests.discovery.tiny import (
 from torch.nn.functional import normalize
 
 from justright.data.batches import BalancedBatches
+from justright.discovery import learner as learner_module
 from justright.discovery import loop
-from justright.discovery.learner import Guide, in_chunks
+from justright.discovery.learner import Guide, features_of, in_chunks
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
 from justright.losses import LossParts
+from justright.models.teacher import own_copy
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -154,3 +157,28 @@ def test_no_more_rows_than_asked_go_through_at_once(backbone, monkeypatch):
     )
     in_chunks(backbone, backbone.prefix(torch.randn(7, 3, 16, 16)), 3)
     assert sizes == [3, 3, 1]
+
+
+def test_a_copy_shares_what_is_frozen_and_owns_what_is_tuned(backbone):
+    copied = own_copy(backbone)
+    before = backbone.fingerprint
+    for mine, other in zip(copied.model.parameters(), backbone.model.parameters(), strict=True):
+        assert (mine is other) == (not other.requires_grad)
+        assert mine.requires_grad == other.requires_grad
+        if mine.requires_grad:
+            mine.data += 1
+    assert backbone.fingerprint == before
+    assert copied.prefix_fingerprint == backbone.prefix_fingerprint
+    images = torch.randn(2, 3, 16, 16)
+    assert not torch.allclose(copied(images), backbone(images))
+
+
+def test_features_are_those_of_the_test_transform_in_the_order_of_the_images(split, backbone, bank, monkeypatch):
+    images = data_of(split).images
+    plain = open_views(backbone, images, bank, transform="plain", views=1, precision="float32")
+    batch = torch.stack([backbone.recipe.preprocess(np.array(images.image(row))) for row in range(len(images))])
+    with torch.no_grad():
+        expected = backbone(batch).numpy()
+    for n_rows in (256, 7):
+        monkeypatch.setattr(learner_module, "FEATURE_ROWS", n_rows)
+        np.testing.assert_allclose(features_of(backbone, plain, len(images)), expected, rtol=1e-3, atol=1e-4)

@@ -11,11 +11,10 @@ from justright.data import gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery import loop
 from justright.discovery.assigner import by_clusters
 from justright.discovery.configs import TrainConfig
-from justright.discovery.learner import Learner
+from justright.discovery.learner import Learner, features_of
 from justright.discovery.methods import METHODS
 from justright.discovery.model_files import about_model
 from justright.discovery.trained import TrainedDiscovery
-from justright.discovery.tuned import features_of
 from justright.evaluation import evaluate
 from justright.features.backbone import load_backbone
 from justright.losses import LossParts, WeightedSupConLoss

@@ -21,13 +21,13 @@ from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData, Weighting
-from justright.discovery.tuned import own_copy
 from justright.errors import DataError, DegenerateError
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
 from justright.features.extract import extract
 from justright.features.home import home
 from justright.features.stored_views import Views
+from justright.models.teacher import own_copy
 from justright.progress import Track, silent
 from justright.types import Array
 

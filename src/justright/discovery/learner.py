@@ -1,4 +1,4 @@
-"""What the pool adds to a step of any method: its images are told apart by a classifier of their own."""
+"""What a method adds to the training loop: a network, what the pool adds to it, and the features it gives."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -14,9 +15,19 @@ from torch.utils.checkpoint import checkpoint
 from justright.data.batches import BalancedBatches
 from justright.data.views import Transform, transform_named
 from justright.features.backbone import Backbone, Stored
+from justright.features.stored_views import Views
 from justright.losses import LossParts, WeightedCrossEntropy
 from justright.models.heads import PrototypeClassifier
 from justright.types import Array
+
+BatchLabels = Sequence[Int[Tensor, " _"]]
+BatchWeights = Sequence[Float[Tensor, " _"]]
+"""One tensor for each batch of a step, which may differ in length."""
+
+Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
+"""What the losses of a method read, by name, views x images x numbers; batches may differ in all three."""
+
+FEATURE_ROWS = 256
 
 
 class Guide(nn.Module):
@@ -70,14 +81,6 @@ class Guide(nn.Module):
         """The loss of a step, and that of the pool beside it."""
         guiding = self.loss(logits, labels - self.first_label, weight)
         return LossParts(parts.total + self.scale * guiding, parts.terms | {"guide": guiding.detach()})
-
-
-BatchLabels = Sequence[Int[Tensor, " _"]]
-BatchWeights = Sequence[Float[Tensor, " _"]]
-"""One tensor for each batch of a step, which may differ in length."""
-
-Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
-"""What the losses of a method read, by name, views x images x numbers; batches may differ in all three."""
 
 
 class Learner(nn.Module, ABC):
@@ -154,3 +157,19 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
         chunk = tuple(part[start : start + size] for part in stored)
         parts.append(checkpoint(lambda *each: backbone.suffix(each), *chunk, use_reentrant=False))
     return torch.cat(parts)
+
+
+def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
+    """Features of all images under the test transform, as float32."""
+    parts = []
+    with torch.no_grad():
+        for start in range(0, n_images, FEATURE_ROWS):
+            rows = np.arange(start, min(start + FEATURE_ROWS, n_images))
+            parts.append(backbone.suffix(plain.batch(rows, np.zeros(len(rows), dtype=np.int64))).float().cpu().numpy())
+    return np.concatenate(parts)
+
+
+def mean_feature(backbone: Backbone, plain: Views, n_images: int, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
+    """The mean over some of the images, as the backbone is now."""
+    features = features_of(backbone, plain, n_images)
+    return features[rows].mean(axis=0, dtype=np.float64).astype(np.float32)

@@ -17,11 +17,10 @@ from justright.data.views import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
 from justright.discovery.simgcd import Heads, SimGCDConfig, center_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective

@@ -14,10 +14,9 @@ from torch import Tensor, nn
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of, mean_feature
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import features_of, mean_feature
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective, SimGCDSettings

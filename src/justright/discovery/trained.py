@@ -11,11 +11,10 @@ import torch
 
 from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
-from justright.discovery.learner import Guide, Learner
+from justright.discovery.learner import Guide, Learner, mean_feature
 from justright.discovery.loop import Training
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import mean_feature
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
 from justright.features.stored_views import Views

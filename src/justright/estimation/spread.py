@@ -1,4 +1,4 @@
-"""How tight clusters are at every K, from one tree of merges."""
+"""The number of clusters that are as tight as labeled classes, from one tree of merges."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from justright.types import UNLABELED, Array
 _BLOCK = 1024  # images whose distances to all others are held at a time
 
 _STEP = 0.1  # of the logarithm: a cluster more lets the spread fall by a tenth
+
+_N_POINTS = 60  # of the curve
 
 
 class WardTree:
@@ -83,9 +85,6 @@ def k_of_spread(spread: Float[Array, " images"], level: float) -> int:
     log = np.log(np.maximum(lowest, 1e-12 * lowest[0]) / level)
     is_step = (np.diff(log, prepend=log[:1]) < -_STEP) & (np.abs(log) < _STEP)
     return int(np.flatnonzero(is_step)[-1] if is_step.any() else np.argmin(np.abs(log))) + 1
-
-
-_N_POINTS = 60  # of the curve
 
 
 @dataclass(eq=False)

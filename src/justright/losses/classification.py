@@ -1,6 +1,8 @@
-"""The cross-entropy of labeled images, where each image counts as much as its weight says."""
+"""The losses of the classifier: the labels, each image counted by its weight, and what it says of another view."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from jaxtyping import Float, Int
@@ -46,3 +48,59 @@ class WeightedCrossEntropy(nn.Module):
         classes = labels.long().repeat(n_views)
         values = cross_entropy(rows, classes, ignore_index=UNLABELED, reduction="none")
         return values.view(n_views, n_images)
+
+
+class DistillationLoss(nn.Module):
+    """Predict what the teacher says of another view, using all categories on average. Eq. 5.
+
+    mean_i  -sum_k q_i'k log p_ik  -  epsilon H(p_bar),     H(p) = -sum_k p_k log p_k
+
+    i runs over both views of all images, labeled ones included; p = softmax(logits / temperature_student), p_bar is
+    its mean over i, and q = softmax(teacher logits / temperature_teacher) of the other view i', without gradient.
+
+    Two views of the teacher are swapped; pass the student's own logits for SimGCD. One view, such as the weak view of
+    muGCD's mean teacher, guides both views of the student. SimGCD's code adds the constant epsilon log K.
+    """
+
+    def __init__(
+        self,
+        temperature_student: float = SimGCDSettings.temperature_student,
+        entropy_scale: float = SimGCDSettings.entropy_scale,
+    ):
+        super().__init__()
+        self.temperature_student = temperature_student
+        self.entropy_scale = entropy_scale
+
+    def forward(
+        self,
+        logits: Float[Tensor, "2 batch categories"],
+        teacher_logits: Float[Tensor, "teacher_views batch categories"],
+        temperature_teacher: float,
+    ) -> Float[Tensor, ""]:
+        """The mean over both views of all images, less the scaled entropy of the mean prediction."""
+        guided = self.per_image(logits, teacher_logits, temperature_teacher).mean()
+        return guided - self.entropy_scale * self.mean_entropy(logits)
+
+    def per_image(
+        self,
+        logits: Float[Tensor, "2 batch categories"],
+        teacher_logits: Float[Tensor, "teacher_views batch categories"],
+        temperature_teacher: float,
+    ) -> Float[Tensor, "2 batch"]:
+        """One cross-entropy with the teacher for each view of each image."""
+        # flip swaps two views and leaves a single one as it is, which then broadcasts to both views of the student
+        q = _log_probability(teacher_logits.detach(), temperature_teacher).exp().flip(0)
+        return -(q * _log_probability(logits, self.temperature_student)).sum(dim=-1)
+
+    def mean_entropy(self, logits: Float[Tensor, "2 batch categories"]) -> Float[Tensor, ""]:
+        """H(p_bar), from 0 where all rows agree on one category to log K where all categories share alike."""
+        log_p = _log_probability(logits, self.temperature_student).flatten(0, 1)
+        # The mean is taken among logarithms: p_bar may underflow to 0, where p log p gives NaN and its gradient too.
+        log_p_bar = log_p.logsumexp(dim=0) - math.log(len(log_p))
+        return -(log_p_bar.exp() * log_p_bar).sum()
+
+
+def _log_probability(
+    logits: Float[Tensor, "views batch categories"], temperature: float
+) -> Float[Tensor, "views batch categories"]:
+    return (logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature).log_softmax(dim=-1)

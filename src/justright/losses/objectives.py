@@ -7,9 +7,8 @@ from typing import NamedTuple
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from justright.losses.classification import WeightedCrossEntropy
+from justright.losses.classification import DistillationLoss, WeightedCrossEntropy
 from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
-from justright.losses.distillation import DistillationLoss
 from justright.losses.settings import ContrastiveSettings, SimGCDSettings
 
 

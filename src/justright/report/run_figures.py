@@ -22,6 +22,12 @@ from justright.types import Array
 
 COLOR, CHOSEN = COLORS[:2]
 
+Record = Mapping[str, Any]
+N_COLUMNS = 3
+MOST_PANELS = 12
+LONGEST_NAME = 30
+MOST_RUNS = 40
+
 
 @dataclass
 class SavedCount:
@@ -70,13 +76,6 @@ def draw_counts(
     return figure
 
 
-Record = Mapping[str, Any]
-
-N_COLUMNS = 3
-MOST_PANELS = 12
-LONGEST_NAME = 30
-
-
 def reported(records: Sequence[Record]) -> list[str]:
     """The numbers that records hold, the loss first, the epoch left out."""
     names = dict.fromkeys(
@@ -113,9 +112,6 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
         options = {"loc": "outside upper left", "ncols": 3, "frameon": False, "fontsize": 8.5, "labelcolor": INK}
         escape_legend(figure.legend(*panels[0].get_legend_handles_labels(), **options))
     return figure
-
-
-MOST_RUNS = 40
 
 
 def draw_scores(comparison: Comparison) -> Figure:

@@ -11,9 +11,8 @@ from justright.report import provenance
 from justright.report.class_cards import class_cards
 from justright.report.clusters import cluster_cards
 from justright.report.elements import Table, render
-from justright.report.feature_map import MapKind, draw_map, feature_map
-from justright.report.overview import overview
 from justright.report.page_images import PageImages
+from justright.report.pool_and_target import MapKind, draw_map, feature_map, overview
 from justright.report.reading import Missing, Values, attempt, optional, read_parts
 from justright.report.review_part import review_of
 from justright.report.run_figures import SavedCount, draw_counts, draw_training, reported

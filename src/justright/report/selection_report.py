@@ -24,6 +24,8 @@ from justright.seeding import generator
 
 N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
 
+MOST_CLASSES = 4000  # a longer table of classes is cut in the middle: the page stays within a few megabytes
+
 
 @dataclass(frozen=True)
 class ClassExamples:
@@ -92,9 +94,6 @@ def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_i
         # twice as fine, for screens with fine pixels
         images=tuple(data_uri(square(image, PIXELS * 2), "JPEG", quality=72) for image in images),
     )
-
-
-MOST_CLASSES = 4000  # a longer table of classes is cut in the middle: the page stays within a few megabytes
 
 
 def selection_page(
