@@ -34,11 +34,6 @@ def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> 
     return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def square(image: Image.Image, pixels: int) -> Image.Image:
-    """The middle of the image, `pixels` a side."""
-    return ImageOps.fit(image, (pixels, pixels))
-
-
 def spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
     """At most n of the rows, from the first to the last, evenly apart."""
     return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows
@@ -107,7 +102,7 @@ class PageImages:
             return None, problems
         for row in order.rows.tolist():
             try:
-                tiles.append(square(self.images.image(row), order.pixels))
+                tiles.append(ImageOps.fit(self.images.image(row), (order.pixels, order.pixels)))
             except (BadImageError, JustrightError, OSError) as error:
                 problems.append(str(error).splitlines()[0])
         if not tiles:

@@ -31,12 +31,7 @@ MOST_EPOCHS = 200  # of the table; figures show all
 MOST_OPEN = 24  # more classes than this are folded away at first: they would stand between the reader and the rest
 
 
-def write_report(
-    run: RunFolder,
-    out: Path | None = None,
-    kind: MapKind = "pca",
-    track: Track = silent,
-) -> Path:
+def write_report(run: RunFolder, out: Path | None = None, kind: MapKind = "pca", track: Track = silent) -> Path:
     """Write the page, into the run itself unless another place is named, and say where it is."""
     out = run.path / NAME if out is None else out
     for share in (1.0, 0.3, 0.0):  # only thousands of very long names come to the second

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from PIL import ImageOps
 
 from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
@@ -17,7 +18,7 @@ from justright.features.table import FeatureTable
 from justright.files import write_text
 from justright.report.drawing import INK, PAPER, to_svg
 from justright.report.elements import Table, cut_in_the_middle, render
-from justright.report.page_images import data_uri, spread, square
+from justright.report.page_images import data_uri, spread
 from justright.report.selection_figures import draw_selection
 from justright.runs.selection_result import SelectionResult
 from justright.seeding import generator
@@ -92,7 +93,7 @@ def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_i
         class_name=pool.class_names[label],
         reason=result.weights.reason[label],
         # twice as fine, for screens with fine pixels
-        images=tuple(data_uri(square(image, PIXELS * 2), "JPEG", quality=72) for image in images),
+        images=tuple(data_uri(ImageOps.fit(image, (PIXELS * 2, PIXELS * 2)), "JPEG", quality=72) for image in images),
     )
 
 
