@@ -19,11 +19,8 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.files import write_json
 
-N_SHOWN = 20
-"""Findings of one kind that are printed; the JSON has them all."""
-
-N_LINES = 4
-"""Images of one finding that are printed."""
+N_SHOWN = 20  # findings of one kind that are printed; the JSON has them all
+N_LINES = 4  # images of one finding that are printed
 
 
 @click.command(cls=Command, tables={"POOL and --target may be": SOURCES})

@@ -19,9 +19,7 @@ from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 
-TARGET_SCRIPTS = ("armenian", "georgian")
-"""The embedded backbone has seen neither."""
-
+TARGET_SCRIPTS = ("armenian", "georgian")  # the embedded backbone has seen neither
 POOL_SCRIPTS = ("greek", "cyrillic", "phonetic", "arabic", "canadian-syllabics", "operators", "box-drawing", "braille")
 """From alphabets much like the target to what has nothing to do with it."""
 
@@ -33,9 +31,7 @@ LABELED_SETS = {
 }
 """From other alphabets, over letters of another make and symbols, to dots and lines. Chosen by kind, not by result."""
 
-CLASSES_A_SET = 40
-"""Sets of one size, so that only their kind differs."""
-
+CLASSES_A_SET = 40  # sets of one size, so that only their kind differs
 BACKBONE = "glyph_vit"
 SETTINGS: dict[str, dict[str, Any]] = {
     "own": {"selector": "own"},
@@ -50,8 +46,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 N_EPOCHS, N_STEPS = 16, 18
 """Of the short form, which must end within minutes; accuracy still rises after it. Equal steps for all settings."""
 
-FULL_EPOCHS, FULL_SEEDS = 30, (0, 1, 2)
-"""Of the long form."""
+FULL_EPOCHS, FULL_SEEDS = 30, (0, 1, 2)  # of the long form
 
 
 def glyph_problem(per_class: int = 30, pool_per_class: int = 10, seed: int = 0) -> Problem:

@@ -19,15 +19,10 @@ from justright.selection import BetaSelector, BinsSelector, CuiSelector, OwnSele
 from justright.selection.discriminant import discriminant_features
 from justright.types import UNLABELED, Array
 
-LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]
-"""Features, and a label each."""
-
+LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]  # features, and a label each
 N_DRAWS = 16
-N_INIT = 2
-"""Starts of k-means, the same for every setting: only the selection differs."""
-
-POOL_SHARE = 0.5
-"""Total weight of the pool when features are learned, where that of the own labels is 1."""
+N_INIT = 2  # starts of k-means, the same for every setting: only the selection differs
+POOL_SHARE = 0.5  # total weight of the pool when features are learned, where that of the own labels is 1
 
 
 def standard_settings(n_clusters: int, seed: int = 0) -> dict[str, Selector]:

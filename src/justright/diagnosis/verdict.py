@@ -17,9 +17,7 @@ OWN, EVERYTHING = "own", "none"
 AHEAD = 7 / 8
 """The whole pool is taken unless another setting is better in this share of the draws: less is mostly luck."""
 
-LEVEL = 0.95
-"""All intervals hold together with this probability, however many settings are compared (Bonferroni)."""
-
+LEVEL = 0.95  # all intervals hold together with this probability, however many settings are compared (Bonferroni)
 COLUMNS = ("setting", "All %", "New %", "All against own", "New against own", "better in draws", "images kept %")
 CAVEAT = (
     "Linear discriminants stand in for what a network learns, and hidden classes of your own for unknown ones. The "

@@ -16,8 +16,7 @@ from justright.types import UNLABELED, Array, Mask
 
 BLOCK_ROWS = 4096
 N_QUANTILES = 1001
-TEMPERATURES = (1e-3, 1e1)
-"""Between these the calibration looks."""
+TEMPERATURES = (1e-3, 1e1)  # between these the calibration looks
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,8 +26,7 @@ from justright.settings import (
     setting,
 )
 
-SMALL_EPOCHS = 30
-"""Epochs of the small form, unless somebody asks for another number."""
+SMALL_EPOCHS = 30  # epochs of the small form, unless somebody asks for another number
 
 # two views of an image make a pair
 VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')

@@ -15,8 +15,7 @@ from justright.files import write_json
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
 PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
 
-FORMAT = "justright scores 1"
-"""Stands in each file, so that another kind of JSON is not taken for scores."""
+FORMAT = "justright scores 1"  # stands in each file, so that another kind of JSON is not taken for scores
 
 _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropped", "new": "New"}
 

@@ -23,14 +23,9 @@ CAUSE = {
     "n_stray": ("stray", "#b4b4b4"),
 }
 
-MOST_CELLS = 256
-"""A larger confusion is drawn in blocks: finer than this no screen shows it."""
-
-MOST_NAMES = 40
-"""With more classes their names would overlap."""
-
-LONGEST_NAME = 30
-"""Longer names are cut: they would push the picture aside."""
+MOST_CELLS = 256  # a larger confusion is drawn in blocks: finer than this no screen shows it
+MOST_NAMES = 40  # with more classes their names would overlap
+LONGEST_NAME = 30  # longer names are cut: they would push the picture aside
 
 
 def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:

@@ -30,9 +30,7 @@ BUDGET = 600_000
 
 MapKind = Literal["pca", "tsne"]
 MAPS: tuple[MapKind, ...] = get_args(MapKind)
-MOST_POINTS = 1000
-"""Of pool and of target each. More would hide each other, and t-SNE would take minutes."""
-
+MOST_POINTS = 1000  # of pool and of target each; more would hide each other, and t-SNE would take minutes
 MOST_MARKS = 300  # more marks of the pool than this go into the file as pixels
 TARGET = -1
 LONGEST_NAME = 24
