@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from justright.losses.reduction import labeled_mean
+from justright.losses.reduction import Labels, Scalar, Weights, labeled_mean
 from justright.losses.settings import ContrastiveSettings
 from justright.types import UNLABELED
 
@@ -39,7 +39,7 @@ class SelfContrastiveLoss(nn.Module):
         super().__init__()
         self.temperature_unsup = temperature_unsup
 
-    def forward(self, projections: Float[Tensor, "2 batch dim"]) -> Float[Tensor, ""]:
+    def forward(self, projections: Float[Tensor, "2 batch dim"]) -> Scalar:
         """The mean over both views of all images."""
         return self.per_image(projections).mean()
 
@@ -64,18 +64,11 @@ class WeightedSupConLoss(nn.Module):
         super().__init__()
         self.temperature_sup = temperature_sup
 
-    def forward(
-        self,
-        projections: Float[Tensor, "views batch dim"],
-        labels: Int[Tensor, " batch"],
-        weight: Float[Tensor, " batch"],
-    ) -> Float[Tensor, ""]:
+    def forward(self, projections: Float[Tensor, "views batch dim"], labels: Labels, weight: Weights) -> Scalar:
         """The weighted mean over all views of the labeled images; 0 if there are none."""
         return labeled_mean(self.per_image(projections, labels), labels, weight)
 
-    def per_image(
-        self, projections: Float[Tensor, "views batch dim"], labels: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "views batch"]:
+    def per_image(self, projections: Float[Tensor, "views batch dim"], labels: Labels) -> Float[Tensor, "views batch"]:
         """One value for each view of each image, not weighted yet; 0 for an unlabeled image."""
         is_labeled = labels != UNLABELED
         rows = projections[:, is_labeled]
