@@ -19,6 +19,9 @@ N_QUANTILES = 1001
 TEMPERATURES = (1e-3, 1e1)  # between these the calibration looks
 
 
+Center = Float[Array, " dim"] | None  # what is taken off features that share a large part
+
+
 @dataclass(frozen=True, eq=False)
 class CategoryAssigner:
     """A vector and an offset for each category; what fits best wins.
@@ -34,12 +37,10 @@ class CategoryAssigner:
     offset: Float[Array, " categories"]
     temperature: float = 1.0
     reference: Float[Array, " quantiles"] | None = None
-    center: Float[Array, " dim"] | None = None
+    center: Center = None
 
     @staticmethod
-    def of_prototypes(
-        prototypes: Float[Array, "categories dim"], center: Float[Array, " dim"] | None = None
-    ) -> CategoryAssigner:
+    def of_prototypes(prototypes: Float[Array, "categories dim"], center: Center = None) -> CategoryAssigner:
         """By the cosine with each prototype."""
         unit = _unit_rows(prototypes).astype(np.float32)
         return CategoryAssigner(unit, np.zeros(len(unit), np.float32), center=center)
@@ -132,10 +133,7 @@ def by_clusters(
 
 
 def by_prototypes(
-    data: TrainingData,
-    features: Float[Array, "images dim"],
-    prototypes: Float[Array, "categories dim"],
-    center: Float[Array, " dim"] | None,
+    data: TrainingData, features: Float[Array, "images dim"], prototypes: Float[Array, "categories dim"], center: Center
 ) -> Learned:
     """The prototype that is nearest by the cosine, after `center` was taken off the feature."""
     assigner = CategoryAssigner.of_prototypes(prototypes, center)

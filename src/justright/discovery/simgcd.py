@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import Learned, by_prototypes
+from justright.discovery.assigner import Center, Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of, mean_feature
 from justright.discovery.trained import TrainedDiscovery
@@ -58,12 +58,7 @@ class Heads(nn.Module):
     center: Tensor
 
     def __init__(
-        self,
-        dim: int,
-        n_categories: int,
-        config: SimGCDConfig,
-        generator: torch.Generator,
-        center: Float[Array, " dim"] | None = None,
+        self, dim: int, n_categories: int, config: SimGCDConfig, generator: torch.Generator, center: Center = None
     ):
         super().__init__()
         self.register_buffer("center", torch.zeros(dim) if center is None else torch.from_numpy(center))
@@ -100,9 +95,7 @@ class SimGCDLearner(Learner):
         return self.losses(projections, logits, logits, labels[0], weight[0], temperature_teacher=temperature)
 
 
-def center_of(
-    config: SimGCDConfig, backbone: Backbone, data: TrainingData, plain: Views
-) -> Float[Array, " dim"] | None:
+def center_of(config: SimGCDConfig, backbone: Backbone, data: TrainingData, plain: Views) -> Center:
     """The mean feature of the images that learning sees, as the backbone is now; None where it stays in."""
     if config.center == "never" or (config.center == "auto" and backbone.cut.ends_in_norm):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Num
 
 from justright.errors import DataError
 from justright.evaluation.counts import Counts, adjusted_rand_index, normalized_mutual_information
@@ -58,7 +58,7 @@ def evaluate(
         if side.any():
             matching = match_counts(counts.only(classes[side]))
             n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
-    tally = _tally(n_right, n_images, np.stack(list(groups.values())), averages_units=protocol == "v2b")
+    tally = Tally(n_right, n_images, np.stack(list(groups.values())), averages_units=protocol == "v2b").with_few_units()
 
     accuracy = {name: float(value) for name, value in zip(groups, tally.accuracy(), strict=True)}
     intervals = {}
@@ -98,22 +98,6 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
     return flagged
 
 
-def _tally(
-    n_right: Int[Array, " classes"],
-    n_images: Int[Array, " classes"],
-    is_member: Bool[Array, "groups classes"],
-    averages_units: bool,
-) -> Tally:
-    if averages_units:
-        return Tally(n_right, n_images, is_member, averages_units)
-    # Classes that belong to the same groups are drawn as one: the sums have the same law, and are far fewer.
-    units, unit = np.unique(is_member, axis=1, return_inverse=True)
-    right, images = (np.zeros(units.shape[1], dtype=np.int64) for _ in range(2))
-    np.add.at(right, unit, n_right)
-    np.add.at(images, unit, n_images)
-    return Tally(right, images, units, averages_units)
-
-
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Right and all images of each unit: a class, or a whole group of classes whose images count alike.
@@ -128,6 +112,16 @@ class Tally:
     n_images: Int[Array, " units"]
     is_member: Bool[Array, "groups units"]
     averages_units: bool
+
+    def with_few_units(self) -> Tally:
+        """Units that belong to the same groups as one, where images count: the sums have the same law."""
+        if self.averages_units:
+            return self
+        units, unit = np.unique(self.is_member, axis=1, return_inverse=True)
+        right, images = (np.zeros(units.shape[1], dtype=np.int64) for _ in range(2))
+        np.add.at(right, unit, self.n_right)
+        np.add.at(images, unit, self.n_images)
+        return Tally(right, images, units, averages_units=False)
 
     def accuracy(self) -> Float[Array, " groups"]:
         """The accuracy of each group, NaN for a group without images."""
@@ -162,9 +156,5 @@ class Tally:
         return _ratio(n_right @ weight, n_images @ weight)
 
 
-def _ratio(
-    part: Int[Array, "*shape"] | Float[Array, "*shape"],
-    whole: Int[Array, "*shape"] | Float[Array, "*shape"],
-    empty: float = np.nan,
-) -> Float[Array, "*shape"]:
+def _ratio(part: Num[Array, "*shape"], whole: Num[Array, "*shape"], empty: float = np.nan) -> Float[Array, "*shape"]:
     return np.divide(part, whole, out=np.full(part.shape, empty), where=whole > 0)
