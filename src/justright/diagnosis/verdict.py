@@ -62,18 +62,12 @@ class RehearsedSetting:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found, and what to do.
+    """What was found, and what to do."""
 
-    rows        one a setting, the best first
-    unanswered  settings that selected nothing, or from which nothing could be learned
-    winner      the setting to take
-    verdict     the same in a sentence, with its reason
-    """
-
-    rows: tuple[RehearsedSetting, ...]
-    unanswered: tuple[str, ...]
-    winner: str
-    verdict: str
+    rows: tuple[RehearsedSetting, ...]  # one a setting, the best first
+    unanswered: tuple[str, ...]  # settings that selected nothing, or from which nothing could be learned
+    winner: str  # the setting to take
+    verdict: str  # the same in a sentence, with its reason
     n_draws: int
     n_classes: int
     n_hidden: int

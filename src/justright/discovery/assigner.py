@@ -107,17 +107,11 @@ def _unit_rows(rows: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """How features find their category, and what came out for the images at hand.
+    """How features find their category, and what came out for the images at hand."""
 
-    Attributes:
-        features: of all images of the training data, as the backbone gives them after training.
-        assigner: from a feature to a category.
-        labels: the category of each target image.
-    """
-
-    features: Float[Array, "images dim"]
+    features: Float[Array, "images dim"]  # of all images of the training data, after training
     assigner: CategoryAssigner
-    labels: Int[Array, " target"]
+    labels: Int[Array, " target"]  # the category of each target image
 
 
 def by_clusters(

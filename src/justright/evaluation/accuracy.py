@@ -100,18 +100,12 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Right and all images of each unit: a class, or a whole group of classes whose images count alike.
-
-    Attributes:
-        n_right, n_images: of each unit.
-        is_member: [g, u] says whether unit u belongs to group g.
-        averages_units: whether an accuracy is the mean over units (each counts once) or over images.
-    """
+    """Right and all images of each unit: a class, or a whole group of classes whose images count alike."""
 
     n_right: Int[Array, " units"]
     n_images: Int[Array, " units"]
-    is_member: Bool[Array, "groups units"]
-    averages_units: bool
+    is_member: Bool[Array, "groups units"]  # whether a unit belongs to a group
+    averages_units: bool  # whether an accuracy is the mean over units (each counts once) or over images
 
     def with_few_units(self) -> Tally:
         """Units that belong to the same groups as one, where images count: the sums have the same law."""

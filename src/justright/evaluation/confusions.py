@@ -78,18 +78,14 @@ class Errors:
 class Confusion:
     """Images by class and cluster, ordered so that what the matching calls right lies on the diagonal.
 
-    Attributes:
-        classes: old ones first.
-        clusters: those matched to the classes, in their order (`UNLABELED` over an empty column where there is none),
-            then those without a class, the largest first.
-        n: the images.
-        n_old: how many of the classes are old.
+    Clusters are those matched to the classes, in their order (`UNLABELED` over an empty column where there is none),
+    then those without a class, the largest first.
     """
 
-    classes: Int[Array, " classes"]
+    classes: Int[Array, " classes"]  # old ones first
     clusters: Int[Array, " clusters"]
-    n: Int[Array, "classes clusters"]
-    n_old: int
+    n: Int[Array, "classes clusters"]  # the images
+    n_old: int  # how many of the classes are old
 
 
 def break_down(y_true: Labels, y_pred: Labels, is_old: Mask) -> Errors:

@@ -20,15 +20,12 @@ _DENSE_CELLS = 1 << 24
 class Counts:
     """Contingency counts n(k, c): images that lie in cluster k and belong to class c.
 
-    Attributes, one entry for each cell that holds an image, ordered by cluster, then class:
-        cluster: the cluster k of the cell.
-        class_: its class c.
-        n: how many images lie in it, at least 1.
+    One entry for each cell that holds an image, ordered by cluster, then class.
     """
 
-    cluster: Int[Array, " cells"]
-    class_: Int[Array, " cells"]
-    n: Int[Array, " cells"]
+    cluster: Int[Array, " cells"]  # the cluster k of the cell
+    class_: Int[Array, " cells"]  # its class c
+    n: Int[Array, " cells"]  # how many images lie in it, at least 1
 
     @staticmethod
     def of(y_true: Labels, y_pred: Labels) -> Counts:

@@ -55,18 +55,12 @@ def join(separator: str, sentences: Iterable[Words]) -> Words:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image inside the page.
+    """An image inside the page."""
 
-    uri     the image itself, as text
-    width   of the image, in pixels
-    height  of the image, in pixels
-    alt     what a person who cannot see it is told
-    """
-
-    uri: str
-    width: int
+    uri: str  # the image itself, as text
+    width: int  # in pixels
     height: int
-    alt: str
+    alt: str  # what a person who cannot see it is told
 
 
 @dataclass(frozen=True)

@@ -41,18 +41,12 @@ def spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
 
 @dataclass(frozen=True)
 class SheetOrder:
-    """One sheet that is asked for.
+    """One sheet that is asked for."""
 
-    rows     of the set of images
-    pixels   a side of each image
-    columns  images beside each other
-    alt      what the sheet shows, in words
-    """
-
-    rows: Int[Array, " rows"]
-    pixels: int
-    columns: int
-    alt: str
+    rows: Int[Array, " rows"]  # of the set of images
+    pixels: int  # a side of each image
+    columns: int  # images beside each other
+    alt: str  # what the sheet shows, in words
 
 
 @dataclass

@@ -69,22 +69,14 @@ def _by_dataset(images: ImageSet) -> list[tuple[str, Int[Array, " rows"]]]:
 
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Where images lie.
+    """Where images lie."""
 
-    points     in the plane
-    source     the data set of each image as a position in `names`, or TARGET
-    names      of the data sets of the pool
-    kind       how the plane was found: "pca" or "tsne"
-    explained  the share of variance that PCA shows
-    n_images   of pool and target, before sampling
-    """
-
-    points: Float[Array, "points 2"]
-    source: Int[Array, " points"]
-    names: tuple[str, ...]
-    kind: MapKind
-    explained: float
-    n_images: tuple[int, int]
+    points: Float[Array, "points 2"]  # in the plane
+    source: Int[Array, " points"]  # the data set of each image as a position in `names`, or TARGET
+    names: tuple[str, ...]  # of the data sets of the pool
+    kind: MapKind  # how the plane was found
+    explained: float  # the share of variance that PCA shows
+    n_images: tuple[int, int]  # of pool and target, before sampling
 
     @property
     def n_shown(self) -> tuple[int, int]:

@@ -44,18 +44,12 @@ def write_report(run: RunFolder, out: Path | None = None, kind: MapKind = "pca",
 
 @dataclass
 class RunPage:
-    """Reads what each part of the page shows.
-
-    run            the run
-    kind           of the map: "pca" or "tsne"
-    track          shows progress
-    picture_share  of the budget for pictures; less makes a smaller page
-    """
+    """Reads what each part of the page shows."""
 
     run: RunFolder
-    kind: MapKind = "pca"
+    kind: MapKind = "pca"  # of the map
     track: Track = silent
-    picture_share: float = 1.0
+    picture_share: float = 1.0  # of the budget for pictures; less makes a smaller page
 
     def html(self) -> str:
         """The whole page."""
