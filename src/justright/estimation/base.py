@@ -66,15 +66,11 @@ def middle_interval(estimates: Sequence[int], level: float, holding: int) -> tup
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """Images to count categories in, and after them the images of the pool, if there is one.
+    """Images to count categories in, and after them the images of the pool, if there is one."""
 
-    Attributes: x, features of both; labels, of both, -1 for an unlabeled image; n_counted, the images that are not of
-    the pool.
-    """
-
-    x: Float[Any, "images dim"]
-    labels: Int[Array, " images"]
-    n_counted: int
+    x: Float[Any, "images dim"]  # features of both
+    labels: Int[Array, " images"]  # of both, -1 for an unlabeled image
+    n_counted: int  # images that are not of the pool
 
     @staticmethod
     def of(features: Any, labels: Any, pool: tuple[Any, Any] | None, normalize: bool) -> Given:

@@ -51,17 +51,13 @@ class SheetOrder:
 
 @dataclass
 class PageImages:
-    """Makes sheets of the images of a set until `budget` characters are spent; from then on it gives none.
-
-    Attributes: problems, why images of the n_asked could not be read; n_left_out, how many sheets are missing because
-    the budget was spent.
-    """
+    """Makes sheets of the images of a set until `budget` characters are spent; from then on it gives none."""
 
     images: ImageSet | Missing
     budget: int
     n_asked: int = field(default=0, init=False)
-    n_left_out: int = field(default=0, init=False)
-    problems: list[str] = field(default_factory=list, init=False)
+    n_left_out: int = field(default=0, init=False)  # sheets that are missing because the budget was spent
+    problems: list[str] = field(default_factory=list, init=False)  # why images of the n_asked could not be read
 
     def sheets(
         self, orders: Sequence[SheetOrder], track: Track = silent, what: str = "images"
