@@ -16,7 +16,6 @@ from justright.types import UNLABELED, Array
 
 _BLOCK = 1024  # images whose distances to all others are held at a time
 _STEP = 0.1  # of the logarithm: a cluster more lets the spread fall by a tenth
-
 _N_POINTS = 60  # of the curve
 
 

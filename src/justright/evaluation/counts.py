@@ -1,4 +1,4 @@
-"""How many images of each class fell into each cluster: all that evaluation needs to know of the images."""
+"""How many images of each class fell into each cluster: all that evaluation needs to know. NMI and ARI come from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the templates know how to show: names, sentences with names in them, pictures, and tables."""
+"""What templates show, names, sentences, pictures and tables, and the one environment, which escapes all of it.
+
+A page is one self-contained file: no request leaves it, light and dark, narrow and wide, on screen and on paper.
+"""
 
 from __future__ import annotations
 

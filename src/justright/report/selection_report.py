@@ -24,7 +24,6 @@ from justright.runs.selection_result import SelectionResult
 from justright.seeding import generator
 
 N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
-
 MOST_CLASSES = 4000  # a longer table of classes is cut in the middle: the page stays within a few megabytes
 
 
