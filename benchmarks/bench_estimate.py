@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from justright.estimation import LabeledSearchCounter, MixtureCounter
+from justright import LabeledSearchCounter, MixtureCounter
 from justright.estimation.labeled_search import _best, _brent
 from justright.evaluation import Counts, match_counts
 from justright.progress import silent

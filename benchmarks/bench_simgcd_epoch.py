@@ -49,8 +49,7 @@ def recipe_epoch(learner: SimGCDLearner, training: Training, drawn: list[torch.T
         with torch.no_grad():
             tokens = model.blocks[:-1](model.norm_pre(model._pos_embed(model.patch_embed(images))))
         features = model.norm(model.blocks[-1](tokens))[:, 0]
-        found = learner.heads(features.unflatten(0, (2, -1)))
-        outputs = {"projections": found.projections, "logits": found.logits}
+        outputs = learner.heads(features.unflatten(0, (2, -1)))
         labels = torch.from_numpy(training.data.labels[rows[step]])
         parts = learner.objective([outputs], [labels], [torch.ones(len(labels))], 0)
         training.optimizer.zero_grad(set_to_none=True)

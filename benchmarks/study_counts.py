@@ -23,10 +23,10 @@ import numpy as np
 from count_problems import Bank, Drawn, Setting, settings
 from threadpoolctl import threadpool_limits
 
+from justright import CombinedCounter, LabeledSearchCounter, MixtureCounter
 from justright.clustering.checks import prepared
-from justright.estimation import CombinedCounter, LabeledSearchCounter, MixtureCounter
+from justright.estimation.base import principal_axes
 from justright.estimation.combined import DISAGREEMENT, FEW_CLASSES, FEW_IMAGES
-from justright.estimation.given import principal_axes
 from justright.files import write_text
 
 SHOWN = ("combined", "mixture", "labeled-search")

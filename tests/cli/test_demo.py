@@ -11,7 +11,7 @@ from justright.cli import main
 from justright.cli.demo import mean_and_spread, rows_over_seeds
 from justright.data.catalog.glyphs import classes_of
 from justright.demo import experiments
-from justright.demo.glyph_problem import OWN, POOL_SCRIPTS, glyph_problem
+from justright.demo.experiments import OWN, POOL_SCRIPTS, glyph_problem
 from justright.runs.run_folder import RunFolder
 
 

@@ -8,7 +8,7 @@ from tests.made_runs import make_run
 
 from justright.cli import main
 from justright.cli.report import report as command
-from justright.report.feature_map import MAPS
+from justright.report.pool_and_target import MAPS
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def test_an_unknown_setting_is_refused_with_those_there_are():
 @pytest.mark.parametrize("name", METHODS)
 def test_settings_come_back_from_plain_values(name):
     config = METHODS[name].config_class(n_init=3)
-    assert type(config).from_dict(asdict(config)) == config
+    assert type(config)().with_settings(asdict(config)) == config
 
 
 def test_published_settings_are_the_defaults():

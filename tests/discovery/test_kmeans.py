@@ -4,7 +4,7 @@ import numpy as np
 from tests.discovery.tiny import data_of, learned
 
 from justright.clustering import SemiSupKMeans
-from justright.discovery.tuned import features_of
+from justright.discovery.learner import features_of
 from justright.features.bank import open_views
 from justright.types import UNLABELED
 

@@ -1,9 +1,140 @@
+"""What a pool does that only guides: it shapes features, and no target image is ever called one of its classes."""
+
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
+from tests.discovery.tiny import (
+    OTHER,
+    TRAINED,
+    Stopped,
+    config_of,
+    data_of,
+    drawn_images,
+    drawn_split,
+    final_bytes,
+    guided_split,
+    learned,
+    stop_after,
+)
+from torch.nn.functional import normalize
 
-from justright.discovery.learner import in_chunks
+from justright.data.batches import BalancedBatches
+from justright.discovery import learner as learner_module
+from justright.discovery import loop
+from justright.discovery.learner import Guide, features_of, in_chunks
+from justright.discovery.methods import METHODS
+from justright.discovery.training_data import TrainingData
+from justright.features.bank import open_views
+from justright.losses import LossParts
+from justright.models.teacher import own_copy
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_image_is_called_a_class_of_the_pool(name, backbone, bank):
+    method = learned(name, guided_split(), backbone, bank)
+    assert len(method.categories_) == method.n_categories == 5
+    assert [category.name for category in method.categories_ if category.kind == "known"] == ["0", "1", "2"]
+    found = method.predictions(guided_split().unlabeled)
+    assert not set(found.table()["category"].to_pylist()) & set(map(str, OTHER))
+    more = method.predict(drawn_images([20] * 6, "more", seed=9).without_labels(), neither=0.0)
+    assert not set(more.table()["category"].to_pylist()) & set(map(str, OTHER)), "not even images of that class"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_with_a_pool_alone_all_categories_are_new(name, backbone, bank):
+    method = learned(name, guided_split(old=()), backbone, bank)
+    assert [category.kind for category in method.categories_] == ["discovered"] * 5
+    assert set(method.labels_.tolist()) <= set(range(5))
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_pool_that_weighs_nothing_leaves_the_same_bytes_as_no_pool(name, backbone, bank):
+    split = guided_split()
+    weight = (split.labeled.labels < 20).astype(float)
+    method = learned(name, split, backbone, bank, weight=weight)
+    alone = learned(name, drawn_split(), backbone, bank)
+    np.testing.assert_array_equal(method.labels_, alone.labels_)
+    for key, tensor in method.backbone_.tuned_state().items():
+        assert torch.equal(tensor, alone.backbone_.tuned_state()[key]), key
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_pool_that_guides_changes_the_features_and_not_the_number_of_steps(name, backbone, bank, tmp_path):
+    guided = learned(name, guided_split(), backbone, bank, tmp_path / "guided")
+    alone = learned(name, drawn_split(), backbone, bank, tmp_path / "alone")
+    assert np.abs(guided.features_ - alone.features_).max() > 1e-4
+    n_lines = [len((tmp_path / each / "metrics.jsonl").read_text().splitlines()) for each in ("guided", "alone")]
+    assert n_lines[0] == n_lines[1]
+    assert '"guide":' in (tmp_path / "guided" / "metrics.jsonl").read_text()
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_stopped_in_its_midst_it_ends_with_the_same_bytes(name, backbone, bank, tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
+    learned(name, guided_split(), backbone, bank, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        learned(name, guided_split(), backbone, bank, tmp_path / "cut", fit=stop_after(3))
+    learned(name, guided_split(), backbone, bank, tmp_path / "cut")
+    assert final_bytes(tmp_path / "cut") == final_bytes(tmp_path / "whole")
+    assert "network/guide.classifier.prototypes" in final_bytes(tmp_path / "cut")
+
+
+def test_plain_clusters_do_not_see_the_pool(backbone, bank):
+    guided = learned("kmeans", guided_split(), backbone, bank)
+    alone = learned("kmeans", drawn_split(), backbone, bank)
+    np.testing.assert_array_equal(guided.labels_, alone.labels_)
+
+
+def test_images_of_weight_0_are_never_drawn(backbone, bank):
+    split = guided_split()
+    method = METHODS["simgcd"](5, backbone, config_of("simgcd"), bank=bank)
+    weight = np.where(split.labeled.labels == 21, 0.0, np.where(split.labeled.labels < 20, 1.0, 0.3))
+    for weighting in ("soft", "resample"):
+        data = TrainingData.of(split, weight, weighting)
+        plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
+        guide = method._guide(backbone, data, plain, method.config)
+        drawn = guide.batches.rows(0, n_steps=50)
+        assert set(split.labeled.labels[drawn.ravel()].tolist()) == {20, 22}
+        assert guide.classifier.prototypes.shape[0] == 2
+
+
+def guide_of(n_classes, dim, scale, first_label=3) -> Guide:
+    rows = np.arange(4)
+    generator = torch.Generator().manual_seed(0)
+    return Guide(BalancedBatches(rows, rows[:0], 2), first_label, n_classes, dim, scale, generator)
+
+
+def test_agrees_with_eq_4_written_as_loops_over_a_classifier_of_its_own():
+    guide = guide_of(n_classes=3, dim=6, scale=0.35)
+    features = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(1))
+    labels, weight = torch.tensor([3, 5, 4, 3]), torch.tensor([1.0, 0.2, 0.7, 2.0])
+    found = guide.added_to(LossParts(torch.tensor(1.5), {}), guide(features), labels, weight)
+    prototypes, total = normalize(guide.classifier.prototypes.detach(), dim=1), 0.0
+    for view in range(2):
+        for i in range(4):
+            h = features[view, i] / features[view, i].norm()
+            scores = [float(h @ c) / 0.1 for c in prototypes]
+            log_norm = math.log(sum(math.exp(score) for score in scores))
+            total += float(weight[i]) * (log_norm - scores[int(labels[i]) - 3])
+    assert float(found.total.detach()) == pytest.approx(1.5 + 0.35 * total / 8, rel=1e-5)
+    assert float(found.terms["guide"]) == pytest.approx(total / 8, rel=1e-5)
+
+
+def test_a_share_of_0_leaves_the_pool_out(backbone, bank):
+    guided = learned("simgcd", guided_split(), backbone, bank, guide_share=0.0)
+    alone = learned("simgcd", drawn_split(), backbone, bank)
+    np.testing.assert_array_equal(guided.features_, alone.features_)
+
+
+def test_rivals_are_categories_as_before(backbone, bank):
+    split = replace(guided_split(), guide_classes=())
+    method = learned("simgcd", split, backbone, bank, n=8)
+    assert [category.name for category in method.categories_[:6]] == ["0", "1", "2", "20", "21", "22"]
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 8, None])
@@ -26,3 +157,28 @@ def test_no_more_rows_than_asked_go_through_at_once(backbone, monkeypatch):
     )
     in_chunks(backbone, backbone.prefix(torch.randn(7, 3, 16, 16)), 3)
     assert sizes == [3, 3, 1]
+
+
+def test_a_copy_shares_what_is_frozen_and_owns_what_is_tuned(backbone):
+    copied = own_copy(backbone)
+    before = backbone.fingerprint
+    for mine, other in zip(copied.model.parameters(), backbone.model.parameters(), strict=True):
+        assert (mine is other) == (not other.requires_grad)
+        assert mine.requires_grad == other.requires_grad
+        if mine.requires_grad:
+            mine.data += 1
+    assert backbone.fingerprint == before
+    assert copied.prefix_fingerprint == backbone.prefix_fingerprint
+    images = torch.randn(2, 3, 16, 16)
+    assert not torch.allclose(copied(images), backbone(images))
+
+
+def test_features_are_those_of_the_test_transform_in_the_order_of_the_images(split, backbone, bank, monkeypatch):
+    images = data_of(split).images
+    plain = open_views(backbone, images, bank, transform="plain", views=1, precision="float32")
+    batch = torch.stack([backbone.recipe.preprocess(np.array(images.image(row))) for row in range(len(images))])
+    with torch.no_grad():
+        expected = backbone(batch).numpy()
+    for n_rows in (256, 7):
+        monkeypatch.setattr(learner_module, "FEATURE_ROWS", n_rows)
+        np.testing.assert_allclose(features_of(backbone, plain, len(images)), expected, rtol=1e-3, atol=1e-4)

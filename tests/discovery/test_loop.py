@@ -28,7 +28,7 @@ from justright.discovery.processes import Processes
 from justright.errors import DataError
 from justright.features.bank import ViewBank
 from justright.features.stored_views import FreshViews
-from justright.models import learning_rate
+from justright.models.schedules import learning_rate
 
 CALM = {"learning_rate": 0.01}
 

@@ -11,7 +11,7 @@ from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import timm
 from justright.losses import SimGCDObjective, SimGCDSettings
-from justright.models import teacher_temperature
+from justright.models.schedules import teacher_temperature
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_without_centering_a_large_common_part_leaves_new_prototypes_unused(is_c
     optimizer = torch.optim.SGD(heads.parameters(), lr=0.1, momentum=0.9)
     objective = SimGCDObjective()
     for step in range(60):
-        projections, logits = heads(views)
+        projections, logits = heads(views).values()
         temperature = teacher_temperature(step, 0.07, 0.04, 9)
         loss = objective(projections, logits, logits, labels, torch.ones(128), temperature_teacher=temperature).total
         optimizer.zero_grad()

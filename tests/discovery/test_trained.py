@@ -138,7 +138,7 @@ def test_the_seed_decides_and_nothing_else(name, split, backbone, bank, tmp_path
 @pytest.mark.parametrize("name", TRAINED)
 def test_settings_survive_the_way_through_json(name):
     config = config_of(name, n_epochs=7)
-    assert METHODS[name].config_class.from_dict(json.loads(json.dumps(asdict(config)))) == config
+    assert METHODS[name].config_class().with_settings(json.loads(json.dumps(asdict(config)))) == config
     assert config.with_settings({}) == config
 
 

@@ -8,8 +8,8 @@ from tests.discovery.tiny import config_of, data_of, learned, records
 from justright.clustering import SemiSupKMeans
 from justright.discovery import trained
 from justright.discovery.gcd import GCDLearner
+from justright.discovery.learner import features_of
 from justright.discovery.loop import Training
-from justright.discovery.tuned import features_of
 from justright.discovery.xcon import XCon, XConLearner
 from justright.errors import DegenerateError
 from justright.features.bank import open_views

@@ -1,7 +1,11 @@
+from __future__ import annotations
+
+import numpy as np
 import pytest
+import torch
 
 from justright.errors import DegenerateError
-from justright.estimation.base import middle_interval
+from justright.estimation.base import Given, middle_interval, principal_axes
 
 
 def test_the_middle_of_the_estimates_rounded_outward():
@@ -18,3 +22,45 @@ def test_the_estimate_itself_is_always_inside():
 def test_nothing_to_take_the_middle_of_is_refused(estimates, level):
     with pytest.raises(DegenerateError, match="An interval of level"):
         middle_interval(estimates, level, holding=1)
+
+
+X = np.array([[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]])
+
+
+def test_images_of_the_pool_come_after_those_counted_without_unlabeled_ones():
+    given = Given.of(X, None, (X + 1, np.array([5, -1, 6])), normalize=False)
+    assert given.n_counted == 3
+    assert given.labels.tolist() == [-1, -1, -1, 5, 6]
+    np.testing.assert_array_equal(given.x[3:], (X + 1)[[0, 2]])
+    assert given.has_pool
+    assert given.n_classes == 2
+
+
+def test_features_are_scaled_if_asked_and_tensors_stay_tensors():
+    given = Given.of(torch.from_numpy(X), None, (torch.from_numpy(X), np.array([0, 0, 1])), normalize=True)
+    np.testing.assert_allclose(np.linalg.norm(given.x.numpy(), axis=1), 1)
+
+
+def test_own_labels_need_no_pool():
+    given = Given.of(X, np.array([0, 0, -1]), None, normalize=False)
+    assert (given.has_pool, given.n_classes) == (False, 1)
+    given.require_classes(1, advice="")
+    with pytest.raises(DegenerateError, match="1 labeled classes, 2 images"):
+        given.require_classes(2, advice="")
+    with pytest.raises(DegenerateError, match="2 labeled images, and a pool"):
+        Given.of(X, np.array([0, 0, -1]), (X, np.array([0, 1, 1])), normalize=False)
+
+
+@pytest.mark.parametrize("shape", [(40, 7), (7, 40)])
+def test_principal_axes_keep_distances_and_are_ordered(shape):
+    x = np.random.default_rng(0).normal(size=shape)
+    axes = principal_axes(x, min(shape))
+    assert (np.diff(axes.var(axis=0)) <= 1e-9).all()
+    distance = ((x[:, None] - x) ** 2).sum(axis=2)
+    np.testing.assert_allclose(((axes[:, None] - axes) ** 2).sum(axis=2), distance, atol=1e-9)
+
+
+def test_features_that_are_all_the_same_have_no_axes():
+    with pytest.raises(DegenerateError, match="All features are the same"):
+        Given.of(np.ones((4, 3)), None, None, normalize=False).axes(2)
+    assert Given.of(X, None, None, normalize=False).axes(8).shape == (3, 2)

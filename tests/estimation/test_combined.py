@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from justright.errors import DegenerateError
-from justright.estimation import CombinedCounter
-from justright.estimation.combined import DISAGREEMENT, ERROR, FEW_CLASSES, FEW_IMAGES
+from justright.estimation.combined import DISAGREEMENT, ERROR, FEW_CLASSES, FEW_IMAGES, CombinedCounter
 
 
 def blobs(n_classes=16, per_class=24, n_labeled=8, noise=0.5, dim=24, seed=0):

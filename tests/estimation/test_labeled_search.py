@@ -5,8 +5,9 @@ import torch
 from justright.clustering import SemiSupKMeans
 from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
-from justright.estimation import COUNTERS, CategoryCounter, LabeledSearchCounter
-from justright.estimation.labeled_search import _best, _brent
+from justright.estimation import COUNTERS
+from justright.estimation.base import CategoryCounter
+from justright.estimation.labeled_search import LabeledSearchCounter, _best, _brent
 from justright.evaluation import Counts, match_clusters
 from justright.progress import silent
 from justright.seeding import generator

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from justright.errors import DegenerateError
-from justright.estimation import MixtureCounter
+from justright.estimation.mixture import MixtureCounter
 from justright.estimation.prior import gpc_prior
 
 

@@ -7,7 +7,7 @@ import torch
 from safetensors import safe_open
 
 from justright.data.catalog.glyphs import classes_of
-from justright.demo.glyph_problem import TARGET_SCRIPTS
+from justright.demo.experiments import TARGET_SCRIPTS
 from justright.features.backbone import load_backbone
 from justright.features.checkpoints import find_checkpoint
 from justright.features.cuts import ClassTokenCut

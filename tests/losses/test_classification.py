@@ -7,7 +7,7 @@ import torch
 from tests.losses.batches import HALF, draw_batch, gradient, small_batch, softmax
 from torch.nn.functional import cross_entropy
 
-from justright.losses import WeightedCrossEntropy
+from justright.losses import DistillationLoss, WeightedCrossEntropy
 
 
 def eq_4_as_loops(logits, labels, weight, temperature):
@@ -108,3 +108,94 @@ def test_half_precision_is_computed_in_single(dtype):
     half = WeightedCrossEntropy()(logits.to(dtype), labels, weight)
     assert half.dtype == torch.float32
     assert half.item() == pytest.approx(WeightedCrossEntropy()(logits, labels, weight).item(), rel=1e-2)
+
+
+def eq_5_as_loops(logits, teacher_logits, temperature_student, temperature_teacher, entropy_scale):
+    n_images, n_categories = logits.shape[1:]
+    p = [[softmax(row, temperature_student) for row in view] for view in logits.tolist()]
+    q = [[softmax(row, temperature_teacher) for row in view] for view in teacher_logits.tolist()]
+    total, p_bar = 0.0, [0.0] * n_categories
+    for view in range(2):
+        guide = q[1 - view] if len(q) == 2 else q[0]
+        for i in range(n_images):
+            for k in range(n_categories):
+                total -= guide[i][k] * math.log(p[view][i][k]) / (2 * n_images)
+                p_bar[k] += p[view][i][k] / (2 * n_images)
+    entropy = -sum(share * math.log(share) for share in p_bar)
+    return total - entropy_scale * entropy
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("teacher", ["itself", "two views", "one view"])
+def test_agrees_with_eq_5_written_as_loops(seed, teacher):
+    logits, other = draw_batch(seed=seed).logits, draw_batch(seed=seed + 100).logits
+    teacher_logits = {"itself": logits, "two views": other, "one view": other[:1]}[teacher]
+    loss = DistillationLoss(0.2, 1.5)(logits, teacher_logits, 0.05)
+    assert loss.item() == pytest.approx(eq_5_as_loops(logits, teacher_logits, 0.2, 0.05, 1.5), rel=1e-12)
+
+
+def test_the_defaults_are_the_public_ones_for_cub():
+    logits = draw_batch().logits
+    expected = eq_5_as_loops(logits, logits, 0.1, 0.04, 2.0)
+    assert DistillationLoss()(logits, logits, 0.04).item() == pytest.approx(expected)
+
+
+def test_gradient_of_the_distillation_agrees_with_finite_differences():
+    logits, teacher_logits = small_batch().logits.requires_grad_(), small_batch().logits.flip(1)
+    assert torch.autograd.gradcheck(lambda x: DistillationLoss()(x, teacher_logits, 0.07), logits)
+
+
+def test_no_gradient_reaches_the_teacher_not_even_where_it_is_the_student():
+    logits = draw_batch().logits
+    assert torch.equal(
+        gradient(lambda x: DistillationLoss()(x, x, 0.05), logits),
+        gradient(lambda x: DistillationLoss()(x, logits, 0.05), logits),
+    )
+    teacher_logits = draw_batch(seed=1).logits.requires_grad_()
+    DistillationLoss()(logits.requires_grad_(), teacher_logits, 0.05).backward()
+    assert teacher_logits.grad is None
+
+
+def test_a_view_learns_from_the_other_view():
+    says = torch.tensor([[[1.0, -1.0]], [[-1.0, 1.0]]])  # the first view is surely category 0, the second category 1
+    disagree = DistillationLoss().per_image(says, says, 0.04)
+    agree = DistillationLoss().per_image(says, says.flip(0), 0.04)
+    assert disagree.flatten().tolist() == pytest.approx([20.0, 20.0])
+    assert agree.flatten().tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
+
+
+def test_one_view_of_the_teacher_guides_both_views_of_the_student():
+    logits, weak = draw_batch().logits, draw_batch(seed=1).logits[:1]
+    one, two = (DistillationLoss()(logits, w, 0.07) for w in (weak, weak.repeat(2, 1, 1)))
+    assert one == two
+
+
+def test_the_entropy_is_0_for_one_category_and_log_k_for_all_alike():
+    one = torch.full((2, 4, 3), -1.0)
+    one[:, :, 0] = 1.0
+    assert DistillationLoss(0.01).mean_entropy(one).item() == pytest.approx(0.0, abs=1e-6)
+    each = 2 * torch.eye(3).expand(2, 3, 3) - 1
+    assert DistillationLoss().mean_entropy(each).item() == pytest.approx(math.log(3))
+
+
+def test_a_category_of_probability_0_brings_no_nan():
+    logits = torch.tensor([0.0, -1e4, -1e4]).expand(2, 4, 3).clone()
+    assert logits.div(0.1).softmax(-1)[0, 0, 1] == 0
+    assert DistillationLoss()(logits, logits, 0.04).item() == 0
+    assert gradient(lambda x: DistillationLoss()(x, x, 0.04), logits).isfinite().all()
+
+
+def test_the_order_of_images_and_of_views_does_not_matter():
+    loss, logits, teacher_logits = DistillationLoss(), draw_batch().logits, draw_batch(seed=1).logits
+    order = torch.randperm(logits.shape[1], generator=torch.Generator().manual_seed(1))
+    whole = loss(logits, teacher_logits, 0.05)
+    assert torch.allclose(loss(logits[:, order], teacher_logits[:, order], 0.05), whole)
+    assert torch.allclose(loss(logits.flip(0), teacher_logits.flip(0), 0.05), whole)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_half_precision_of_the_distillation_is_computed_in_single(dtype):
+    logits = draw_batch(dtype=torch.float32).logits
+    half = DistillationLoss()(logits.to(dtype), logits.to(dtype), 0.05)
+    assert half.dtype == torch.float32
+    assert half.item() == pytest.approx(DistillationLoss()(logits, logits, 0.05).item(), rel=2e-2)

@@ -3,10 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 from tests.losses.batches import draw_batch, gradient, small_batch
-from tests.losses.test_classification import eq_4_as_loops
-from tests.losses.test_distillation import eq_5_as_loops
-from tests.losses.test_infonce import eq_1_as_loops
-from tests.losses.test_supcon import eq_2_as_loops
+from tests.losses.test_classification import eq_4_as_loops, eq_5_as_loops
+from tests.losses.test_contrastive import eq_1_as_loops, eq_2_as_loops
 
 from justright.losses import ContrastiveObjective, ContrastiveSettings, SimGCDObjective, SimGCDSettings
 

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from justright.models import ProjectionHead, PrototypeClassifier, cosine_logits
-from justright.models.heads import random_vectors
+from justright.models.heads import ProjectionHead, PrototypeClassifier, cosine_logits, random_vectors
 
 
 def test_is_a_weight_normed_linear_layer_of_gain_1_with_the_same_gradient():

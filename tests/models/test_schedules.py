@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from justright.models import learning_rate, teacher_momentum, teacher_temperature
+from justright.models.schedules import learning_rate, teacher_momentum, teacher_temperature
 
 
 @pytest.mark.parametrize(

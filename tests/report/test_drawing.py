@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from justright.evaluation.figures import to_svg
-from justright.report.drawing import COLORS, OTHERS, color_of, for_page
+from justright.report.drawing import COLORS, OTHERS, color_of, for_page, to_svg
 
 
 def test_after_the_last_color_all_share_one():

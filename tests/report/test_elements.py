@@ -1,11 +1,26 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
+from jinja2 import UndefinedError
+from matplotlib.figure import Figure
+from tests.report.html_checks import check
 
-from justright.report.elements import REPLACEMENT, Name, Table, cut_in_the_middle, join, plain, short
-from justright.report.rendering import environment
+from justright.report.elements import (
+    REPLACEMENT,
+    Name,
+    Picture,
+    Table,
+    cut_in_the_middle,
+    environment,
+    join,
+    plain,
+    render,
+    short,
+)
+from justright.report.reading import Missing, PagePart
 
 
 def shown(columns, rows) -> str:
@@ -61,3 +76,79 @@ def test_sentences_are_joined_with_their_names_apart():
     assert "".join(joined) == "a by b; c"
     assert [piece for piece in joined if isinstance(piece, Name)] == ["a", "b"]
     assert join("; ", []) == ()
+
+
+BAD = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def macros():
+    return environment().get_template("macros.html").module
+
+
+def test_everything_from_outside_is_escaped(macros):
+    cells = (BAD, Name(BAD), (BAD, Name(BAD)), Picture(BAD, 1, 1, BAD))
+    table = Table([BAD, "b", "c", "d"], [cells])
+    figure = Figure()
+    figure.subplots().set_title(BAD)
+    shown = [
+        macros.table(table, search=BAD),
+        macros.cards(table, "list", BAD),
+        macros.facts({BAD: BAD}),
+        macros.note(BAD),
+        macros.why(Missing(BAD)),
+        macros.named(BAD),
+        macros.folded(BAD, caller=lambda: BAD),
+        macros.figure(figure, "one", BAD),
+        macros.sections([PagePart("here", BAD, Missing(BAD))], {}),
+    ]
+    for html in map(str, shown):
+        check(html)
+        assert "alert" in html
+        assert "<img src=x" not in html
+        assert not re.search(r"<img(?! src=\"&lt;)", html)
+    page = render("comparison.html", names=[BAD], warnings=[BAD], parts=[])
+    assert "<img" not in page
+    check(page)
+
+
+def test_what_is_not_given_is_an_error_and_not_a_gap():
+    with pytest.raises(UndefinedError, match="names"):
+        render("comparison.html", warnings=[], parts=[])
+
+
+def test_no_invisible_character_reaches_a_page(macros):
+    said = str(macros.note("a\u202eb\x00")) + str(macros.table(Table(["n\x1b"], [("\u2066",)])))
+    assert not {"\u202e", "\x00", "\x1b", "\u2066"} & set(said)
+    assert said.count(REPLACEMENT) == 4
+
+
+def test_links_of_the_contents_lead_to_sections(macros):
+    parts = [PagePart("a", "One", Missing("it is not there")), PagePart("note", "Two", {"said": "here it is"})]
+    html = str(macros.sections(parts, macros))
+    assert re.findall(r'href="#(\w+)"', html) == re.findall(r'<section id="(\w+)">', html) == ["a", "note"]
+    assert "<p class=soft>it is not there.</p>" in html
+    assert "<p class=soft>here it is</p>" in html
+
+
+def test_cards_are_a_table_that_names_its_values(macros):
+    picture = Picture("data:,", 3, 2, "a")
+    html = str(
+        macros.cards(Table(("picture", "name", "weight"), [(picture, "x", 1.5), (None, "y", None)]), "list", "S")
+    )
+    assert '#list td:nth-child(3)::before{content:"weight"}' in html
+    assert html.count("<th scope=col") == 3
+    assert '<td><img src="data:," width=3 height=2 alt="a"></td>' in html
+    assert '<td class=n data-value="1.5">1.50</td>' in html
+    assert "<tr><td></td><td>y</td><td></td></tr>" in html
+
+
+def test_words_stay_together_in_one_cell(macros):
+    html = str(macros.table(Table(["said"], [((Name("gull"), " by ", Name("<anna>")),)])))
+    assert "<td><span><bdi>gull</bdi> by <bdi>&lt;anna&gt;</bdi></span></td>" in html
+
+
+def test_only_a_table_that_says_what_for_can_be_searched(macros):
+    table = Table(["n"], [(1,)])
+    assert "<table>" in str(macros.table(table))
+    assert '<table class=sortable data-search="Search me">' in str(macros.table(table, search="Search me"))

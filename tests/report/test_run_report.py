@@ -11,10 +11,9 @@ from tests.report.html_checks import check, opened, text_of
 from tests.report.large_run import make_large_run
 
 from justright.discovery.predictions import Category, Predictions
-from justright.evaluation.figures import to_svg
 from justright.report import run_report
-from justright.report.drawing import for_page
-from justright.report.rendering import environment
+from justright.report.drawing import for_page, to_svg
+from justright.report.elements import environment
 from justright.report.run_report import MOST_BYTES, RunPage, write_report
 from justright.report.selection_figures import draw_selection
 from justright.runs.feature_pool import merge_tables

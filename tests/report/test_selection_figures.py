@@ -5,9 +5,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from justright.evaluation.figures import to_svg
 from justright.features.table import FeatureTable
-from justright.report.drawing import for_page
+from justright.report.drawing import for_page, to_svg
 from justright.report.selection_figures import draw_selection
 from justright.runs.saved_selection import SavedSelection
 from justright.runs.weight_files import load_selection, save_selection

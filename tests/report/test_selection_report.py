@@ -1,9 +1,133 @@
 from __future__ import annotations
 
-import pytest
+import re
+from xml.etree import ElementTree as ET
 
-from justright.report.selection_report import write_selection_report
-from justright.selection import BetaSelector, UniformSelector
+import numpy as np
+import pytest
+from tests.report.html_checks import check
+
+from justright.data import open_images
+from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
+from justright.features.table import FeatureTable
+from justright.report import selection_report as module
+from justright.report.selection_report import (
+    ClassExamples,
+    ExampleSheet,
+    draw_sheet,
+    example_sheet,
+    selection_page,
+    write_selection_report,
+)
+from justright.runs.feature_pool import merge_tables
+from justright.runs.selection_result import SelectionResult
+from justright.selection import BetaSelector, UniformSelector, row_shards
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def result(make_tree, tmp_path):
+    """A selection from five classes of images on disk."""
+    images = open_images(make_tree(dict.fromkeys("abcde", 5), "pets"))
+    rng = np.random.default_rng(0)
+    features = (rng.normal(size=(5, 8))[images.labels] + 0.1 * rng.normal(size=(25, 8)) + 0.5).astype(np.float32)
+    columns = {name: images.table[name] for name in ("path", "dataset", "class_name", "source")}
+    store = FeatureTable.of(features, label=images.labels, id=images.with_ids().ids, **columns).write(
+        tmp_path / "pool.features"
+    )
+    pool = merge_tables([store])
+    selector = BetaSelector(domain="affine").fit_stream(pool, row_shards(features[:5]))
+    return SelectionResult.of("beta", selector, pool)
+
+
+def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result):
+    sheet = example_sheet(result, n_classes=2, n_images=3)
+    assert sheet.problem == ""
+    weight = dict(zip(result.pool.class_names, result.selector.class_weight_, strict=True))
+    reason = dict(zip(result.pool.class_names, result.selector.reason_, strict=True))
+    ranked = sorted(weight, key=weight.get, reverse=True)
+    most, least = sheet.parts.values()
+    assert [each.class_name for each in (*most, *least)] == [*ranked[:2], *ranked[-2:]]
+    for each in (*most, *least):
+        assert each.reason == reason[each.class_name]
+        assert len(each.images) == len(set(each.images)) == 3
+        assert all(uri.startswith("data:image/jpeg;base64,") for uri in each.images)
+
+
+def test_of_equal_weights_none_is_the_least(result):
+    selector = UniformSelector().fit_stream(result.pool, row_shards(result.pool.tables[0].features))
+    equal = SelectionResult.of("none", selector, result.pool)
+    assert list(example_sheet(equal).parts) == ["Weigh most"]
+
+
+def test_images_that_cannot_be_found_are_told(weighed):
+    sheet = example_sheet(weighed("none", UniformSelector()))
+    assert sheet.parts == {}
+    assert "does not say where its images are" in sheet.problem
+
+
+def test_the_sheet_is_an_svg_document_with_every_name_and_image_inside():
+    most = tuple(ClassExamples(f"<{n}> & co", "near", ("data:,a", "data:,b")) for n in range(3))
+    root = ET.fromstring(draw_sheet(ExampleSheet({"Weigh most": most, "Weigh least": most[:1]})))
+    texts = [each.text for each in root.iter(f"{SVG}text")]
+    assert texts[:2] == ["Weigh most", "<0> & co  ·  near"]
+    assert texts[4:] == ["Weigh least", "<0> & co  ·  near"]
+    assert len(list(root.iter(f"{SVG}image"))) == 8
+    heights = [float(each.get("y")) for each in root.iter(f"{SVG}text")]
+    assert heights == sorted(heights)
+    assert heights[-1] + 88 < float(root.get("height"))
+
+
+@pytest.fixture
+def written(weighed, tmp_path):
+    outcomes = {OWN: [DrawScores(0.5, 0.5, 1.0)] * 3, "bins": [DrawScores(0.6, 0.6, 0.5)] * 3}
+    result = weighed("beta", BetaSelector(domain="affine"), n_resamples=3)
+    asked = {"pool": "<birds>", "target": "t"}
+    diagnosis = Diagnosis.of(outcomes, 0.2, 10, 2)
+    files, problem = write_selection_report(result, asked, diagnosis, tmp_path / "figures", tmp_path / "page.html")
+    return result, files, problem, (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_page_asks_the_network_for_nothing(written):
+    *_, html = written
+    checker = check(html)
+    assert all(address.startswith(("#", "data:")) for address in checker.addresses)
+    assert not re.search(r"https?://", html)
+    assert not re.search(r"url\((?!#)|@import|fetch\(|XMLHttp", html)
+    assert "default-src 'none'" in html
+
+
+def test_the_page_says_everything_without_scripts(written):
+    result, files, problem, html = written
+    assert [file.name for file in files] == ["weights.svg", "page.html"]
+    assert "does not say where its images are" in problem
+    without = re.sub(r"<script>.*?</script>", "", html, flags=re.S)
+    for name in ("birds/0", "&lt;pets&gt; &amp; co/3", "&lt;birds&gt;", result.summary(), "Transfer flow", "Take bins"):
+        assert name in without
+    assert without.count("<tr>") >= len(result.pool.origins)
+    assert "prefers-color-scheme: dark" in html
+    assert "@media print" in html
+    assert html.count("<svg") == 1
+
+
+def test_the_same_selection_gives_the_same_page(written, tmp_path):
+    result, *_ = written
+    again = tmp_path / "again.html"
+    write_selection_report(result, {"pool": "<birds>", "target": "t"}, None, None, again)
+    write_selection_report(result, {"pool": "<birds>", "target": "t"}, None, None, tmp_path / "more.html")
+    assert again.read_bytes() == (tmp_path / "more.html").read_bytes()
+
+
+def test_a_long_table_of_classes_is_cut_in_the_middle(weighed, monkeypatch):
+    monkeypatch.setattr(module, "MOST_CLASSES", 4)
+    result = weighed("none", UniformSelector())
+    html = selection_page(result, {}, {})
+    check(html)
+    assert f"{len(result.pool.origins) - 4} classes in the middle are left out here" in html
+    assert html.count("<tr><td>birds") + html.count("<tr><td>&lt;pets") >= 4
+    assert "Examples" not in html
+    assert "Would another selection" not in html
 
 
 def test_the_figure_and_the_page_are_written_where_they_are_asked_for(weighed, tmp_path):

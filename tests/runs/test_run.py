@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
-from justright.demo.glyph_problem import OWN
+from justright.demo.experiments import OWN
 from justright.errors import DataError, JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable

@@ -19,11 +19,8 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.files import write_json
 
-N_SHOWN = 20
-"""Findings of one kind that are printed; the JSON has them all."""
-
-N_LINES = 4
-"""Images of one finding that are printed."""
+N_SHOWN = 20  # findings of one kind that are printed; the JSON has them all
+N_LINES = 4  # images of one finding that are printed
 
 
 @click.command(cls=Command, tables={"POOL and --target may be": SOURCES})
@@ -79,7 +76,10 @@ def audit(
     if out is not None:
         write_json(out, value)
     _show(report, terminal, out)
-    terminal.result(value, _last_line(report))
+    numbers = {"image": report.n_images, "problem": report.n_problems}
+    numbers["remark"] = len(report.findings) - report.n_problems
+    images, *counts = (f"{n:,} {what}{'s' * (n != 1)}" if n else f"no {what}s" for what, n in numbers.items())
+    terminal.result(value, f"{images} read: {', '.join(counts)}")
     report.refuse_above(max_bad)
     if report.n_problems:
         raise click.exceptions.Exit(1)
@@ -114,13 +114,3 @@ def _where(finding: Finding) -> str:
     lines += [f"{each.side} {each.dataset}: {each.class_name}" for each in finding.classes]
     more = [f"… and {len(lines) - N_LINES:,} more"] if len(lines) > N_LINES else []
     return "\n".join([*map(printable, lines[:N_LINES]), *more])
-
-
-def _last_line(report: AuditReport) -> str:
-    n_remarks = len(report.findings) - report.n_problems
-    counts = f"{_counted(report.n_problems, 'problem')}, {_counted(n_remarks, 'remark')}"
-    return f"{_counted(report.n_images, 'image')} read: {counts}"
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}" if n else f"no {what}s"

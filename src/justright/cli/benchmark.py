@@ -91,8 +91,8 @@ def show(
         asked = asked.against(baseline)
     lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]
     if figure is not None:
-        from justright.evaluation.figures import to_svg
-        from justright.report.score_figures import draw_suite  # matplotlib is slow to import
+        from justright.report.drawing import to_svg
+        from justright.report.run_figures import draw_suite  # matplotlib is slow to import
 
         by_problem = {each.name: paired(lines, each.name, asked.baseline, "all") for each in asked.settings}
         write_text(figure, to_svg(draw_suite(suite_table(asked, lines), by_problem, asked.baseline)))

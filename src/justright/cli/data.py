@@ -9,15 +9,11 @@ import click
 
 from justright.cli.common import FILE, FOLDER, SHARE, SOURCES, Command, seed_option
 from justright.cli.terminal import Terminal, with_terminal
+from justright.data import ImageSet, gcd_split, glyph_set, open_images, random_half, read_class_split
 from justright.data.catalog import DATA_SETS
-from justright.data.catalog.glyph_set import glyph_set
 from justright.data.catalog.glyphs import SCRIPTS
-from justright.data.class_split import random_half, read_class_split
 from justright.data.columns import superclass_columns
 from justright.data.export import write_tree
-from justright.data.image_set import ImageSet
-from justright.data.opening import open_images
-from justright.data.splits import gcd_split
 from justright.types import UNLABELED
 
 FIELDS = ("title", "licence", "where", "layout")
@@ -93,9 +89,8 @@ def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, s
     images = glyph_set(per_class, scripts.split(",") if scripts else SCRIPTS, seed, size)
     n_written = write_tree(images, out, track=terminal.track)
     counts = {"images": len(images), "classes": len(images.classes), "written": n_written, "folder": str(out)}
-    terminal.result(
-        counts, f"{len(images):,} images of {len(images.classes)} characters in {out}, {n_written:,} drawn now"
-    )
+    said = f"{len(images):,} images of {len(images.classes)} characters in {out}, {n_written:,} drawn now"
+    terminal.result(counts, said)
 
 
 @data.command(cls=Command, tables={"SOURCE may be": SOURCES})

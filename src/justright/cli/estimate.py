@@ -77,8 +77,8 @@ def estimate(
         if interval:
             intervals[name] = each.interval(track=terminal.track)
     if figure:
-        from justright.evaluation.figures import to_svg
-        from justright.report.count_figures import draw_counts
+        from justright.report.drawing import to_svg
+        from justright.report.run_figures import draw_counts
 
         write_text(figure, to_svg(draw_counts(counters, intervals)))
         terminal.say(f"Curve drawn in {figure}")

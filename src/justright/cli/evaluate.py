@@ -60,7 +60,12 @@ def evaluate(
     if checked is None and by_cluster:
         raise click.UsageError("--by-cluster needs --checked.")
     if checked is not None:
-        _evaluate_checked(terminal, predictions, checked, by_cluster)
+        sample = read_checked(predictions, checked)
+        strata = sample.clusters if by_cluster else None
+        estimate = estimate_accuracy(
+            sample.checked, sample.is_right, len(sample.clusters), clusters=strata, confidence=sample.confidence
+        )
+        terminal.result(estimate.to_dict(), str(estimate))
         return
     assert truth is not None
     judged = read_judged(predictions, truth)
@@ -72,7 +77,8 @@ def evaluate(
         scores.save(out)
         terminal.say(f"Scores written to {out}")
     if errors or confusion:
-        from justright.evaluation.figures import draw_confusion, draw_errors, to_svg  # matplotlib is slow to import
+        from justright.report.drawing import to_svg  # matplotlib is slow to import
+        from justright.report.error_figures import draw_confusion, draw_errors
 
         if errors:
             write_text(errors, to_svg(draw_errors(found)))
@@ -85,13 +91,3 @@ def evaluate(
     rows = [(kind.replace("_", " "), n, f"{n / scores.n_images:.1%}") for kind, n in found.by_kind().items()]
     rows += [(f"because {cause}", n, f"{n / scores.n_images:.1%}") for cause, n in found.by_cause().items()]
     terminal.table("Errors", ["kind", "images", "of all"], rows)
-
-
-def _evaluate_checked(terminal: Terminal, predictions: Path, checked: Path, by_cluster: bool) -> None:
-    sample = read_checked(predictions, checked)
-    clusters = sample.clusters if by_cluster else None
-    n_images = len(sample.clusters)
-    estimate = estimate_accuracy(
-        sample.checked, sample.is_right, n_images, clusters=clusters, confidence=sample.confidence
-    )
-    terminal.result(estimate.to_dict(), str(estimate))

@@ -49,12 +49,11 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: A
 
 
 def _one(terminal: Terminal, run: RunFolder, out: Path | None, kind: Any) -> tuple[Path, dict[str, Any], str]:
-    from justright.report.reading import Missing, attempt
+    from justright.report.reading import optional
     from justright.report.run_report import write_report  # matplotlib is slow to import
 
     place = write_report(run, out, kind, terminal.track)
-    scores = attempt(lambda: run.scores, "")
-    found = None if isinstance(scores, Missing) else scores
+    found = optional(lambda: run.scores)
     about = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}
     return place, about | {"scores": None if found is None else found.to_dict()}, "" if found is None else str(found)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from justright.cli.common import FILE, FOLDER
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
@@ -19,7 +20,6 @@ from justright.runs.selection_result import SelectionResult, stability_of
 from justright.runs.weight_files import save_selection
 from justright.selection import ENGINES, row_shards
 
-FILE = click.Path(path_type=Path, dir_okay=False)
 STORE = click.Path(path_type=Path)
 
 
@@ -27,7 +27,7 @@ STORE = click.Path(path_type=Path)
 @click.argument("pool", nargs=-1, required=True, type=STORE)
 @click.option("--target", required=True, type=STORE, help="Features of the unlabeled images.")
 @click.option("--out", type=FILE, help="Where the weights go, as Parquet. Left out, they are only shown.")
-@click.option("--figures", type=click.Path(path_type=Path, file_okay=False), help="Directory for figures, as SVG.")
+@click.option("--figures", type=FOLDER, help="Directory for figures, as SVG.")
 @click.option("--html", type=FILE, help="Where to write all of it as one self-contained page.")
 @click.option(
     "--stability",
@@ -46,18 +46,16 @@ STORE = click.Path(path_type=Path)
     "n_draws",
     type=click.IntRange(2),
     default=N_DRAWS,
-    show_default=True,
     help="How many times --diagnose hides classes and looks for them.",
 )
 @click.option(
     "--engine",
     type=click.Choice(list(ENGINES)),
     default="local",
-    show_default=True,
     help="Where the work is done: threads of this process, several processes, or Ray.",
 )
 @click.option("--workers", type=click.IntRange(1), help="Number of threads, processes or tasks; one a core by default.")
-@click.option("--seed", default=0, show_default=True, help="Decides all that is random: same seed, same result.")
+@click.option("--seed", default=0, help="Decides all that is random: same seed, same result.")
 @with_terminal
 def select(
     terminal: Terminal,
@@ -143,7 +141,9 @@ def select(
         terminal.say(f"Written: {file}")
     value = {"asked": asked} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     _show(terminal, result, diagnosis)
-    terminal.result(value | {"written": [str(file) for file in written]}, _closing_lines(result, diagnosis))
+    lines = [f"{result.summary()}.", *([] if result.outlook is None else [result.outlook.sentence()])]
+    lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how(), diagnosis.caveat]
+    terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
 
 
 def _show(terminal: Terminal, result: SelectionResult, diagnosis: Diagnosis | None) -> None:
@@ -157,12 +157,3 @@ def _show(terminal: Terminal, result: SelectionResult, diagnosis: Diagnosis | No
         terminal.table(f"Classes over {result.stability.n_resamples} resamples", columns, [row])
     if diagnosis is not None:
         terminal.table("Diagnosis on hidden classes", COLUMNS, diagnosis.cells())
-
-
-def _closing_lines(result: SelectionResult, diagnosis: Diagnosis | None) -> str:
-    lines = [f"{result.summary()}."]
-    if result.outlook is not None:
-        lines.append(result.outlook.sentence())
-    if diagnosis is not None:
-        lines += [diagnosis.verdict, diagnosis.how(), diagnosis.caveat]
-    return "\n".join(lines)

@@ -142,16 +142,10 @@ def given_params(name: str, given: Mapping[str, Any], preset: str | None = None)
     if strange:
         owners = {other: found[strange[0]] for other in SELECTORS if strange[0] in (found := _parameters(other))}
         option = _as_option(strange[0], next(iter(owners.values())))
+        expected, advice = f"{option} belongs to {' and '.join(owners)}", "leave it out, or change --selector"
         if name == AUTO:
-            raise JustrightError(
-                f"--selector auto together with {option}",
-                expected="no parameters of selectors: the choice is among their defaults",
-            )
-        raise JustrightError(
-            f"--selector {name} together with {option}",
-            expected=f"{option} belongs to {' and '.join(owners)}",
-            advice="leave it out, or change --selector",
-        )
+            expected, advice = "no parameters of selectors: the choice is among their defaults", ""
+        raise JustrightError(f"--selector {name} together with {option}", expected=expected, advice=advice)
     if name == AUTO:
         return {}
     if preset == "official":

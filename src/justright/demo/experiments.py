@@ -1,24 +1,37 @@
-"""The runs of the demo: the short form with SimGCD, the long form with all methods, seeds and labeled sets (Tab. 1)."""
+"""The demo: drawn alphabets, pools from much like them to dots, and the runs of its short and long form (Tab. 1)."""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from justright.demo.glyph_problem import LABELED_SETS, glyph_problem, with_labeled_set
+from justright.data import gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS
 from justright.progress import Track, silent
 from justright.runs.parts import counter_input, fitted_counter
-from justright.runs.problem import Problem
+from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 
+TARGET_SCRIPTS = ("armenian", "georgian")  # the embedded backbone has seen neither
+POOL_SCRIPTS = ("greek", "cyrillic", "phonetic", "arabic", "canadian-syllabics", "operators", "box-drawing", "braille")
+"""From alphabets much like the target to what has nothing to do with it."""
+
+LABELED_SETS = {
+    "similar": ("greek", "cyrillic"),
+    "medium": ("arabic", "canadian-syllabics"),
+    "dissimilar": ("operators", "arrows"),
+    "out of domain": ("braille", "box-drawing"),
+}
+"""From other alphabets, over letters of another make and symbols, to dots and lines. Chosen by kind, not by result."""
+
+CLASSES_A_SET = 40  # sets of one size, so that only their kind differs
 BACKBONE = "glyph_vit"
 SETTINGS: dict[str, dict[str, Any]] = {
     "own": {"selector": "own"},
@@ -33,8 +46,23 @@ SETTINGS: dict[str, dict[str, Any]] = {
 N_EPOCHS, N_STEPS = 16, 18
 """Of the short form, which must end within minutes; accuracy still rises after it. Equal steps for all settings."""
 
-FULL_EPOCHS, FULL_SEEDS = 30, (0, 1, 2)
-"""Of the long form."""
+FULL_EPOCHS, FULL_SEEDS = 30, (0, 1, 2)  # of the long form
+
+
+def glyph_problem(per_class: int = 30, pool_per_class: int = 10, seed: int = 0) -> Problem:
+    """Half of the target's characters are old, half of their images labeled; other scripts join the pool."""
+    target = glyph_set(per_class, TARGET_SCRIPTS, seed, dataset=OWN)
+    split, truth = gcd_split(target, random_half(target.classes, seed), seed=seed)
+    others = [glyph_set(pool_per_class, [script], seed, dataset=script) for script in POOL_SCRIPTS]
+    return Problem(merge_pool([split.labeled, *others]), split.unlabeled, truth, len(target.classes))
+
+
+def with_labeled_set(problem: Problem, scripts: tuple[str, ...], seed: int = 0) -> Problem:
+    """The same target, all of whose categories are now new, with one labeled set of a given kind."""
+    images = glyph_set(15, scripts, seed)
+    chosen = images.of_classes(sorted(images.classes)[:: max(1, len(images.classes) // CLASSES_A_SET)][:CLASSES_A_SET])
+    assert problem.truth is not None, "the embedded problem has a truth"
+    return replace(problem, pool=merge_pool([chosen]), truth=problem.truth.with_old(()))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -18,15 +19,10 @@ from justright.selection import BetaSelector, BinsSelector, CuiSelector, OwnSele
 from justright.selection.discriminant import discriminant_features
 from justright.types import UNLABELED, Array
 
-LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]
-"""Features, and a label each."""
-
+LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]  # features, and a label each
 N_DRAWS = 16
-N_INIT = 2
-"""Starts of k-means, the same for every setting: only the selection differs."""
-
-POOL_SHARE = 0.5
-"""Total weight of the pool when features are learned, where that of the own labels is 1."""
+N_INIT = 2  # starts of k-means, the same for every setting: only the selection differs
+POOL_SHARE = 0.5  # total weight of the pool when features are learned, where that of the own labels is 1
 
 
 def standard_settings(n_clusters: int, seed: int = 0) -> dict[str, Selector]:
@@ -69,7 +65,11 @@ def diagnose(
     settings = {OWN: OwnSelector()} | dict(standard_settings(n_categories, seed) if settings is None else settings)
     source = hidden_classes(*own, target, seed)
     rows = thinned(pool[1], seed, "pool")
-    weights = _weights(settings, pool, target)
+    weights = {}
+    for name, selector in settings.items():
+        with suppress(NothingSelectedError):  # then it is own labels alone, and has no weights
+            # quietly: remarks about a selector that may not be chosen would only confuse
+            weights[name] = selector.fit(*pool, target, quiet=True).sample_weight(pool[1])
     thin = {name: weight[rows] for name, weight in weights.items()}
     features, labels = unit_rows(pool[0][rows]), pool[1][rows]
     outcomes: dict[str, list[DrawScores | None]] = {name: [] for name in settings}
@@ -84,19 +84,6 @@ def diagnose(
     # Draws share classes: Nadeau and Bengio (2003) widen the interval by hidden over remaining.
     overlap = source.n_hidden / (source.n_classes - source.n_hidden)
     return Diagnosis.of(outcomes, overlap, source.n_classes, source.n_hidden)
-
-
-def _weights(
-    settings: Mapping[str, Selector], pool: LabeledFeatures, target: Float[Array, "target dim"]
-) -> dict[str, Float[Array, " pool"]]:
-    """The weight of each image by setting; a setting that selects nothing is own labels alone, and not listed."""
-    found = {}
-    for name, selector in settings.items():
-        try:  # quietly: remarks about a selector that may not be chosen would only confuse
-            found[name] = selector.fit(*pool, target, quiet=True).sample_weight(pool[1])
-        except NothingSelectedError:
-            continue
-    return found
 
 
 def _score(

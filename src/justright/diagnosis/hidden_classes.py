@@ -24,16 +24,11 @@ LEAST_CLASSES = 4
 
 @dataclass(frozen=True)
 class HiddenProblem:
-    """Own images with the labels that stay visible, and what is used only to score the result.
+    """Own images with the labels that stay visible, and what is used only to score the result."""
 
-    labels     label of each image, -1 where it is hidden
-    is_judged  whether the label is hidden: these images are scored
-    is_old     whether other images of the class keep their label
-    """
-
-    labels: Int[Array, " own"]
-    is_judged: Bool[Array, " own"]
-    is_old: Bool[Array, " own"]
+    labels: Int[Array, " own"]  # -1 where it is hidden
+    is_judged: Bool[Array, " own"]  # whether the label is hidden: these images are scored
+    is_old: Bool[Array, " own"]  # whether other images of the class keep their label
 
 
 @dataclass(frozen=True)

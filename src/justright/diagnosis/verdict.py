@@ -17,9 +17,7 @@ OWN, EVERYTHING = "own", "none"
 AHEAD = 7 / 8
 """The whole pool is taken unless another setting is better in this share of the draws: less is mostly luck."""
 
-LEVEL = 0.95
-"""All intervals hold together with this probability, however many settings are compared (Bonferroni)."""
-
+LEVEL = 0.95  # all intervals hold together with this probability, however many settings are compared (Bonferroni)
 COLUMNS = ("setting", "All %", "New %", "All against own", "New against own", "better in draws", "images kept %")
 CAVEAT = (
     "Linear discriminants stand in for what a network learns, and hidden classes of your own for unknown ones. The "
@@ -64,18 +62,12 @@ class RehearsedSetting:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found, and what to do.
+    """What was found, and what to do."""
 
-    rows        one a setting, the best first
-    unanswered  settings that selected nothing, or from which nothing could be learned
-    winner      the setting to take
-    verdict     the same in a sentence, with its reason
-    """
-
-    rows: tuple[RehearsedSetting, ...]
-    unanswered: tuple[str, ...]
-    winner: str
-    verdict: str
+    rows: tuple[RehearsedSetting, ...]  # one a setting, the best first
+    unanswered: tuple[str, ...]  # settings that selected nothing, or from which nothing could be learned
+    winner: str  # the setting to take
+    verdict: str  # the same in a sentence, with its reason
     n_draws: int
     n_classes: int
     n_hidden: int

@@ -9,13 +9,17 @@ from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
+from justright.clustering import SemiSupKMeans
+from justright.discovery.training_data import TrainingData
 from justright.errors import DataError
-from justright.types import Array, Mask
+from justright.types import UNLABELED, Array, Mask
 
 BLOCK_ROWS = 4096
 N_QUANTILES = 1001
-TEMPERATURES = (1e-3, 1e1)
-"""Between these the calibration looks."""
+TEMPERATURES = (1e-3, 1e1)  # between these the calibration looks
+
+
+Center = Float[Array, " dim"] | None  # what is taken off features that share a large part
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +37,10 @@ class CategoryAssigner:
     offset: Float[Array, " categories"]
     temperature: float = 1.0
     reference: Float[Array, " quantiles"] | None = None
-    center: Float[Array, " dim"] | None = None
+    center: Center = None
 
     @staticmethod
-    def of_prototypes(
-        prototypes: Float[Array, "categories dim"], center: Float[Array, " dim"] | None = None
-    ) -> CategoryAssigner:
+    def of_prototypes(prototypes: Float[Array, "categories dim"], center: Center = None) -> CategoryAssigner:
         """By the cosine with each prototype."""
         unit = _unit_rows(prototypes).astype(np.float32)
         return CategoryAssigner(unit, np.zeros(len(unit), np.float32), center=center)
@@ -101,3 +103,33 @@ class CategoryAssigner:
 def _unit_rows(rows: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
     """Rows of length 1; one of zeros has no direction and stays, where `geometry.rows.unit_rows` would refuse it."""
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """How features find their category, and what came out for the images at hand."""
+
+    features: Float[Array, "images dim"]  # of all images of the training data, after training
+    assigner: CategoryAssigner
+    labels: Int[Array, " target"]  # the category of each target image
+
+
+def by_clusters(
+    data: TrainingData, features: Float[Array, "images dim"], n_categories: int, n_init: int, seed: int
+) -> Learned:
+    """Semi-supervised k-means over known and target images: known class k is cluster k."""
+    labeled = data.labeled
+    rows = np.concatenate([labeled, data.unlabeled])
+    labels = np.where(np.arange(len(rows)) < len(labeled), data.labels[rows], UNLABELED)
+    found = SemiSupKMeans(n_categories, n_init=n_init, seed=seed).fit(features[rows], labels)
+    assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
+    return Learned(features, assigner, np.asarray(found.labels_[len(labeled) :], dtype=np.int64))
+
+
+def by_prototypes(
+    data: TrainingData, features: Float[Array, "images dim"], prototypes: Float[Array, "categories dim"], center: Center
+) -> Learned:
+    """The prototype that is nearest by the cosine, after `center` was taken off the feature."""
+    assigner = CategoryAssigner.of_prototypes(prototypes, center)
+    cluster, _, _ = assigner.assign(features[data.unlabeled])
+    return Learned(features, assigner, cluster)

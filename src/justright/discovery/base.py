@@ -15,19 +15,19 @@ from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
 from justright.data.views import transform_named
-from justright.discovery.categories import Learned
+from justright.discovery.assigner import Learned
 from justright.discovery.configs import Config
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData, Weighting
-from justright.discovery.tuned import own_copy
 from justright.errors import DataError, DegenerateError
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
 from justright.features.extract import extract
 from justright.features.home import home
 from justright.features.stored_views import Views
+from justright.models.teacher import own_copy
 from justright.progress import Track, silent
 from justright.types import Array
 
@@ -169,7 +169,8 @@ class Discovery(ABC):
         tuned, assigner, about = read_model(folder, own_copy(backbone))
         if about["method"] != cls.name:
             raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
-        made = cls(about["n_categories"], backbone, cls.config_class.from_dict(about["config"]), seed=about["seed"])
+        config = cls.config_class().with_settings(about["config"])
+        made = cls(about["n_categories"], backbone, config, seed=about["seed"])
         made.backbone_, made.assigner_ = tuned, assigner
         made.categories_ = tuple(Category(**category) for category in about["categories"])
         made.known_labels_ = tuple(about["known_labels"])

@@ -26,8 +26,7 @@ from justright.settings import (
     setting,
 )
 
-SMALL_EPOCHS = 30
-"""Epochs of the small form, unless somebody asks for another number."""
+SMALL_EPOCHS = 30  # epochs of the small form, unless somebody asks for another number
 
 # two views of an image make a pair
 VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')
@@ -48,13 +47,8 @@ class Config:
         """Whether the method learns from labeled images at all."""
         return True
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Any:
-        """Read what `dataclasses.asdict` gave."""
-        return cls().with_settings(values)
-
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
-        """The same with some settings changed; a name that it lacks is refused with those it has."""
+        """The same with some settings changed, as `asdict` gives them; a name that it lacks is refused."""
         known = {item.name for item in fields(self)}
         if unknown := sorted(set(settings) - known):
             raise JustrightError(

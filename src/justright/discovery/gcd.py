@@ -9,16 +9,15 @@ from typing import Any
 import torch
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.categories import Learned, by_clusters
+from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import ContrastiveObjective, LossParts
-from justright.models import ProjectionHead
+from justright.models.heads import ProjectionHead
 from justright.progress import Track
 from justright.settings import COUNT, setting
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.base import Discovery
-from justright.discovery.categories import Learned, by_clusters
 from justright.discovery.configs import Config
+from justright.discovery.learner import features_of
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone
 from justright.features.stored_views import Views
 from justright.progress import Track

@@ -1,4 +1,4 @@
-"""Learner: what a method adds to the training loop, a network, what goes into it, and what it minimizes."""
+"""What a method adds to the training loop: a network, what the pool adds to it, and the features it gives."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -13,9 +14,11 @@ from torch.utils.checkpoint import checkpoint
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Transform, transform_named
-from justright.discovery.guide import Guide
 from justright.features.backbone import Backbone, Stored
-from justright.losses import LossParts
+from justright.features.stored_views import Views
+from justright.losses import LossParts, WeightedCrossEntropy
+from justright.models.heads import PrototypeClassifier
+from justright.types import Array
 
 BatchLabels = Sequence[Int[Tensor, " _"]]
 BatchWeights = Sequence[Float[Tensor, " _"]]
@@ -23,6 +26,61 @@ BatchWeights = Sequence[Float[Tensor, " _"]]
 
 Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
 """What the losses of a method read, by name, views x images x numbers; batches may differ in all three."""
+
+FEATURE_ROWS = 256
+
+
+class Guide(nn.Module):
+    """Classes of the pool as prototypes of their own, which no image of the target ever meets.
+
+        L + lambda * scale * mean_i  w_i * -log softmax(logits_i / temperature_student)[y_i]
+
+    i runs over both views of images of the pool: Eq. 4, with a classifier for the pool alone, beside the loss L of a
+    method on the target and its own labels. It shapes the features that both share. lambda is the supervised share.
+
+    Parameters:
+        batches: images of the pool, by row.
+        first_label: the number of the first class of the pool.
+        n_classes: how many classes the pool has.
+        dim: numbers of a feature.
+        scale: factor of the loss, the supervised share in it.
+        generator: draws the first prototypes.
+        center: what is taken off features that share a large part.
+    """
+
+    center: Tensor
+
+    def __init__(
+        self,
+        batches: BalancedBatches,
+        first_label: int,
+        n_classes: int,
+        dim: int,
+        scale: float,
+        generator: torch.Generator,
+        center: Float[Array, " dim"] | None = None,
+    ):
+        super().__init__()
+        self.batches, self.first_label, self.scale = batches, first_label, scale
+        self.register_buffer("center", torch.zeros(dim) if center is None else torch.from_numpy(center))
+        self.classifier = PrototypeClassifier(n_classes, dim, generator)
+        self.loss = WeightedCrossEntropy()
+
+    def forward(self, features: Float[Tensor, "views guides dim"]) -> Float[Tensor, "views guides classes"]:
+        """The cosine with the prototype of each class of the pool."""
+        logits: Tensor = self.classifier(features - self.center)
+        return logits
+
+    def added_to(
+        self,
+        parts: LossParts,
+        logits: Float[Tensor, "views guides classes"],
+        labels: Int[Tensor, " guides"],
+        weight: Float[Tensor, " guides"],
+    ) -> LossParts:
+        """The loss of a step, and that of the pool beside it."""
+        guiding = self.loss(logits, labels - self.first_label, weight)
+        return LossParts(parts.total + self.scale * guiding, parts.terms | {"guide": guiding.detach()})
 
 
 class Learner(nn.Module, ABC):
@@ -99,3 +157,19 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
         chunk = tuple(part[start : start + size] for part in stored)
         parts.append(checkpoint(lambda *each: backbone.suffix(each), *chunk, use_reentrant=False))
     return torch.cat(parts)
+
+
+def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
+    """Features of all images under the test transform, as float32."""
+    parts = []
+    with torch.no_grad():
+        for start in range(0, n_images, FEATURE_ROWS):
+            rows = np.arange(start, min(start + FEATURE_ROWS, n_images))
+            parts.append(backbone.suffix(plain.batch(rows, np.zeros(len(rows), dtype=np.int64))).float().cpu().numpy())
+    return np.concatenate(parts)
+
+
+def mean_feature(backbone: Backbone, plain: Views, n_images: int, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
+    """The mean over some of the images, as the backbone is now."""
+    features = features_of(backbone, plain, n_images)
+    return features[rows].mean(axis=0, dtype=np.float64).astype(np.float32)

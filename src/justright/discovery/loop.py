@@ -28,13 +28,11 @@ from justright.discovery.records import EpochRecords
 from justright.discovery.training_data import TrainingData
 from justright.features.stored_views import Views
 from justright.losses import LossParts
-from justright.models import learning_rate
+from justright.models.schedules import learning_rate
 from justright.progress import Track, silent
 from justright.types import Array
 
-CHECKPOINT_SECONDS = 60.0
-"""At most so much work is lost to a kill; writing more often would cost more than it saves."""
-
+CHECKPOINT_SECONDS = 60.0  # at most so much work is lost to a kill; writing more often would cost more than it saves
 SHARE_WITHOUT_NORM = 0.02
 """Of the learning rate, for the tuned part of a network that ends in no norm; chosen on birds, docs/discovery.md."""
 

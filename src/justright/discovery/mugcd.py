@@ -14,18 +14,18 @@ from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
-from justright.discovery.categories import Learned, by_prototypes
+from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
-from justright.discovery.simgcd import HeadOutputs, Heads, SimGCDConfig, center_of
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
+from justright.discovery.simgcd import Heads, SimGCDConfig, center_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import features_of
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective
-from justright.models import MeanTeacher, teacher_momentum
+from justright.models.schedules import teacher_momentum
+from justright.models.teacher import MeanTeacher
 from justright.progress import Track
 from justright.settings import SHARE, Range, one_of, setting
 
@@ -66,10 +66,9 @@ class Student(nn.Module):
         self.backbone = backbone
         self.heads = heads
 
-    def forward(self, *stored: Tensor) -> HeadOutputs:
+    def forward(self, *stored: Tensor) -> dict[str, Tensor]:
         """From what the frozen part gave to projections and logits."""
-        found: HeadOutputs = self.heads(self.backbone.suffix(stored))
-        return found
+        return self.heads(self.backbone.suffix(stored))
 
 
 class MuGCDLearner(Learner):
@@ -99,10 +98,8 @@ class MuGCDLearner(Learner):
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of the student, logits of the teacher."""
-        found: HeadOutputs = self.heads(self.features(stored["strong"], 2))
-        of_teacher: HeadOutputs = self.teacher(*stored["weak"])
-        logits = of_teacher.logits.unsqueeze(0)
-        return {"projections": found.projections, "logits": found.logits, "teacher_logits": logits}
+        of_teacher = self.teacher(*stored["weak"])["logits"].unsqueeze(0)
+        return self.heads(self.features(stored["strong"], 2)) | {"teacher_logits": of_teacher}
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch, the teacher's logits beside the student's."""

@@ -20,8 +20,7 @@ from justright.errors import JustrightError
 
 T = TypeVar("T")
 
-LONGEST_WAIT = timedelta(days=7)
-"""Others wait while the first process extracts features, which may take long."""
+LONGEST_WAIT = timedelta(days=7)  # others wait while the first process extracts features, which may take long
 
 
 class _Gather(torch.autograd.Function):

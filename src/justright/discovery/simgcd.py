@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -12,16 +12,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.categories import Learned, by_prototypes
+from justright.discovery.assigner import Center, Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of, mean_feature
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import features_of, mean_feature
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective, SimGCDSettings
-from justright.models import ProjectionHead, PrototypeClassifier, teacher_temperature
+from justright.models.heads import ProjectionHead, PrototypeClassifier
+from justright.models.schedules import teacher_temperature
 from justright.progress import Track
 from justright.settings import POSITIVE, at_least, one_of, setting
 from justright.types import Array
@@ -52,35 +52,23 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
         return teacher_temperature(epoch, self.temperature_teacher_first, self.temperature_teacher, self.n_warmup)
 
 
-class HeadOutputs(NamedTuple):
-    """What the two heads give for a feature."""
-
-    projections: Tensor
-    logits: Tensor
-
-
 class Heads(nn.Module):
     """A projection head and a prototype classifier side by side on the feature, its `center` taken off."""
 
     center: Tensor
 
     def __init__(
-        self,
-        dim: int,
-        n_categories: int,
-        config: SimGCDConfig,
-        generator: torch.Generator,
-        center: Float[Array, " dim"] | None = None,
+        self, dim: int, n_categories: int, config: SimGCDConfig, generator: torch.Generator, center: Center = None
     ):
         super().__init__()
         self.register_buffer("center", torch.zeros(dim) if center is None else torch.from_numpy(center))
         self.projector = ProjectionHead(dim, config.hidden_dim, config.out_dim, generator=generator)
         self.classifier = PrototypeClassifier(n_categories, dim, generator)
 
-    def forward(self, features: Float[Tensor, "*rows dim"]) -> HeadOutputs:
-        """Both."""
+    def forward(self, features: Float[Tensor, "*rows dim"]) -> dict[str, Tensor]:
+        """What both give, as `projections` and `logits`."""
         features = features - self.center
-        return HeadOutputs(self.projector(features), self.classifier(features))
+        return {"projections": self.projector(features), "logits": self.classifier(features)}
 
     def prototypes(self) -> Float[Array, "categories dim"]:
         """The learned prototypes, as numpy."""
@@ -98,8 +86,7 @@ class SimGCDLearner(Learner):
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of both views."""
-        found: HeadOutputs = self.heads(self.features(stored["weak"], 2))
-        return {"projections": found.projections, "logits": found.logits}
+        return self.heads(self.features(stored["weak"], 2))
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch."""
@@ -108,9 +95,7 @@ class SimGCDLearner(Learner):
         return self.losses(projections, logits, logits, labels[0], weight[0], temperature_teacher=temperature)
 
 
-def center_of(
-    config: SimGCDConfig, backbone: Backbone, data: TrainingData, plain: Views
-) -> Float[Array, " dim"] | None:
+def center_of(config: SimGCDConfig, backbone: Backbone, data: TrainingData, plain: Views) -> Center:
     """The mean feature of the images that learning sees, as the backbone is now; None where it stays in."""
     if config.center == "never" or (config.center == "auto" and backbone.cut.ends_in_norm):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,12 +12,10 @@ import torch
 
 from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
-from justright.discovery.guide import Guide
-from justright.discovery.learner import Learner
+from justright.discovery.learner import Guide, Learner, mean_feature
 from justright.discovery.loop import Training
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import mean_feature
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
 from justright.features.stored_views import Views
@@ -47,7 +46,13 @@ class TrainedDiscovery(Discovery):
             more: what else a resumed run must find unchanged.
         """
         learner.guide = self._guide(learner.backbone, data, plain, config)
-        views = {stream: self._stream(learner, stream, data, config, folder, track) for stream in learner.streams}
+        # a bank that changes while it is read is no one else's
+        root = folder / "bank" if config.refresh and folder else self.bank
+        options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision, "seed": 0, "track": track}
+        # views of all images, whatever their weight: another selection finds them again
+        bank = partial(open_views, learner.backbone, data.images, root, refresh=config.refresh, **options)
+        transforms = {stream: learner.transform(stream) for stream in learner.streams}
+        views = {name: Processes().in_turn(partial(bank, transform=how)) for name, how in transforms.items()}
         made_with = {
             "method": self.name,
             "seed": self.seed,
@@ -60,16 +65,6 @@ class TrainedDiscovery(Discovery):
         learner.to(self.backbone.device)
         training = Training(learner, views, data, config, folder, made_with, self.tensorboard)
         training.run(f"training {self.name}", track)
-
-    def _stream(
-        self, learner: Learner, stream: str, data: TrainingData, config: TrainConfig, folder: Path | None, track: Track
-    ) -> Views:
-        """The views of all images, whatever their weight: another selection finds them again."""
-        # a bank that changes while it is read is no one else's
-        root = folder / "bank" if config.refresh and folder else self.bank
-        options: dict[str, Any] = {"transform": learner.transform(stream), "seed": 0, "track": track}
-        options |= {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
-        return Processes().in_turn(lambda: open_views(learner.backbone, data.images, root, **options))
 
     def _guide(self, backbone: Backbone, data: TrainingData, plain: Views, config: TrainConfig) -> Guide | None:
         """What images of the pool add; None where none guides."""

@@ -12,12 +12,11 @@ from torch import nn
 
 from justright.clustering import SemiSupKMeans
 from justright.data.batches import BalancedBatches
-from justright.discovery.categories import Learned, by_clusters
+from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.gcd import GCDConfig, projection_head
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
-from justright.discovery.tuned import features_of
 from justright.errors import DegenerateError
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views

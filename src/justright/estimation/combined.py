@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, PoolArrays
-from justright.estimation.given import Given
+from justright.estimation.base import CategoryCounter, Given, PoolArrays
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
 from justright.progress import Track, silent
@@ -79,18 +78,14 @@ class CombinedCounter(CategoryCounter):
         """K divided and multiplied by how far estimates are off; for other levels than 0.9 as a normal error has it."""
         if not 0 < level < 1:
             raise DegenerateError(f"An interval of level {level}.", expected="a level between 0 and 1")
-        error = self._error()
+        error = POOL_ERROR  # how far off log K may be, nine times in ten
+        if not self._has_pool:
+            disagreement = math.log(max(self.estimates_.values()) / min(self.estimates_.values()))
+            few = FEW_CLASSES / self._n_classes + FEW_IMAGES * self.n_categories_ / self._n_images
+            error = ERROR * (1 + few + DISAGREEMENT * disagreement)
         factor = math.exp(error * NormalDist().inv_cdf((1 + level) / 2) / NormalDist().inv_cdf(0.95))
         low, high = math.floor(self.n_categories_ / factor), math.ceil(self.n_categories_ * factor)
         return self._bounded(low), self._bounded(high)
-
-    def _error(self) -> float:
-        """How far off log K may be, nine times in ten."""
-        if self._has_pool:
-            return POOL_ERROR
-        disagreement = math.log(max(self.estimates_.values()) / min(self.estimates_.values()))
-        few = FEW_CLASSES / self._n_classes + FEW_IMAGES * self.n_categories_ / self._n_images
-        return ERROR * (1 + few + DISAGREEMENT * disagreement)
 
     def _bounded(self, k: int) -> int:
         return min(max(k, 1 if self._has_pool else self._n_classes), self._n_images)

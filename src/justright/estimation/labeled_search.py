@@ -15,21 +15,15 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.arrays import like, to_numpy
 from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, PoolArrays, middle_interval
-from justright.estimation.given import Given
+from justright.estimation.base import CategoryCounter, Given, PoolArrays, middle_interval
 from justright.evaluation import Counts, match_counts
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
 
-# A category of fewer images on average is nothing that the search considers by itself.
-_FEWEST_IMAGES = 5
-
-# How far the search walks on from its best K, to either side, as long as no K is worse.
-_N_WALK = 10
-
-# Searches from other seeds that the interval adds to the one of the fit.
-_N_MORE = 4
+_FEWEST_IMAGES = 5  # a category of fewer images on average is nothing that the search considers by itself
+_N_WALK = 10  # how far the search walks on from its best K, to either side, as long as no K is worse
+_N_MORE = 4  # searches from other seeds that the interval adds to the one of the fit
 
 
 @dataclass(eq=False)
@@ -68,10 +62,9 @@ class LabeledSearchCounter(CategoryCounter):
         """Search K. How many clusterings it takes is not known beforehand; `track` is told the most there can be."""
         given = Given.of(features, labels, pool, self.normalize)
         if given.has_pool or not given.is_labeled.any():
+            pool_alone = "A pool, and no labeled image of the target's own classes."
             raise DegenerateError(
-                "A pool, and no labeled image of the target's own classes."
-                if given.has_pool
-                else "No image is labeled.",
+                pool_alone if given.has_pool else "No image is labeled.",
                 expected="labeled images of classes that the target shows, for K to be judged by",
                 advice="CombinedCounter, which counts a target alone" if given.has_pool else "",
             )
@@ -90,19 +83,15 @@ class LabeledSearchCounter(CategoryCounter):
         Classes are drawn anew with replacement. The clusterings never saw a label, so those of one search serve
         every draw; a few searches from other seeds are added, since k-means has its luck too.
         """
-        searches = [self._counts]
-        searches += [
-            self._search(self.seed + 1 + again, silent) for again in track(range(_N_MORE), _N_MORE, "searches")
-        ]
-        classes = np.unique(self._class)
-        estimates = []
+        seeds = track(range(self.seed + 1, self.seed + 1 + _N_MORE), _N_MORE, "searches")
+        searches = [self._counts, *(self._search(seed, silent) for seed in seeds)]
+        classes, estimates = np.unique(self._class), []
         for resample in range(n_resamples):
             drawn = generator(self.seed, "interval", resample).integers(len(classes), size=len(classes))
             times = np.bincount(drawn, minlength=len(classes))
             search = searches[resample % len(searches)]
-            estimates.append(
-                _best({k: match_counts(_repeat(counts, classes, times)).accuracy for k, counts in search.items()})
-            )
+            drawn_counts = {k: _repeat(counts, classes, times) for k, counts in search.items()}
+            estimates.append(_best({k: match_counts(counts).accuracy for k, counts in drawn_counts.items()}))
         return middle_interval(estimates, level, holding=self.n_categories_)
 
     def _search(self, seed: int, track: Track) -> dict[int, Counts]:

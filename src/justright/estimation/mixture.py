@@ -11,8 +11,7 @@ from jaxtyping import Int
 
 from justright.clustering import SemiSupKMeans
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, PoolArrays, middle_interval
-from justright.estimation.given import Given
+from justright.estimation.base import CategoryCounter, Given, PoolArrays, middle_interval
 from justright.estimation.prior import gpc_prior, labeled_prior
 from justright.estimation.split_merge import SplitMerge
 from justright.progress import Track, silent
@@ -20,9 +19,7 @@ from justright.seeding import generator
 from justright.types import UNLABELED, Array
 
 _STABLE_ROUNDS = 3
-
-# The share of images that a resample of the interval keeps.
-_KEPT = 0.8
+_KEPT = 0.8  # the share of images that a resample of the interval keeps
 
 
 @dataclass(eq=False)
@@ -98,7 +95,10 @@ class MixtureCounter(CategoryCounter):
         """K before each round on these images, and after the last one."""
         z, given = self._z[rows], self._given[rows]
         n_classes = len(np.unique(given[given != UNLABELED]))
-        k = self._first_k(n_classes, int((given == UNLABELED).sum()))
+        if self.start is None and not self._n_classes:
+            raise DegenerateError("No image is labeled.", expected="labeled classes, a pool, or `start`, a first K")
+        k = round(1.5 * self._n_classes) if self.start is None else self.start
+        k = max(min(k, n_classes + int((given == UNLABELED).sum())), n_classes, 1)
         kmeans = SemiSupKMeans(k, n_init=self.n_init, normalize=False, seed=seed).fit(z, given)
         step = SplitMerge(z, given != UNLABELED, self._niw, self.accept_worse, self.use_labeled, seed)
         history = [k]
@@ -109,9 +109,3 @@ class MixtureCounter(CategoryCounter):
                 break
             kmeans = SemiSupKMeans(history[-1], init=centroids, normalize=False).fit(z, given)
         return history
-
-    def _first_k(self, n_classes: int, n_unlabeled: int) -> int:
-        if self.start is None and not self._n_classes:
-            raise DegenerateError("No image is labeled.", expected="labeled classes, a pool, or `start`, a first K")
-        k = round(1.5 * self._n_classes) if self.start is None else self.start
-        return max(min(k, n_classes + n_unlabeled), n_classes, 1)

@@ -15,16 +15,12 @@ from justright.types import UNLABELED, Array
 
 @dataclass(frozen=True, eq=False)
 class NormalInverseWishart:
-    """Prior over the mean and covariance of a cluster in d dimensions.
+    """Prior over the mean and covariance of a cluster in d dimensions."""
 
-    Attributes: mean m; kappa, how many images m counts for; nu > d - 1, the same for the covariance; psi, the
-    scale: Psi = psi I.
-    """
-
-    mean: Float[Array, " dim"]
-    kappa: float
-    nu: float
-    psi: float
+    mean: Float[Array, " dim"]  # m
+    kappa: float  # how many images m counts for
+    nu: float  # the same for the covariance, above d - 1
+    psi: float  # the scale: Psi = psi I
 
     def log_marginal(self, x: Float[Array, "members dim"]) -> float:
         """log p(x), mean and covariance integrated out.

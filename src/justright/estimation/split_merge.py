@@ -13,11 +13,8 @@ from justright.estimation.prior import NormalInverseWishart
 from justright.seeding import generator
 from justright.types import UNLABELED, Array
 
-# Neither a cluster this small is split nor a half this small accepted, as in GPC: so few say nothing of a shape.
-_MIN_SIZE = 5
-
+_MIN_SIZE = 5  # no cluster this small is split and no half this small accepted, as in GPC: it has no shape yet
 _N_PROPOSALS = 4
-
 Members = Int[Array, " _"]
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from justright.evaluation.accuracy import evaluate
 from justright.evaluation.checked import CheckedAccuracy, estimate_accuracy
-from justright.evaluation.confusions import Confusion, Errors, break_down, matched_confusion
+from justright.evaluation.confusions import Errors, break_down, matched_confusion
 from justright.evaluation.counts import Counts
-from justright.evaluation.matching import Matching, match_clusters, match_counts
+from justright.evaluation.matching import match_clusters, match_counts
 from justright.evaluation.scores import PROTOCOLS, Protocol, Scores
 
 __all__ = [
     "PROTOCOLS",
     "CheckedAccuracy",
-    "Confusion",
     "Counts",
     "Errors",
-    "Matching",
     "Protocol",
     "Scores",
     "break_down",

@@ -1,14 +1,14 @@
-"""Accuracy on all images, on those of old and on those of new classes."""
+"""Accuracy on all images, on those of old and on those of new classes, with intervals by the bootstrap."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int, Num
 
 from justright.errors import DataError
-from justright.evaluation.agreement import adjusted_rand_index, normalized_mutual_information
-from justright.evaluation.bootstrap import Tally
-from justright.evaluation.counts import Counts
+from justright.evaluation.counts import Counts, adjusted_rand_index, normalized_mutual_information
 from justright.evaluation.matching import match_counts
 from justright.evaluation.scores import PROTOCOLS, Protocol, Scores
 from justright.seeding import generator
@@ -53,8 +53,12 @@ def evaluate(
     if has_kept_labels is not None:
         is_kept = np.isin(classes, classes_where(has_kept_labels[is_old], y_true[is_old], "has_kept_labels"))
         groups |= {"old_kept": is_old_class & is_kept, "old_dropped": is_old_class & ~is_kept}
-    n_right = _right_per_class(counts, is_old_class, protocol)
-    tally = _tally(n_right, n_images, np.stack(list(groups.values())), averages_units=protocol == "v2b")
+    n_right = np.zeros(len(classes), dtype=np.int64)
+    for side in (is_old_class, ~is_old_class) if protocol == "v1" else (groups["all"],):
+        if side.any():
+            matching = match_counts(counts.only(classes[side]))
+            n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
+    tally = Tally(n_right, n_images, np.stack(list(groups.values())), averages_units=protocol == "v2b").with_few_units()
 
     accuracy = {name: float(value) for name, value in zip(groups, tally.accuracy(), strict=True)}
     intervals = {}
@@ -94,29 +98,57 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
     return flagged
 
 
-def _right_per_class(counts: Counts, is_old: Bool[Array, " classes"], protocol: Protocol) -> Int[Array, " classes"]:
-    classes = counts.classes
-    parts = [counts]
-    if protocol == "v1":
-        parts = [counts.only(classes[side]) for side in (is_old, ~is_old) if side.any()]
-    n_right = np.zeros(len(classes), dtype=np.int64)
-    for part in parts:
-        matching = match_counts(part)
-        n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
-    return n_right
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Right and all images of each unit: a class, or a whole group of classes whose images count alike."""
+
+    n_right: Int[Array, " units"]
+    n_images: Int[Array, " units"]
+    is_member: Bool[Array, "groups units"]  # whether a unit belongs to a group
+    averages_units: bool  # whether an accuracy is the mean over units (each counts once) or over images
+
+    def with_few_units(self) -> Tally:
+        """Units that belong to the same groups as one, where images count: the sums have the same law."""
+        if self.averages_units:
+            return self
+        units, unit = np.unique(self.is_member, axis=1, return_inverse=True)
+        right, images = (np.zeros(units.shape[1], dtype=np.int64) for _ in range(2))
+        np.add.at(right, unit, self.n_right)
+        np.add.at(images, unit, self.n_images)
+        return Tally(right, images, units, averages_units=False)
+
+    def accuracy(self) -> Float[Array, " groups"]:
+        """The accuracy of each group, NaN for a group without images."""
+        return self._accuracy(self.n_right, self.n_images)
+
+    def intervals(self, rng: np.random.Generator, n_resamples: int, level: float) -> Float[Array, "groups 2"]:
+        """Percentile intervals (Efron, 1979), one row (low, high) per group; NaN for a group without images.
+
+        To draw M images anew from M images and count them is to draw the counts from a multinomial, so that a
+        million images cost no more than a hundred. The matching is held fixed: each image stays right or wrong.
+        """
+        cells = np.concatenate([self.n_right, self.n_images - self.n_right])
+        total = int(cells.sum())
+        drawn = rng.multinomial(total, cells / total, size=n_resamples)
+        right, wrong = np.split(drawn, 2, axis=1)
+        accuracy = self._accuracy(right, right + wrong)
+        tail = (1 - level) / 2
+        bounds = np.full((len(self.is_member), 2), np.nan)
+        for group, values in enumerate(accuracy.T):
+            # a resample can miss a tiny group; it then has nothing to say about it
+            seen = values[~np.isnan(values)]
+            if len(seen):
+                bounds[group] = np.quantile(seen, [tail, 1 - tail])
+        return bounds
+
+    def _accuracy(
+        self, n_right: Int[Array, "*draws units"], n_images: Int[Array, "*draws units"]
+    ) -> Float[Array, "*draws groups"]:
+        weight = self.is_member.T.astype(float)
+        if self.averages_units:
+            return _ratio(_ratio(n_right, n_images, empty=0.0) @ weight, (n_images > 0) @ weight)
+        return _ratio(n_right @ weight, n_images @ weight)
 
 
-def _tally(
-    n_right: Int[Array, " classes"],
-    n_images: Int[Array, " classes"],
-    is_member: Bool[Array, "groups classes"],
-    averages_units: bool,
-) -> Tally:
-    if averages_units:
-        return Tally(n_right, n_images, is_member, averages_units)
-    # Classes that belong to the same groups are drawn as one: the sums have the same law, and are far fewer.
-    units, unit = np.unique(is_member, axis=1, return_inverse=True)
-    right, images = (np.zeros(units.shape[1], dtype=np.int64) for _ in range(2))
-    np.add.at(right, unit, n_right)
-    np.add.at(images, unit, n_images)
-    return Tally(right, images, units, averages_units)
+def _ratio(part: Num[Array, "*shape"], whole: Num[Array, "*shape"], empty: float = np.nan) -> Float[Array, "*shape"]:
+    return np.divide(part, whole, out=np.full(part.shape, empty), where=whole > 0)

@@ -31,24 +31,16 @@ _ENOUGH = 8
 
 @dataclass(frozen=True)
 class CheckedAccuracy:
-    """What the checks say about the accuracy on all images.
-
-    Attributes:
-        accuracy: the estimate.
-        low, high: its interval at the given level.
-        n_checked, n_images: how many images were looked at, and how many there are.
-        n_effective: how many plain looks would be worth as much.
-        n_more_to_halve: how many more looks, spread as before, should halve the interval.
-    """
+    """What the checks say about the accuracy on all images."""
 
     accuracy: float
-    low: float
+    low: float  # from here to `high` reaches its interval
     high: float
     level: float
-    n_checked: int
+    n_checked: int  # how many of all images were looked at
     n_images: int
-    n_effective: float
-    n_more_to_halve: int
+    n_effective: float  # how many plain looks would be worth as much
+    n_more_to_halve: int  # how many more looks, spread as before, should halve the interval
 
     def to_dict(self) -> dict[str, float | None]:
         """The fields as plain JSON values; null where all images were checked and no plain look is worth as much."""

@@ -27,29 +27,22 @@ class Errors:
     - merged, if more than half of class c lies in k: c was swallowed by a cluster that stands for something else;
     - stray otherwise. Where both halves hold, split counts.
 
-    Attributes, one entry per class in ascending order:
-        classes, is_old: the class, and whether it is old.
-        cluster: the one matched to the class, or `UNLABELED`.
-        n_images: all of its images, n_right + n_as_old + n_as_new.
-        n_split, n_merged, n_stray: its wrong images by cause.
-        n_pieces: clusters that are pieces of the class beyond its own.
-        is_merged: whether the class was swallowed.
-        n_unmatched: one number, all images in clusters without a class.
+    Classes are in ascending order. n_split, n_merged and n_stray are the wrong images of a class by cause.
     """
 
     classes: Int[Array, " classes"]
     is_old: Bool[Array, " classes"]
-    cluster: Int[Array, " classes"]
-    n_images: Int[Array, " classes"]
+    cluster: Int[Array, " classes"]  # the one matched to the class, or `UNLABELED`
+    n_images: Int[Array, " classes"]  # n_right + n_as_old + n_as_new
     n_right: Int[Array, " classes"]
     n_as_old: Int[Array, " classes"]
     n_as_new: Int[Array, " classes"]
     n_split: Int[Array, " classes"]
     n_merged: Int[Array, " classes"]
     n_stray: Int[Array, " classes"]
-    n_pieces: Int[Array, " classes"]
-    is_merged: Bool[Array, " classes"]
-    n_unmatched: int
+    n_pieces: Int[Array, " classes"]  # clusters that are pieces of the class beyond its own
+    is_merged: Bool[Array, " classes"]  # whether the class was swallowed
+    n_unmatched: int  # all images in clusters without a class
 
     def by_kind(self) -> dict[str, int]:
         """Wrong images in total by `ERROR_KINDS`: the class of the image, then what it was taken for."""
@@ -78,18 +71,14 @@ class Errors:
 class Confusion:
     """Images by class and cluster, ordered so that what the matching calls right lies on the diagonal.
 
-    Attributes:
-        classes: old ones first.
-        clusters: those matched to the classes, in their order (`UNLABELED` over an empty column where there is none),
-            then those without a class, the largest first.
-        n: the images.
-        n_old: how many of the classes are old.
+    Clusters are those matched to the classes, in their order (`UNLABELED` over an empty column where there is none),
+    then those without a class, the largest first.
     """
 
-    classes: Int[Array, " classes"]
+    classes: Int[Array, " classes"]  # old ones first
     clusters: Int[Array, " clusters"]
-    n: Int[Array, "classes clusters"]
-    n_old: int
+    n: Int[Array, "classes clusters"]  # the images
+    n_old: int  # how many of the classes are old
 
 
 def break_down(y_true: Labels, y_pred: Labels, is_old: Mask) -> Errors:

@@ -19,18 +19,12 @@ class Matching:
 
     A cluster or a class may be missing: there were more of one than of the other, or it shares no image with any
     partner left.
-
-    Attributes:
-        clusters: those that have a class, ascending.
-        classes: the class that each of them is taken for.
-        n_shared: the images in both.
-        n_images: all images the map was made on.
     """
 
-    clusters: Int[Array, " pairs"]
-    classes: Int[Array, " pairs"]
-    n_shared: Int[Array, " pairs"]
-    n_images: int
+    clusters: Int[Array, " pairs"]  # those that have a class, ascending
+    classes: Int[Array, " pairs"]  # the class that each of them is taken for
+    n_shared: Int[Array, " pairs"]  # the images in both
+    n_images: int  # all images the map was made on
 
     @property
     def accuracy(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -15,8 +15,7 @@ from justright.files import write_json
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
 PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
 
-FORMAT = "justright scores 1"
-"""Stands in each file, so that another kind of JSON is not taken for scores."""
+FORMAT = "justright scores 1"  # stands in each file, so that another kind of JSON is not taken for scores
 
 _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropped", "new": "New"}
 
@@ -50,12 +49,13 @@ class Scores:
 
     def __str__(self) -> str:
         shown = [name for name in _TITLES if name in ("all", "old", "new") or math.isfinite(getattr(self, name))]
-        parts = [f"{_TITLES[name]} {self._percent(name)}" for name in shown]
+        parts = [f"{_TITLES[name]} {self.percent(name)}" for name in shown]
         parts += [f"NMI {self.nmi:.3f}", f"ARI {self.ari:.3f}"]
         sizes = f"{self.n_images:,} images, {self.n_classes:,} classes, {self.n_clusters:,} clusters, {self.protocol}"
         return f"{' | '.join(parts)} ({sizes})"
 
-    def _percent(self, name: str) -> str:
+    def percent(self, name: str) -> str:
+        """An accuracy with its interval; a dash where there is no image."""
         value = getattr(self, name)
         if math.isnan(value):
             return "-"
@@ -66,8 +66,7 @@ class Scores:
 
     def to_dict(self) -> dict[str, object]:
         """The fields as plain JSON values; NaN becomes null, which JSON has and NaN it has not."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        values["intervals"] = {name: list(bounds) for name, bounds in self.intervals.items()}
+        values = asdict(self) | {"intervals": {name: list(bounds) for name, bounds in self.intervals.items()}}
         return {name: None if isinstance(v, float) and math.isnan(v) else v for name, v in values.items()}
 
     def save(self, path: Path) -> None:

@@ -4,13 +4,11 @@ Every loss takes the whole batch as views x images and labels with -1 for an unl
 processes. Several processes gather rows, labels and weights first, with gradients, and then hold the global batch each.
 """
 
-from justright.losses.classification import WeightedCrossEntropy
-from justright.losses.distillation import DistillationLoss
-from justright.losses.infonce import SelfContrastiveLoss
+from justright.losses.classification import DistillationLoss, WeightedCrossEntropy
+from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
 from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
 from justright.losses.reduction import labeled_mean
 from justright.losses.settings import ContrastiveSettings, SimGCDSettings
-from justright.losses.supcon import WeightedSupConLoss
 
 __all__ = [
     "ContrastiveObjective",

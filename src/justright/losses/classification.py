@@ -1,15 +1,21 @@
-"""The cross-entropy of labeled images, where each image counts as much as its weight says."""
+"""The losses of the classifier: the labels, each image counted by its weight, and what it says of another view."""
 
 from __future__ import annotations
 
+import math
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from justright.losses.reduction import labeled_mean
+from justright.losses.reduction import Labels, Scalar, Weights, labeled_mean
 from justright.losses.settings import SimGCDSettings
 from justright.types import UNLABELED
+
+Logits = Float[Tensor, "views batch categories"]
+StudentLogits = Float[Tensor, "2 batch categories"]
+TeacherLogits = Float[Tensor, "teacher_views batch categories"]
 
 
 class WeightedCrossEntropy(nn.Module):
@@ -24,12 +30,7 @@ class WeightedCrossEntropy(nn.Module):
         super().__init__()
         self.temperature_student = temperature_student
 
-    def forward(
-        self,
-        logits: Float[Tensor, "views batch categories"],
-        labels: Int[Tensor, " batch"],
-        weight: Float[Tensor, " batch"],
-    ) -> Float[Tensor, ""]:
+    def forward(self, logits: Logits, labels: Labels, weight: Weights) -> Scalar:
         """The weighted mean over all views of the labeled images; 0 if there are none.
 
         An image of weight 0 counts among them and adds nothing, so its class need not have a prototype.
@@ -37,12 +38,56 @@ class WeightedCrossEntropy(nn.Module):
         classes = labels.where((labels == UNLABELED) | (weight > 0), 0)
         return labeled_mean(self.per_image(logits, classes), labels, weight)
 
-    def per_image(
-        self, logits: Float[Tensor, "views batch categories"], labels: Int[Tensor, " batch"]
-    ) -> Float[Tensor, "views batch"]:
+    def per_image(self, logits: Logits, labels: Labels) -> Float[Tensor, "views batch"]:
         """One value for each view of each image, not weighted yet; 0 for an unlabeled image."""
         n_views, n_images = logits.shape[:2]
         rows = logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)) / self.temperature_student
         classes = labels.long().repeat(n_views)
         values = cross_entropy(rows, classes, ignore_index=UNLABELED, reduction="none")
         return values.view(n_views, n_images)
+
+
+class DistillationLoss(nn.Module):
+    """Predict what the teacher says of another view, using all categories on average. Eq. 5.
+
+    mean_i  -sum_k q_i'k log p_ik  -  epsilon H(p_bar),     H(p) = -sum_k p_k log p_k
+
+    i runs over both views of all images, labeled ones included; p = softmax(logits / temperature_student), p_bar is
+    its mean over i, and q = softmax(teacher logits / temperature_teacher) of the other view i', without gradient.
+
+    Two views of the teacher are swapped; pass the student's own logits for SimGCD. One view, such as the weak view of
+    muGCD's mean teacher, guides both views of the student. SimGCD's code adds the constant epsilon log K.
+    """
+
+    def __init__(
+        self,
+        temperature_student: float = SimGCDSettings.temperature_student,
+        entropy_scale: float = SimGCDSettings.entropy_scale,
+    ):
+        super().__init__()
+        self.temperature_student = temperature_student
+        self.entropy_scale = entropy_scale
+
+    def forward(self, logits: StudentLogits, teacher_logits: TeacherLogits, temperature_teacher: float) -> Scalar:
+        """The mean over both views of all images, less the scaled entropy of the mean prediction."""
+        guided = self.per_image(logits, teacher_logits, temperature_teacher).mean()
+        return guided - self.entropy_scale * self.mean_entropy(logits)
+
+    def per_image(
+        self, logits: StudentLogits, teacher_logits: TeacherLogits, temperature_teacher: float
+    ) -> Float[Tensor, "2 batch"]:
+        """One cross-entropy with the teacher for each view of each image."""
+        # flip swaps two views and leaves a single one as it is, which then broadcasts to both views of the student
+        q = _log_probability(teacher_logits.detach(), temperature_teacher).exp().flip(0)
+        return -(q * _log_probability(logits, self.temperature_student)).sum(dim=-1)
+
+    def mean_entropy(self, logits: StudentLogits) -> Scalar:
+        """H(p_bar), from 0 where all rows agree on one category to log K where all categories share alike."""
+        log_p = _log_probability(logits, self.temperature_student).flatten(0, 1)
+        # The mean is taken among logarithms: p_bar may underflow to 0, where p log p gives NaN and its gradient too.
+        log_p_bar = log_p.logsumexp(dim=0) - math.log(len(log_p))
+        return -(log_p_bar.exp() * log_p_bar).sum()
+
+
+def _log_probability(logits: Logits, temperature: float) -> Logits:
+    return (logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature).log_softmax(dim=-1)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.losses.classification import WeightedCrossEntropy
-from justright.losses.distillation import DistillationLoss
-from justright.losses.infonce import SelfContrastiveLoss
+from justright.losses.classification import DistillationLoss, StudentLogits, TeacherLogits, WeightedCrossEntropy
+from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
+from justright.losses.reduction import Labels, Scalar, Weights
 from justright.losses.settings import ContrastiveSettings, SimGCDSettings
-from justright.losses.supcon import WeightedSupConLoss
+
+Projections = Float[Tensor, "2 batch dim"]
 
 
 class LossParts(NamedTuple):
     """What a step minimizes, and the terms it is made of, before their shares and without gradient, for the log."""
 
-    total: Float[Tensor, ""]
+    total: Scalar
     terms: dict[str, Tensor]
 
 
@@ -36,9 +37,7 @@ class ContrastiveObjective(nn.Module):
         self.self_contrastive = SelfContrastiveLoss(settings.temperature_unsup)
         self.sup_contrastive = WeightedSupConLoss(settings.temperature_sup)
 
-    def forward(
-        self, projections: Float[Tensor, "2 batch dim"], labels: Int[Tensor, " batch"], weight: Float[Tensor, " batch"]
-    ) -> LossParts:
+    def forward(self, projections: Projections, labels: Labels, weight: Weights) -> LossParts:
         """The total and its terms; -1 marks an unlabeled image."""
         unsup = self.self_contrastive(projections)
         sup = self.sup_contrastive(projections, labels, weight)
@@ -64,11 +63,11 @@ class SimGCDObjective(nn.Module):
 
     def forward(
         self,
-        projections: Float[Tensor, "2 batch dim"],
-        logits: Float[Tensor, "2 batch categories"],
-        teacher_logits: Float[Tensor, "teacher_views batch categories"],
-        labels: Int[Tensor, " batch"],
-        weight: Float[Tensor, " batch"],
+        projections: Projections,
+        logits: StudentLogits,
+        teacher_logits: TeacherLogits,
+        labels: Labels,
+        weight: Weights,
         *,
         temperature_teacher: float,
     ) -> LossParts:

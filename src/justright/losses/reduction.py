@@ -8,10 +8,12 @@ from torch import Tensor
 
 from justright.types import UNLABELED
 
+Labels = Int[Tensor, " batch"]  # the class of each image of a batch, -1 for an unlabeled one
+Weights = Float[Tensor, " batch"]  # how much each of them counts
+Scalar = Float[Tensor, ""]
 
-def labeled_mean(
-    values: Float[Tensor, "views batch"], labels: Int[Tensor, " batch"], weight: Float[Tensor, " batch"]
-) -> Float[Tensor, ""]:
+
+def labeled_mean(values: Float[Tensor, "views batch"], labels: Labels, weight: Weights) -> Scalar:
     """The weighted mean over the views of the labeled images B_l.
 
     1 / (views |B_l|) * sum_{i in B_l} w_i v_i

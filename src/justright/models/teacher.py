@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
+
+Module = TypeVar("Module", bound=nn.Module)
+
+
+def own_copy(network: Module) -> Module:
+    """A copy that may be tuned; what is frozen is shared with the original."""
+    # What deepcopy finds in its memo it takes as copied already: a frozen prefix need not lie in memory twice.
+    frozen: dict[int, Any] = {id(p): p for p in network.parameters() if not p.requires_grad}
+    return copy.deepcopy(network, frozen)
 
 
 class MeanTeacher(nn.Module):
@@ -21,9 +30,7 @@ class MeanTeacher(nn.Module):
 
     def __init__(self, student: nn.Module):
         super().__init__()
-        # What deepcopy finds in its memo it takes as copied already: a frozen prefix need not lie in memory twice.
-        frozen: dict[int, Any] = {id(p): p for p in student.parameters() if not p.requires_grad}
-        self.network = copy.deepcopy(student, frozen).requires_grad_(False)
+        self.network = own_copy(student).requires_grad_(False)
         self.eval()
 
     def forward(self, *inputs: Tensor) -> Any:

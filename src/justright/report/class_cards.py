@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from justright.errors import DataError
 from justright.geometry import ClassSums, cosine_similarity
@@ -16,7 +15,6 @@ from justright.report.page_images import PageImages, SheetOrder, spread
 from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import SavedSelection
-from justright.types import Array
 
 MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes
 SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images a card and pixels a side, from the best on
@@ -67,7 +65,7 @@ def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[N
     pool, target = tables
     if len(pool) != len(saved.images):
         raise DataError(f"{len(pool):,} features and {len(saved.images):,} weights of the pool")
-    classes = ClassSums().update(pool.features, _labels(saved))
+    classes = ClassSums().update(pool.features, saved.images["label"].to_numpy().astype(np.int64))
     clusters = ClassSums().update(target.features, run.predictions.cluster)
     cosine = cosine_similarity(classes.centroids(), clusters.centroids())
     names = [Name(run.predictions.categories[cluster].name) for cluster in clusters.classes.tolist()]
@@ -82,7 +80,7 @@ def _pictures(
     shown: Sequence[dict[str, Any]], saved: SavedSelection, page_images: PageImages, track: Track
 ) -> list[Picture | None]:
     """A strip of images a class. Where images do not fit all, both ends of the weights go first."""
-    labels = _labels(saved)
+    labels = saved.images["label"].to_numpy()
     by_label = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()
     turn = [place // 2 if place % 2 == 0 else len(shown) - 1 - place // 2 for place in range(len(shown))]
@@ -97,7 +95,3 @@ def _pictures(
     made = page_images.sheets(page_images.richest(plans), track, "thumbnails of classes")
     pictures = dict(zip(turn, made, strict=True))
     return [pictures[place] for place in range(len(shown))]
-
-
-def _labels(saved: SavedSelection) -> Int[Array, " images"]:
-    return saved.images["label"].to_numpy().astype(np.int64)

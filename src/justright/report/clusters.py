@@ -32,24 +32,15 @@ LONGEST_ALT = 60
 
 @dataclass(frozen=True, eq=False)
 class ClusterView:
-    """A category and its images.
+    """A category and its images."""
 
-    number      of the category in the predictions
-    category    its name and kind
-    rows        of the target, from the most to the least central; without those called neither
-    n_neither   how many images were called neither
-    confidence  the mean over its images
-    nearest     the known class whose centroid has the highest cosine to its own; None without features
-    similarity  that cosine
-    """
-
-    number: int
-    category: Category
-    rows: Int[Array, " rows"]
-    n_neither: int
-    confidence: float
-    nearest: str | None
-    similarity: float | None
+    number: int  # of the category in the predictions
+    category: Category  # its name and kind
+    rows: Int[Array, " rows"]  # of the target, from the most to the least central; without those called neither
+    n_neither: int  # how many images were called neither
+    confidence: float  # the mean over its images
+    nearest: str | None  # the known class whose centroid has the highest cosine to its own; None without features
+    similarity: float | None  # that cosine
 
     @property
     def n_images(self) -> int:
@@ -83,17 +74,10 @@ def look_at_clusters(predictions: Predictions, features: Float[Array, "target di
         rows = order[ends[number] - predictions.sizes[number] : ends[number]]
         if len(rows):
             known, similarity = nearest.get(number, (None, None))
-            views.append(
-                ClusterView(
-                    number=number,
-                    category=category,
-                    rows=rows[~predictions.is_neither[rows]],
-                    n_neither=int(predictions.is_neither[rows].sum()),
-                    confidence=float(predictions.confidence[rows].mean()),
-                    nearest=None if known is None else predictions.categories[known].name,
-                    similarity=similarity,
-                )
-            )
+            is_neither, confidence = predictions.is_neither[rows], float(predictions.confidence[rows].mean())
+            name = None if known is None else predictions.categories[known].name
+            seen = rows[~is_neither], int(is_neither.sum()), confidence
+            views.append(ClusterView(number, category, *seen, name, similarity))
     return views
 
 

@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 
 from justright.evaluation import break_down
-from justright.evaluation.figures import draw_errors
 from justright.files import write_text
 from justright.report.comparison import GROUPS, Comparison
-from justright.report.elements import Name, Table, plain
+from justright.report.elements import Name, Table, plain, render
+from justright.report.error_figures import draw_errors
 from justright.report.provenance import seconds_by_stage
 from justright.report.reading import Missing, Values, attempt, read_parts
-from justright.report.rendering import render
-from justright.report.score_figures import draw_scores
+from justright.report.run_figures import draw_scores, draw_training
 from justright.report.score_parts import judged, percent
 from justright.report.seed_groups import LEVEL, ScoreChange
-from justright.report.training_figures import draw_training
 
 MOST_CLASSES = 300  # classes whose weights are listed: those on which the runs agree least
 MOST_DRAWN = 12  # runs whose errors and curves are drawn

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
+import warnings
+from collections.abc import Sequence
 
+import matplotlib
 from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
-
-from justright.evaluation.figures import to_svg
 
 COLORS = ("#2f6db3", "#d1603d", "#2a9d8f", "#b5892b", "#8a63a8", "#c2568e", "#6f8a3a")
 """Each can be told from the next, on light and on dark paper."""
@@ -41,6 +43,24 @@ def escape_legend(legend: Legend) -> None:
     """A dollar sign in a name is no formula."""
     for entry in legend.get_texts():
         entry.set_parse_math(False)
+
+
+def name_ticks(axes: Axes, places: Sequence[float] | range, names: Sequence[str]) -> None:
+    """Names beside lines, as they are written: a dollar sign in one is no formula."""
+    axes.set_yticks(places, names)
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)
+
+
+def to_svg(figure: Figure) -> str:
+    """The figure as SVG text: the same bytes for the same figure, with text that can be searched."""
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}), warnings.catch_warnings():
+        # the font that measures the text lacks some scripts; the program that shows it has them
+        warnings.filterwarnings("ignore", message=r"Glyph \d+", category=UserWarning)
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
 
 
 def for_page(drawn: Figure | str, name: str, title: str) -> Markup:

@@ -1,4 +1,7 @@
-"""What the templates know how to show: names, sentences with names in them, pictures, and tables."""
+"""What templates show, names, sentences, pictures and tables, and the one environment, which escapes all of it.
+
+A page is one self-contained file: no request leaves it, light and dark, narrow and wide, on screen and on paper.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,14 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from justright.report.drawing import for_page
+from justright.report.reading import Missing
 
 MOST_DECIMALS = 5
 LONGEST = 120
@@ -48,18 +58,12 @@ def join(separator: str, sentences: Iterable[Words]) -> Words:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image inside the page.
+    """An image inside the page."""
 
-    uri     the image itself, as text
-    width   of the image, in pixels
-    height  of the image, in pixels
-    alt     what a person who cannot see it is told
-    """
-
-    uri: str
-    width: int
+    uri: str  # the image itself, as text
+    width: int  # in pixels
     height: int
-    alt: str
+    alt: str  # what a person who cannot see it is told
 
 
 @dataclass(frozen=True)
@@ -94,3 +98,25 @@ def _decimals(values: Sequence[object]) -> int | None:
         return 0
     spread = max(finite) - min(finite) or largest
     return max(0, 2 - math.floor(math.log10(largest)), min(MOST_DECIMALS, 1 - math.floor(math.log10(spread))))
+
+
+def render(template: str, **values: Any) -> str:
+    """The text of a template of `justright/report/templates` with these values."""
+    return environment().get_template(template).render(values)
+
+
+@cache
+def environment() -> Environment:
+    """Escapes every value, refuses one that is not given, and lets no invisible character through."""
+    made = Environment(
+        loader=PackageLoader("justright.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: value if isinstance(value, Markup) else plain(value),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"number": "{:,}".format, "short": short, "svg": for_page}
+    kinds = {"missing": Missing, "name": Name, "words": tuple, "picture": Picture}
+    made.tests |= {kind: lambda value, of=of: isinstance(value, of) for kind, of in kinds.items()}
+    return made

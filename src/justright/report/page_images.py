@@ -34,11 +34,6 @@ def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> 
     return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def square(image: Image.Image, pixels: int) -> Image.Image:
-    """The middle of the image, `pixels` a side."""
-    return ImageOps.fit(image, (pixels, pixels))
-
-
 def spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
     """At most n of the rows, from the first to the last, evenly apart."""
     return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows
@@ -46,33 +41,23 @@ def spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
 
 @dataclass(frozen=True)
 class SheetOrder:
-    """One sheet that is asked for.
+    """One sheet that is asked for."""
 
-    rows     of the set of images
-    pixels   a side of each image
-    columns  images beside each other
-    alt      what the sheet shows, in words
-    """
-
-    rows: Int[Array, " rows"]
-    pixels: int
-    columns: int
-    alt: str
+    rows: Int[Array, " rows"]  # of the set of images
+    pixels: int  # a side of each image
+    columns: int  # images beside each other
+    alt: str  # what the sheet shows, in words
 
 
 @dataclass
 class PageImages:
-    """Makes sheets of the images of a set until `budget` characters are spent; from then on it gives none.
-
-    Attributes: problems, why images of the n_asked could not be read; n_left_out, how many sheets are missing because
-    the budget was spent.
-    """
+    """Makes sheets of the images of a set until `budget` characters are spent; from then on it gives none."""
 
     images: ImageSet | Missing
     budget: int
     n_asked: int = field(default=0, init=False)
-    n_left_out: int = field(default=0, init=False)
-    problems: list[str] = field(default_factory=list, init=False)
+    n_left_out: int = field(default=0, init=False)  # sheets that are missing because the budget was spent
+    problems: list[str] = field(default_factory=list, init=False)  # why images of the n_asked could not be read
 
     def sheets(
         self, orders: Sequence[SheetOrder], track: Track = silent, what: str = "images"
@@ -107,7 +92,7 @@ class PageImages:
             return None, problems
         for row in order.rows.tolist():
             try:
-                tiles.append(square(self.images.image(row), order.pixels))
+                tiles.append(ImageOps.fit(self.images.image(row), (order.pixels, order.pixels)))
             except (BadImageError, JustrightError, OSError) as error:
                 problems.append(str(error).splitlines()[0])
         if not tiles:

@@ -10,17 +10,14 @@ from justright.progress import Track, silent
 from justright.report import provenance
 from justright.report.class_cards import class_cards
 from justright.report.clusters import cluster_cards
-from justright.report.count_figures import SavedCount, draw_counts
-from justright.report.elements import Table
-from justright.report.feature_map import MapKind, draw_map, feature_map
-from justright.report.overview import overview
+from justright.report.elements import Table, render
 from justright.report.page_images import PageImages
+from justright.report.pool_and_target import MapKind, draw_map, feature_map, overview
 from justright.report.reading import Missing, Values, attempt, optional, read_parts
-from justright.report.rendering import render
 from justright.report.review_part import review_of
+from justright.report.run_figures import SavedCount, draw_counts, draw_training, reported
 from justright.report.score_parts import errors_part, judged, percent, scores_part
 from justright.report.selection_figures import draw_selection
-from justright.report.training_figures import draw_training, reported
 from justright.runs.run_folder import RunFolder
 
 NAME = "report.html"
@@ -34,12 +31,7 @@ MOST_EPOCHS = 200  # of the table; figures show all
 MOST_OPEN = 24  # more classes than this are folded away at first: they would stand between the reader and the rest
 
 
-def write_report(
-    run: RunFolder,
-    out: Path | None = None,
-    kind: MapKind = "pca",
-    track: Track = silent,
-) -> Path:
+def write_report(run: RunFolder, out: Path | None = None, kind: MapKind = "pca", track: Track = silent) -> Path:
     """Write the page, into the run itself unless another place is named, and say where it is."""
     out = run.path / NAME if out is None else out
     for share in (1.0, 0.3, 0.0):  # only thousands of very long names come to the second
@@ -52,18 +44,12 @@ def write_report(
 
 @dataclass
 class RunPage:
-    """Reads what each part of the page shows.
-
-    run            the run
-    kind           of the map: "pca" or "tsne"
-    track          shows progress
-    picture_share  of the budget for pictures; less makes a smaller page
-    """
+    """Reads what each part of the page shows."""
 
     run: RunFolder
-    kind: MapKind = "pca"
+    kind: MapKind = "pca"  # of the map
     track: Track = silent
-    picture_share: float = 1.0
+    picture_share: float = 1.0  # of the budget for pictures; less makes a smaller page
 
     def html(self) -> str:
         """The whole page."""

@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
 
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
-from justright.evaluation.figures import draw_confusion, draw_errors
 from justright.evaluation.files import JudgedPredictions, read_judged
 from justright.report.elements import Name, Table, plain
+from justright.report.error_figures import draw_confusion, draw_errors
 from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
 
@@ -34,13 +33,9 @@ SHEER = LinearSegmentedColormap.from_list("sheer", [(*(0.18, 0.43, 0.70), 0.0), 
 
 def percent(scores: Scores, name: str) -> str:
     """An accuracy with its interval."""
-    value = getattr(scores, name)
-    if math.isnan(value):
+    if math.isnan(getattr(scores, name)):
         return "no such images"
-    if name not in scores.intervals:
-        return f"{100 * value:.1f}"
-    low, high = scores.intervals[name]
-    return f"{100 * value:.1f} [{100 * low:.1f},\u00a0{100 * high:.1f}]"  # an interval is not torn apart
+    return scores.percent(name).replace(", ", ",\u00a0")  # an interval is not torn apart
 
 
 def scores_part(run: RunFolder) -> Values:
@@ -70,24 +65,19 @@ def errors_part(found: JudgedPredictions | Missing, predictions: Predictions) ->
     n = int(errors.n_images.sum())
     kinds = [(kind.replace("_", " "), count, 100 * count / n) for kind, count in errors.by_kind().items()]
     causes = [(f"because {cause}", count, 100 * count / n) for cause, count in errors.by_cause().items()]
-    counts = Counts.of(found.y_true, found.y_pred)
+    counts, confusion = Counts.of(found.y_true, found.y_pred), None
+    if len(counts.classes) * len(counts.clusters) <= MOST_CELLS:
+        names = {label: plain(name) for label, name in found.class_names.items()}
+        confusion = draw_confusion(matched_confusion(counts, errors.classes[errors.is_old]), names)
+        confusion.axes[0].images[0].set_cmap(SHEER)
     return {
         "figure": draw_errors(errors),
         "kinds": Table(("error", "images", "% of all"), kinds + causes),
-        "confusion": _confusion(found, counts, errors),
+        "confusion": confusion,
         "pairs": _pairs(found, counts, errors, predictions),
         "classes": _classes(found, errors, predictions),
         "n_classes": len(errors.classes),
     }
-
-
-def _confusion(found: JudgedPredictions, counts: Counts, errors: Errors) -> Figure | None:
-    if len(counts.classes) * len(counts.clusters) > MOST_CELLS:
-        return None
-    names = {label: plain(name) for label, name in found.class_names.items()}
-    figure = draw_confusion(matched_confusion(counts, errors.classes[errors.is_old]), names)
-    figure.axes[0].images[0].set_cmap(SHEER)
-    return figure
 
 
 def _pairs(found: JudgedPredictions, counts: Counts, errors: Errors, predictions: Predictions) -> Table:

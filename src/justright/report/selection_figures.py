@@ -7,6 +7,7 @@ that is kept, a hollow one a class that is left out.
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,22 +16,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from justright.report.drawing import COLORS, INK, LINE, OTHERS, PAPER, escape_legend, style_axes
+from justright.report.drawing import COLORS, INK, LINE, PAPER, color_of, escape_legend, style_axes
 from justright.report.elements import short
 from justright.runs.saved_selection import SavedSelection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.plot import from_the_closest
 from justright.types import Array
 
-SIZE = (5.6, 4.9)
-"""Inches: at phone width the letters are still readable."""
-
-MOST_MARKS = 3000
-"""More marks than this go into the file as pixels."""
-
+SIZE = (5.6, 4.9)  # inches: at phone width the letters are still readable
+MOST_MARKS = 3000  # more marks than this go into the file as pixels
 LONGEST_NAME = 24
-ONE_LINE = 70
-"""So many letters of a legend stand beside each other."""
+ONE_LINE = 70  # so many letters of a legend stand beside each other
 
 
 def draw_selection(saved: SavedSelection) -> dict[str, Figure]:
@@ -117,15 +113,16 @@ def _panels(share: bool = True) -> tuple[Figure, Axes, Axes]:
 
 def _marks(axes: Axes, saved: SavedSelection, x: Float[Array, " classes"], y: Float[Array, " classes"]) -> None:
     is_kept = saved.weights.weight > 0
-    colors = np.array([color for _, color in _sources(saved)])[_source_of_class(saved)]
+    sources, palette, source = _sources(saved)
+    colors = np.array(palette)[source]
     for kept in (False, True):
         rows = is_kept == kept
         axes.scatter(x[rows], y[rows], s=18, c=colors[rows] if kept else "none", edgecolors=colors[rows],
                      linewidths=1.0, alpha=0.9, rasterized=len(x) > MOST_MARKS, zorder=2)  # fmt: skip
-    handles = [_handle(color, "o", color) for _, color in _sources(saved)]
-    names = [short(name, LONGEST_NAME) for name, _ in _sources(saved)]
-    if not is_kept.all():
-        handles, names = [*handles, _handle(INK, "o", "none")], [*names, "left out"]
+    marks = [(color, color) for color in palette] + ([] if is_kept.all() else [(INK, "none")])
+    names = [short(name, LONGEST_NAME) for name in sources] + ([] if is_kept.all() else ["left out"])
+    plain: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 5}
+    handles = [Line2D([], [], markeredgecolor=edge, markerfacecolor=face, **plain) for edge, face in marks]
     n_columns = len(names) if sum(len(name) + 4 for name in names) < ONE_LINE else 3
     legend = axes.figure.legend(
         handles, names, loc="outside upper left", ncols=n_columns, frameon=False, fontsize=8.5, labelcolor=INK,
@@ -134,31 +131,20 @@ def _marks(axes: Axes, saved: SavedSelection, x: Float[Array, " classes"], y: Fl
     escape_legend(legend)
 
 
-def _handle(edge: str, marker: str, face: str) -> Line2D:
-    return Line2D([], [], marker=marker, linestyle="none", markersize=5, markeredgecolor=edge, markerfacecolor=face)
-
-
 def _histogram(axes: Axes, saved: SavedSelection, values: Float[Array, " classes"], what: str) -> None:
-    source = _source_of_class(saved)
-    parts = [values[source == number] for number in range(len(_sources(saved)))]
+    _, colors, source = _sources(saved)
+    parts = [values[source == number] for number in range(len(colors))]
     edges = np.histogram_bin_edges(values, bins=min(40, max(8, len(values) // 4)))
-    colors = [color for _, color in _sources(saved)]
     axes.hist(parts, bins=edges.tolist(), stacked=True, color=colors, edgecolor=PAPER, linewidth=0.5)
     axes.set_xlabel(what)
     axes.set_ylabel("classes")
 
 
-def _sources(saved: SavedSelection) -> list[tuple[str, str]]:
-    """Name and color of each data set; those beyond the colors share one."""
-    names = list(dict.fromkeys(saved.classes["dataset"].to_pylist()))
-    known = list(zip(names, COLORS, strict=False))
-    n_more = len(names) - len(known)
-    return known + ([(f"{n_more} more", OTHERS)] if n_more else [])
-
-
-def _source_of_class(saved: SavedSelection) -> Int[Array, " classes"]:
-    """The place of each class's data set among `_sources`."""
+def _sources(saved: SavedSelection) -> tuple[list[str], list[str], Int[Array, " classes"]]:
+    """Name and color of each data set, and which of them each class is of; those beyond the colors share one."""
     of_class = saved.classes["dataset"].to_pylist()
-    number = {name: place for place, name in enumerate(dict.fromkeys(of_class))}
-    last = len(_sources(saved)) - 1
-    return np.array([min(number[name], last) for name in of_class])
+    names = list(dict.fromkeys(of_class))
+    number = {name: min(place, len(COLORS)) for place, name in enumerate(names)}
+    n_more = len(names) - len(COLORS)
+    shown = [*names[: len(COLORS)], *([f"{n_more} more"] if n_more > 0 else [])]
+    return shown, [*map(color_of, range(len(shown)))], np.array([number[name] for name in of_class])

@@ -1,17 +1,129 @@
-"""The pictures and the page of a selection, written where they are asked for."""
+"""The pictures and the page of a selection: why classes weigh what they weigh, and images of those at both ends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from justright.diagnosis.verdict import Diagnosis
-from justright.evaluation.figures import to_svg
+import numpy as np
+from PIL import ImageOps
+
+from justright.data.image_set import ImageSet
+from justright.data.opening import open_images
+from justright.diagnosis.verdict import COLUMNS, Diagnosis
+from justright.errors import JustrightError
+from justright.features.store import INDEX
+from justright.features.table import FeatureTable
 from justright.files import write_text
-from justright.report.example_sheet import draw_sheet, example_sheet
+from justright.report.drawing import INK, PAPER, to_svg
+from justright.report.elements import Table, cut_in_the_middle, render
+from justright.report.page_images import data_uri, spread
 from justright.report.selection_figures import draw_selection
-from justright.report.selection_page import selection_page
 from justright.runs.selection_result import SelectionResult
+from justright.seeding import generator
+
+N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
+MOST_CLASSES = 4000  # a longer table of classes is cut in the middle: the page stays within a few megabytes
+
+
+@dataclass(frozen=True)
+class ClassExamples:
+    """A class and some of its images, each as the text of a data URI."""
+
+    class_name: str
+    reason: str
+    images: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExampleSheet:
+    """The classes that weigh most and those that weigh least, by title; `problem` says why images are missing."""
+
+    parts: dict[str, tuple[ClassExamples, ...]]
+    problem: str = ""
+
+
+def example_sheet(
+    result: SelectionResult, n_classes: int = N_CLASSES, n_images: int = N_IMAGES, seed: int = 0
+) -> ExampleSheet:
+    """Open images of the classes at both ends of the weights; of equal weights, which ones is drawn by seed.
+
+    Images are looked for where they were when their features were extracted. If one cannot be opened any more there is
+    no sheet, but the reason.
+    """
+    weight = result.weights.weight
+    n_most = min(n_classes, -(-len(weight) // 2))
+    n_least = 0 if np.ptp(weight) == 0 else min(n_classes, len(weight) // 2)  # of equals, none weighs least
+    drawn = generator(seed, "examples").permutation(len(weight))
+    order = drawn[np.argsort(-weight[drawn], kind="stable")].tolist()
+    ends = {"Weigh most": order[:n_most], "Weigh least": order[len(order) - n_least :]}
+    try:
+        sets = [_images(table) for table in result.pool.tables]
+        parts = {
+            title: tuple(_examples(result, sets, label, n_images) for label in labels)
+            for title, labels in ends.items()
+            if labels
+        }
+    except (JustrightError, OSError) as error:
+        return ExampleSheet({}, problem=str(error).splitlines()[0])
+    return ExampleSheet(parts)
+
+
+def draw_sheet(sheet: ExampleSheet) -> str:
+    """The sheet as an SVG document."""
+    return render("examples.svg", sheet=sheet, pixels=PIXELS, ink=INK, paper=PAPER)
+
+
+def _images(table: FeatureTable) -> ImageSet:
+    """The images behind a feature store: its index lists them as `open_images` reads it."""
+    if table.path is None or "source" not in table.index.column_names:
+        raise JustrightError("the feature store does not say where its images are")
+    return open_images(table.path / INDEX)
+
+
+def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_images: int) -> ClassExamples:
+    pool = result.pool
+    rows = spread(np.flatnonzero(pool.labels == label), n_images)
+    starts = np.cumsum([0, *map(len, pool.tables)])
+    numbers = np.searchsorted(starts, rows, side="right") - 1
+    images = [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
+    return ClassExamples(
+        class_name=pool.class_names[label],
+        reason=result.weights.reason[label],
+        # twice as fine, for screens with fine pixels
+        images=tuple(data_uri(ImageOps.fit(image, (PIXELS * 2, PIXELS * 2)), "JPEG", quality=72) for image in images),
+    )
+
+
+def selection_page(
+    result: SelectionResult,
+    asked: Mapping[str, object],
+    figures: Mapping[str, str],
+    sheet: ExampleSheet | None = None,
+    diagnosis: Diagnosis | None = None,
+) -> str:
+    """The whole page. `asked` is what the person gave, `figures` are SVG documents by name."""
+    rows = sorted(result.classes.to_pylist(), key=lambda row: -row["weight"])
+    shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
+    columns = {"class": "class_name", "images": "n_images", "weight": "weight"}
+    columns |= {result.measure: result.measure} if result.measure else {}
+    columns["reason"] = "reason"
+    if result.stability is not None:
+        columns |= {"kept in resamples %": "kept_share", "weight varies by": "weight_std"}
+        shown = [row | {"kept_share": round(100 * row["kept_share"])} for row in shown]
+    return render(
+        "selection.html",
+        result=result,
+        asked=asked,
+        sources=Table(result.source_columns(), result.source_cells()),
+        figures=figures,
+        sheet=sheet,
+        diagnosis=diagnosis,
+        settings=None if diagnosis is None else Table(COLUMNS, diagnosis.cells()),
+        classes=Table(tuple(columns), [[row[name] for name in columns.values()] for row in shown]),
+        n_left_out=n_left_out,
+    )
 
 
 def write_selection_report(

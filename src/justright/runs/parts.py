@@ -12,7 +12,8 @@ from jaxtyping import Float, Int
 
 from justright.data import ImageSet
 from justright.discovery.methods import METHODS
-from justright.estimation import COUNTERS, CategoryCounter
+from justright.estimation import COUNTERS
+from justright.estimation.base import CategoryCounter
 from justright.features.store import DamagedStoreError
 from justright.features.store_header import StoreMismatchError
 from justright.features.table import FeatureTable

@@ -1,22 +1,18 @@
-"""The errors as a figure: how many, taken for what, why, and the matched confusion.
-
-Import this module only to draw: matplotlib takes half a second, which evaluation alone should not pay.
-"""
+"""The errors as a figure: how many, taken for what, why, and the matched confusion."""
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Iterable, Mapping
 
-import matplotlib
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from justright.evaluation.confusions import Confusion, Errors
+from justright.report.drawing import INK, name_ticks
+from justright.report.elements import short
 from justright.types import Array
 
 SIDES = ("New", "Old")
@@ -27,14 +23,9 @@ CAUSE = {
     "n_stray": ("stray", "#b4b4b4"),
 }
 
-MOST_CELLS = 256
-"""A larger confusion is drawn in blocks: finer than this no screen shows it."""
-
-MOST_NAMES = 40
-"""With more classes their names would overlap."""
-
-LONGEST_NAME = 30
-"""Longer names are cut: they would push the picture aside."""
+MOST_CELLS = 256  # a larger confusion is drawn in blocks: finer than this no screen shows it
+MOST_NAMES = 40  # with more classes their names would overlap
+LONGEST_NAME = 30  # longer names are cut: they would push the picture aside
 
 
 def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
@@ -43,7 +34,11 @@ def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
     Left is Fig. 3 of the paper, given one entry per labeled set.
     """
     runs = {"": errors} if isinstance(errors, Errors) else dict(errors)
-    rows = [(f"{_short(name)}  {side}".strip(), run, side == "Old") for name, run in runs.items() for side in SIDES]
+    rows = [
+        (f"{short(name, LONGEST_NAME)}  {side}".strip(), run, side == "Old")
+        for name, run in runs.items()
+        for side in SIDES
+    ]
     # the two bars of a run stand closer together than those of different runs
     heights = [place + 0.35 * (place // 2) for place in range(len(rows))]
     figure = Figure(figsize=(9.5, 1.75 + 0.42 * len(rows) + 0.15 * len(runs)), layout="constrained")
@@ -56,7 +51,7 @@ def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
             loc="lower left", bbox_to_anchor=(-0.015, 0.99), ncols=3, frameon=False, fontsize=9,
             handlelength=0.9, handleheight=0.9, columnspacing=1.2, handletextpad=0.4, borderpad=0.2,
         )  # fmt: skip
-    _name_ticks(taken_for, heights, [name for name, _, _ in rows])
+    name_ticks(taken_for, heights, [name for name, _, _ in rows])
     taken_for.invert_yaxis()
     # room for the sum that stands behind the longest bar
     longest = max((_shares(run, is_old, TAKEN_FOR).sum() for _, run, is_old in rows), default=0.0)
@@ -71,7 +66,8 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
     """
     n_classes, n_clusters = confusion.n.shape
     block = -(-max(n_classes, n_clusters) // MOST_CELLS)
-    n = _in_blocks(confusion.n, block)
+    n = np.add.reduceat(confusion.n, np.arange(0, n_classes, block), axis=0)
+    n = np.add.reduceat(n, np.arange(0, n_clusters, block), axis=1)
     share = n / np.maximum(n.sum(axis=1, keepdims=True), 1)
 
     # as wide as the matrix needs, but neither a strip nor a banner
@@ -91,28 +87,23 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
             axes.axvline(place, color="#d1603d", linewidth=1)
             if place < n_classes:
                 axes.axhline(place, color="#d1603d", linewidth=1)
-    _name_sides(axes, confusion)
+    sides = {"Old": (0, confusion.n_old), "New": (confusion.n_old, n_classes), "no class": (n_classes, n_clusters)}
+    for name, (start, stop) in sides.items():
+        if stop > start:
+            axes.text(
+                (start + stop) / 2, 1.01, name, ha="center", va="bottom", fontsize=10, color=INK,
+                transform=axes.get_xaxis_transform(),  # data across, share of the axes upward
+            )  # fmt: skip
     axes.set_ylabel("class", labelpad=8)
     axes.set_xlabel("cluster, in the order of the classes" + (f"; blocks of {block}" if block > 1 else ""))
     if class_names is not None and n_classes <= MOST_NAMES:
-        names = [_short(class_names.get(int(label), str(label))) for label in confusion.classes]
-        _name_ticks(axes, [row + 0.5 for row in range(n_classes)], names)
+        names = [short(class_names.get(int(label), label), LONGEST_NAME) for label in confusion.classes]
+        name_ticks(axes, [row + 0.5 for row in range(n_classes)], names)
         axes.set_ylabel("")
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, ticks=[0, 0.05, 0.25, 0.5, 1], format=_percent)
     bar.outline.set_visible(False)
     bar.set_label("share of the class")
     return figure
-
-
-def to_svg(figure: Figure) -> str:
-    """The figure as SVG text: the same bytes for the same figure, with text that can be searched."""
-    text = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}), warnings.catch_warnings():
-        # the font that measures the text lacks some scripts; the program that shows it has them
-        warnings.filterwarnings("ignore", message=r"Glyph \d+", category=UserWarning)
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
 
 
 def _shares(errors: Errors, is_old: bool, parts: Iterable[str]) -> Float[Array, " parts"]:
@@ -129,44 +120,12 @@ def _draw_bars(
     for column, (title, color) in enumerate(parts.values()):
         axes.barh(heights, shares[:, column], 0.78, left[:, column], color=color, label=title, edgecolor="white")
     for height, total in zip(heights, shares.sum(axis=1), strict=True):
-        axes.text(total, height, f" {100 * total:.1f} %", va="center", fontsize=9, color="#333333")
+        axes.text(total, height, f" {100 * total:.1f} %", va="center", fontsize=9, color=INK)
     axes.xaxis.set_major_formatter(_percent)
     axes.set_xlabel("wrong images, as a share of all New or all Old ones")
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _name_ticks(axes: Axes, places: list[float], names: list[str]) -> None:
-    axes.set_yticks(places, names)
-    for text in axes.get_yticklabels():
-        text.set_parse_math(False)  # a dollar sign in a name is no formula
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
-
-
 def _percent(value: float, _: object = None) -> str:
     return f"{100 * value:.0f} %"
-
-
-def _name_sides(axes: Axes, confusion: Confusion) -> None:
-    """Say Old, New and no class above the columns they stand for."""
-    n_classes, n_clusters = confusion.n.shape
-    for start, stop, name in (
-        (0, confusion.n_old, "Old"),
-        (confusion.n_old, n_classes, "New"),
-        (n_classes, n_clusters, "no class"),
-    ):
-        if stop > start:
-            axes.text(
-                (start + stop) / 2, 1.01, name, ha="center", va="bottom", fontsize=10, color="#333333",
-                transform=axes.get_xaxis_transform(),  # data across, share of the axes upward
-            )  # fmt: skip
-
-
-def _in_blocks(n: Int[Array, "rows columns"], block: int) -> Int[Array, "fewer_rows fewer_columns"]:
-    if block == 1:
-        return n
-    n = np.add.reduceat(n, np.arange(0, n.shape[0], block), axis=0)
-    return np.add.reduceat(n, np.arange(0, n.shape[1], block), axis=1)

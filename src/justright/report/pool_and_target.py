@@ -1,4 +1,4 @@
-"""A map of pool and target in two dimensions: who lies near whom, roughly."""
+"""Pool and target: how many images of what, a handful of each to look at, and a map of who lies near whom."""
 
 from __future__ import annotations
 
@@ -7,46 +7,76 @@ from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from justright.data import ImageSet
 from justright.features.table import FeatureTable
 from justright.geometry import row_norms
 from justright.report.drawing import INK, PAPER, color_of, escape_legend, style_axes
-from justright.report.elements import short
+from justright.report.elements import Name, Table, short
+from justright.report.page_images import PageImages, SheetOrder
+from justright.report.reading import Missing, Values, attempt
+from justright.runs.problem import OWN
+from justright.runs.run_folder import RunFolder
 from justright.seeding import generator
 from justright.types import Array
 
+N_IMAGES, PIXELS, COLUMNS = 16, 64, 8
+MOST_SETS = 12  # data sets that get a sheet; more are only counted
+BUDGET = 600_000
+
 MapKind = Literal["pca", "tsne"]
 MAPS: tuple[MapKind, ...] = get_args(MapKind)
-
-MOST_POINTS = 1000
-"""Of pool and of target each. More would hide each other, and t-SNE would take minutes."""
-
+MOST_POINTS = 1000  # of pool and of target each; more would hide each other, and t-SNE would take minutes
 MOST_MARKS = 300  # more marks of the pool than this go into the file as pixels
 TARGET = -1
 LONGEST_NAME = 24
 
 
+def overview(run: RunFolder, seed: int = 0) -> Values:
+    """A row a data set, and a sheet each."""
+    rows, sheets, missing, sources = [], [], [], []
+    for part, images in (
+        ("target, unlabeled", attempt(lambda: run.target, "The list of target images cannot be read")),
+        ("pool, labeled", attempt(lambda: run.pool, "The list of labeled images cannot be read")),
+    ):
+        if isinstance(images, Missing):
+            missing.append(images)
+            continue
+        page_images = PageImages(images, BUDGET // 2)
+        for number, (dataset, where) in enumerate(_by_dataset(images)):
+            labels = np.unique(images.labels[where])
+            side = "own classes, labeled" if part.startswith("pool") and dataset == OWN else part
+            rows.append((side, Name(dataset), len(where), int((labels >= 0).sum()) or None))
+            if number < MOST_SETS:
+                drawn = generator(seed, "overview", f"{side}: ", dataset).permutation(len(where))[:N_IMAGES]
+                what = f"images of {short(dataset)}, drawn at random"
+                picture = page_images.sheet(SheetOrder(where[np.sort(drawn)], PIXELS, COLUMNS, what))
+                sheets += [(side, dataset, picture)] if picture else []
+        sources.append(page_images)
+    sets = Table(("part", "data set", "images", "classes"), rows)
+    return {"sets": sets, "sheets": sheets, "missing": missing, "sources": sources}
+
+
+def _by_dataset(images: ImageSet) -> list[tuple[str, Int[Array, " rows"]]]:
+    column = pc.fill_null(images.table["dataset"].cast(pa.string()), "").combine_chunks().dictionary_encode()
+    numbers = column.indices.to_numpy()
+    return [(name, np.flatnonzero(numbers == number)) for number, name in enumerate(column.dictionary.to_pylist())]
+
+
 @dataclass(frozen=True, eq=False)
 class FeatureMap:
-    """Where images lie.
+    """Where images lie."""
 
-    points     in the plane
-    source     the data set of each image as a position in `names`, or TARGET
-    names      of the data sets of the pool
-    kind       how the plane was found: "pca" or "tsne"
-    explained  the share of variance that PCA shows
-    n_images   of pool and target, before sampling
-    """
-
-    points: Float[Array, "points 2"]
-    source: Int[Array, " points"]
-    names: tuple[str, ...]
-    kind: MapKind
-    explained: float
-    n_images: tuple[int, int]
+    points: Float[Array, "points 2"]  # in the plane
+    source: Int[Array, " points"]  # the data set of each image as a position in `names`, or TARGET
+    names: tuple[str, ...]  # of the data sets of the pool
+    kind: MapKind  # how the plane was found
+    explained: float  # the share of variance that PCA shows
+    n_images: tuple[int, int]  # of pool and target, before sampling
 
     @property
     def n_shown(self) -> tuple[int, int]:

@@ -1,0 +1,160 @@
+"""What counting, training and scoring gave, as figures of one run or of several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from justright.benchmark.suite_table import SettingRow
+from justright.errors import DataError
+from justright.estimation.base import CategoryCounter
+from justright.report.comparison import GROUPS, Comparison
+from justright.report.drawing import COLORS, INK, LINE, PAPER, color_of, escape_legend, name_ticks, style_axes
+from justright.report.elements import short
+from justright.types import Array
+
+COLOR, CHOSEN = COLORS[:2]
+
+Record = Mapping[str, Any]
+N_COLUMNS = 3
+MOST_PANELS = 12
+LONGEST_NAME = 30
+MOST_RUNS = 40
+
+
+@dataclass
+class SavedCount:
+    """One estimate of count.json."""
+
+    n_categories_: int
+    curve_: Float[Array, "points 2"]
+    curve_axes: tuple[str, str]
+    interval: tuple[int, int] | None
+
+    @staticmethod
+    def of(said: Mapping[str, Any]) -> SavedCount:
+        """Read one; DataError where it is not what `justright estimate --out` writes."""
+        try:
+            low_high = said.get("interval")
+            return SavedCount(
+                n_categories_=int(said["n_categories"]),
+                curve_=np.asarray(said["curve"], dtype=np.float64).reshape(-1, 2),
+                curve_axes=(str(said["axes"][0]), str(said["axes"][1])),
+                interval=(int(low_high[0]), int(low_high[1])) if low_high else None,
+            )
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise DataError(f"an estimate of K cannot be read: {error!r}") from error
+
+
+def draw_counts(
+    counters: Mapping[str, CategoryCounter | SavedCount], intervals: Mapping[str, tuple[int, int]]
+) -> Figure:
+    """What each counter looked at on its way, the K it chose, and the interval around it where there is one."""
+    figure = Figure(figsize=(5.0 * len(counters), 3.4), layout="constrained")
+    panels = figure.subplots(1, len(counters), squeeze=False)[0]
+    for axes, (name, counter) in zip(panels, counters.items(), strict=True):
+        x_name, y_name = counter.curve_axes
+        k = counter.n_categories_
+        axes.plot(counter.curve_[:, 0], counter.curve_[:, 1], "o-", color=COLOR, markersize=4, linewidth=1.2)
+        is_k_across = x_name == "K"
+        (axes.axvline if is_k_across else axes.axhline)(k, color=CHOSEN, linewidth=1.5)
+        if name in intervals:
+            (axes.axvspan if is_k_across else axes.axhspan)(*intervals[name], color=CHOSEN, alpha=0.15, linewidth=0)
+        axes.set_title(f"{name}: K = {k}", loc="left", fontsize=10.5, fontweight="bold")
+        axes.set_xlabel(x_name, fontsize=9.5)
+        axes.set_ylabel(y_name, fontsize=9.5)
+        for axis in (axes.xaxis, axes.yaxis)[: 1 if is_k_across else 2]:  # K and rounds are whole numbers
+            axis.set_major_locator(MaxNLocator(integer=True))
+        style_axes(axes)
+    return figure
+
+
+def reported(records: Sequence[Record]) -> list[str]:
+    """The numbers that records hold, the loss first, the epoch left out."""
+    names = dict.fromkeys(
+        name
+        for record in records
+        for name, value in record.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    return sorted((name for name in names if name != "epoch"), key=lambda name: name != "loss")
+
+
+def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
+    """One panel a number, one line a run."""
+    names = list(dict.fromkeys(name for records in runs.values() for name in reported(records)))
+    names = [name for name in names if name != "seconds"][:MOST_PANELS] or ["loss"]
+    n_rows = -(-len(names) // N_COLUMNS)
+    figure = Figure(figsize=(8.4, 0.5 + 1.9 * n_rows), layout="constrained", facecolor=PAPER)
+    panels = figure.subplots(n_rows, N_COLUMNS, squeeze=False).ravel()
+    for axes, name in zip(panels, names, strict=False):
+        style_axes(axes)
+        for number, (run, records) in enumerate(runs.items()):
+            told = [(each.get("epoch", place), each[name]) for place, each in enumerate(records) if name in each]
+            x, y = [epoch for epoch, _ in told], [value for _, value in told]
+            marker = "o" if len(told) < 2 else ""  # a line of one point would not be seen
+            axes.plot(x, y, color=color_of(number), linewidth=1.4, marker=marker, label=short(run, LONGEST_NAME))
+        axes.set_title(name.replace("_", " "), loc="left", fontsize=9.5, color=INK)
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
+    for axes in panels[max(0, len(names) - N_COLUMNS) : len(names)]:
+        axes.set_xlabel("epoch", fontsize=8.5)
+    if len(runs) > 1:
+        options = {"loc": "outside upper left", "ncols": 3, "frameon": False, "fontsize": 8.5, "labelcolor": INK}
+        escape_legend(figure.legend(*panels[0].get_legend_handles_labels(), **options))
+    return figure
+
+
+def draw_scores(comparison: Comparison) -> Figure:
+    """One line a run, one panel for All, Old and New each; the baseline in another color."""
+    runs = [run for run in comparison.runs if run.scores is not None][:MOST_RUNS]
+    figure = Figure(figsize=(8.4, 0.9 + 0.32 * len(runs)), layout="constrained", facecolor=PAPER)
+    panels = figure.subplots(1, len(GROUPS), sharey=True)
+    for axes, group in zip(panels, GROUPS, strict=True):
+        style_axes(axes)
+        axes.grid(axis="x", color=LINE, linewidth=0.5, alpha=0.6)
+        for place, run in enumerate(runs):
+            assert run.scores is not None
+            value = 100 * getattr(run.scores, group)
+            if math.isnan(value):
+                continue
+            color = COLORS[1] if run.settings.get("selector") == comparison.baseline else COLORS[0]
+            if group in run.scores.intervals:
+                low, high = run.scores.intervals[group]
+                axes.plot([100 * low, 100 * high], [place, place], color=color, linewidth=1.6)
+            axes.plot([value], [place], "o", color=color, markersize=5)
+        axes.set_title(group.capitalize(), loc="left", fontsize=10, color=INK)
+        axes.set_xlabel("accuracy %", fontsize=8.5)
+        axes.margins(y=0.2)
+    name_ticks(panels[0], range(len(runs)), [short(run.name, 28) for run in runs])
+    panels[0].invert_yaxis()
+    return figure
+
+
+def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[float]], baseline: str) -> Figure:
+    """One line a setting: the mean change of All with its interval over problems, and a small dot a problem."""
+    shown = [row for row in rows if row.all_difference is not None]
+    figure = Figure(figsize=(7.2, 1.0 + 0.3 * len(shown)), layout="constrained", facecolor=PAPER)
+    axes = figure.subplots()
+    style_axes(axes)
+    axes.axvline(0, color=LINE, linewidth=1)
+    for place, row in enumerate(shown):
+        mean, low, high = (100 * value for value in row.all_difference or ())
+        axes.plot([low, high], [place, place], color=COLORS[0], linewidth=1.8)
+        axes.plot([mean], [place], "o", color=COLORS[0], markersize=6)
+        dots = [100 * value for value in by_problem[row.setting]]
+        axes.plot(dots, [place] * len(dots), ".", color=INK, markersize=4, alpha=0.55)
+    name_ticks(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
+    axes.invert_yaxis()
+    what = f"points of All against {baseline}; dots are problems, lines 95 % intervals over them"
+    axes.set_xlabel(what, fontsize=8.5)
+    return figure
