@@ -217,7 +217,7 @@ def places(data: bytearray, mark: bytes) -> list[int]:
 
 def refused_zip(folder: Path, data: bytearray) -> str:
     (folder / "birds.zip").write_bytes(data)
-    with pytest.raises(DataError, match="labels.csv in .* cannot be read") as refused:
+    with pytest.raises(DataError, match=r"labels.csv in .* cannot be read") as refused:
         open_images(folder / "birds.zip")
     return str(refused.value)
 

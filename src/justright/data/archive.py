@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from justright.data.checked_columns import text_column
 from justright.data.folder import columns_of, is_image_name
 from justright.data.image_set import ImageSet
-from justright.data.manifest import images_of_table, path_column, read_csv, read_table, text_column
+from justright.data.manifest import images_of_table, path_column, read_csv, read_table
 from justright.data.readers import MAX_FILE_BYTES, ZipReader, open_zip
 from justright.errors import DataError
 

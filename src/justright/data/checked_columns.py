@@ -61,7 +61,7 @@ def whole_labels(label: pa.ChunkedArray, origin: str) -> tuple[Array, pa.Chunked
             fractions = np.asarray(pc.fill_null(label.cast(pa.float64()), float(UNLABELED)))
         except pa.ArrowInvalid:
             return None
-        is_bad = ~((UNLABELED <= fractions) & (fractions <= MAX_LABEL) & (fractions == np.floor(fractions)))
+        is_bad = ~((fractions >= UNLABELED) & (fractions <= MAX_LABEL) & (fractions == np.floor(fractions)))
         if is_bad.any():
             row = int(np.flatnonzero(is_bad)[0])
             came = f"{origin}: label {label[row].as_py()} in row {row + 2}"
@@ -79,7 +79,7 @@ def saved_columns(table: pa.Table, origin: str) -> pa.Table:
     if missing := {"path", "source"} - set(table.column_names):
         raise DataError(f"{origin} has no column {min(missing)}", expected="a table that ImageSet.save wrote")
     n = table.num_rows
-    kept: dict[str, Any] = {name: None for name in COLUMNS}
+    kept: dict[str, Any] = dict.fromkeys(COLUMNS)
     for name in [name for name in [*COLUMNS, *superclass_columns(table)] if name in table.column_names]:
         is_plain = name not in ("source", "path", "label") and table.column_names.count(name) == 1
         kept[name] = _as_is(table[name], name) if is_plain else None

@@ -13,7 +13,7 @@ from justright.errors import BadImageError
 MAX_PIXELS = 100_000_000
 """Larger images are refused before they are decoded: a few kilobytes can unpack to gigabytes."""
 
-TURNS = {
+TURNS: dict[object, Image.Transpose] = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
     4: Image.Transpose.FLIP_TOP_BOTTOM,
@@ -74,7 +74,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    turn = TURNS.get(image.getexif().get(ExifTags.Base.Orientation))
+    turn = TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
     if turn is None:
         return image
     upright = image.transpose(turn)

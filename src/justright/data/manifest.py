@@ -14,8 +14,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from justright.data.catalog.glyph_set import GlyphReader
-from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, superclass_columns, with_columns
 from justright.data.checked_columns import path_values, saved_columns, text_column, whole_labels
+from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, superclass_columns, with_columns
 from justright.data.image_set import SAVED_BYTES, ImageSet
 from justright.data.readers import BytesReader, FolderReader, Reader, ZipReader
 from justright.errors import DataError, MissingDataError

@@ -16,10 +16,11 @@ from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC
 from justright.selection.distance_bins import DISCARDED, assign_bins, bin_reasons, vote, vote_reasons
 from justright.selection.plot import SelectionPlot, from_the_closest
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
-from justright.settings import COUNT, one_of, setting
+from justright.settings import COUNT, WHOLE, YES_OR_NO, Range, is_whole, one_of, setting
 from justright.types import Array
 
 ADVICE = "a pool closer to the target, fewer n_bins, discard=False, or BetaSelector, which weighs without discarding"
+BINS = Range(lambda value: is_whole(value, int) and 1 <= value <= 10_000, "a whole number from 1 to 10,000")
 
 
 @dataclass(repr=False, eq=False)
@@ -37,18 +38,18 @@ class BinsSelector(ClusteredSelector):
     threshold_; split_distance_, split_threshold_ per split; target_clusters_ per target image.
     """
 
-    n_bins: int = setting(2, "bins that the classes near enough are cut into", COUNT)
+    n_bins: int = setting(2, "bins that the classes near enough are cut into", BINS)
     n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     n_splits: int = setting(10, "random halvings of the target", COUNT)
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
     _: KW_ONLY
     keep_bin: int | None = setting(None, "the bin to keep, from 1, the nearest; the last if not given", COUNT.or_none())
     mass: str = setting("images", MASS_HELP, MASS)
-    discard: bool = setting(True, "discard nothing as too far")
-    select: bool = setting(True, "keep every class that is not too far")
+    discard: bool = setting(True, "discard nothing as too far", YES_OR_NO)
+    select: bool = setting(True, "keep every class that is not too far", YES_OR_NO)
     combine: str = setting("average", "halvings decide by mean distance, or vote", one_of("average", "majority"))
     equal: str = setting("classes", "what bins have equally many of", one_of("classes", "images"))
-    seed: int = setting(0, "decides the clusters and the halvings of the target")
+    seed: int = setting(0, "decides the clusters and the halvings of the target", WHOLE)
 
     def check(self) -> None:
         """Refuse parameters that cannot be, alone or together."""

@@ -13,7 +13,7 @@ from justright.selection.class_weights import ClassWeights
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
 from justright.selection.plot import SelectionPlot
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
-from justright.settings import COUNT, NOT_NEGATIVE, one_of, setting
+from justright.settings import COUNT, NOT_NEGATIVE, WHOLE, one_of, setting
 from justright.types import Array
 
 
@@ -36,7 +36,7 @@ class CuiSelector(ClusteredSelector):
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
     greedy: str = setting("single", "rank by own similarity, or add what fits the rest", one_of("single", "marginal"))
     mass: str = setting("images", MASS_HELP, MASS)
-    seed: int = setting(0, "decides the clusters of the target")
+    seed: int = setting(0, "decides the clusters of the target", WHOLE)
 
     def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
         distance = DISTANCES[self.metric](classes.centroids(), clusters.centroids())

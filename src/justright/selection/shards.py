@@ -150,6 +150,8 @@ def as_labels(labels: ArrayLike, n_images: int, what: str) -> Int[Array, " image
             expected="labels of at least 0",
             advice="leave unlabeled images out of the pool",
         )
+    if n_images and array.max() > np.iinfo(np.int64).max:
+        raise DataError(f"{what}: a label of {array.max()}", expected=f"labels of at most {np.iinfo(np.int64).max}")
     return array.astype(np.int64, copy=False)
 
 
