@@ -17,9 +17,13 @@ from PIL import Image, ImageOps
 from tests.conftest import picture
 
 from justright.audit.audit import ignored_files
-from justright.data import open_images
+from justright.data import open_images, read_class_split
+from justright.data.class_split import random_half
 from justright.data.decoding import decode
 from justright.errors import BadImageError, DataError
+from justright.features.cache import FeatureCache
+from justright.files import write_json
+from justright.runs.run_folder import FORMAT, RunFolder
 
 WREN = ["a.png", "b.png"]
 PLAIN = ("path", "label", "class_name", "dataset", "id", "split", "superclass")
@@ -279,3 +283,77 @@ def test_odd_metadata_does_not_cost_a_picture():
     turned = decode(bytes(data))
     assert turned.size == (24, 32)
     assert "exif" not in turned.info, "or it would be turned a second time"
+
+
+def run_with(folder: Path, name: str, data: bytes) -> RunFolder:
+    write_json(folder / "run.json", {"format": FORMAT})
+    (folder / name).write_bytes(data)
+    return RunFolder(folder)
+
+
+@pytest.mark.parametrize("data", [b"[]", b'"run"', b"3", b"{", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("name", ["run.json", "count.json", "diagnosis.json"])
+def test_a_file_of_a_run_that_is_no_object_is_named(tmp_path, name, data):
+    run = run_with(tmp_path, name, data)
+    with pytest.raises(DataError, match=f"{name} (cannot be read|holds a)"):
+        getattr(run, {"run.json": "about"}.get(name, name.removesuffix(".json")))
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe\n", b"{\n{}\n", b"[]\n", b"3\n"])
+def test_metrics_that_are_no_records_are_named(tmp_path, data):
+    with pytest.raises(DataError, match=r"metrics\.jsonl (cannot be read|holds a)"):
+        _ = run_with(tmp_path, "metrics.jsonl", data).metrics
+
+
+def test_a_line_of_metrics_that_a_kill_cut_short_is_left_out_whatever_its_bytes(tmp_path):
+    assert run_with(tmp_path, "metrics.jsonl", b'{"epoch": 1}\n{"ep\xff').metrics == [{"epoch": 1}]
+
+
+@pytest.mark.parametrize("data", [b"", b"\x93NUMPY", b"words", b"\x80\x04."])
+def test_tuned_features_that_are_no_array_are_named(tmp_path, data):
+    with pytest.raises(DataError, match=r"tuned\.npy cannot be read"):
+        _ = run_with(tmp_path, "tuned.npy", data).tuned
+
+
+@pytest.mark.parametrize("array", [np.zeros(3), np.zeros((2, 2), np.int64), np.array(["a"])])
+def test_tuned_features_of_another_shape_or_type_are_named(tmp_path, array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    with pytest.raises(DataError, match=r"tuned\.npy cannot be read: an array of"):
+        _ = run_with(tmp_path, "tuned.npy", buffer.getvalue()).tuned
+
+
+@pytest.mark.parametrize("data", [b"[]", b"3", b"{}", b"\xff", b'{"backbone": 3}', b'{"backbone": []}'])
+def test_a_cache_section_without_a_sound_key_is_left_out_and_said(tmp_path, caplog, data):
+    (tmp_path / "x-1").mkdir()
+    (tmp_path / "x-1" / "key.json").write_bytes(data)
+    cache = FeatureCache(tmp_path, limit="1GB")
+    assert cache.sections() == []
+    assert "x-1 cannot be read" in caplog.text
+    assert cache.clear("other") == 0
+    assert (tmp_path / "x-1").exists()
+    cache.clear()
+    assert not (tmp_path / "x-1").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 100_000,
+        b'{"known_classes": [[1]], "unknown_classes": {"Easy": [2]}}',
+        b'{"known_classes": [true], "unknown_classes": {"Easy": [2]}}',
+        b'{"known_classes": [1.5], "unknown_classes": {"Easy": [2]}}',
+        b'{"known_classes": [NaN], "unknown_classes": {"Easy": [2]}}',
+        b'{"known_classes": [1], "unknown_classes": [2]}',
+    ],
+)
+def test_a_class_split_of_strange_values_is_refused(tmp_path, content):
+    (tmp_path / "split.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"split\.json"):
+        read_class_split(tmp_path / "split.json")
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, True])
+def test_a_seed_that_the_published_splits_cannot_have_is_refused(seed):
+    with pytest.raises(DataError, match="a seed of"):
+        random_half(range(10), seed)

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from justright.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
+from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.selection.class_weights import ClassWeights
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
@@ -57,9 +58,9 @@ class BinsSelector(ClusteredSelector):
         if self._keep_bin() > self.n_bins:
             raise JustrightError(f"keep_bin={self.keep_bin}", expected=f"a bin from 1 to {self.n_bins}")
 
-    def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
+    def _decide(self, classes: ClassSums, clusters: ClassSums, track: Track = silent) -> ClassWeights:
         self.class_count_ = classes.counts
-        self.split_distance_, self.split_threshold_ = self._measure(classes, clusters)
+        self.split_distance_, self.split_threshold_ = self._measure(classes, clusters, track)
         self.class_distance_ = self.split_distance_.mean(axis=0)
         self.threshold_ = float(self.split_threshold_.mean())
         splits = zip(self.split_distance_, self.split_threshold_, strict=True)
@@ -97,7 +98,7 @@ class BinsSelector(ClusteredSelector):
         return SelectionPlot("distance", level=level, parts=tuple(parts))
 
     def _measure(
-        self, classes: ClassSums, clusters: ClassSums
+        self, classes: ClassSums, clusters: ClassSums, track: Track
     ) -> tuple[Float[Array, "splits classes"], Float[Array, " splits"]]:
         """Distance of each class and threshold, split by split."""
         measure = DISTANCES[self.metric]
@@ -105,7 +106,7 @@ class BinsSelector(ClusteredSelector):
         to_clusters, among = measure(classes.centroids(), centroids), measure(centroids, centroids)
         class_mass, cluster_mass = self._mass(classes), self._mass(clusters)
         distances, thresholds = [], []
-        for split in range(self.n_splits):
+        for split in track(range(self.n_splits), self.n_splits, "halvings of the target"):
             zero, one = self._halves(len(centroids), split)
             distance = np.concatenate([to_clusters[:, one], among[np.ix_(zero, one)]])
             k = flow(distance, np.concatenate([class_mass, cluster_mass[zero]]), cluster_mass[one])  # Eq. 14

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from justright.errors import DataError, DegenerateError
 from justright.geometry import ClassSums, check_rows, unit_rows
+from justright.progress import Track, silent
 from justright.selection.engines import Engine, Result, in_process, merge_all
 from justright.types import Array
 
@@ -62,11 +63,15 @@ class PoolFeatures:
 
 @dataclass(frozen=True)
 class TargetFeatures:
-    """Features of the target, shard by shard, the engine that works on them, and clusters if they are given."""
+    """Features of the target, shard by shard, the engine that works on them, and clusters if they are given.
+
+    `track` watches what takes long about weighing.
+    """
 
     shards: TargetShards
     engine: Engine = in_process
     clusters: ArrayLike | None = None
+    track: Track = silent
 
     def items(self) -> Iterator[TargetItem]:
         """The shards that hold images, with their numbers; no image at all is an error."""
