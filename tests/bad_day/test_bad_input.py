@@ -17,7 +17,7 @@ from PIL import Image, ImageOps
 from tests.conftest import picture
 
 from justright.audit.audit import ignored_files
-from justright.data import open_images, read_class_split
+from justright.data import from_dataset, open_images, read_class_split
 from justright.data.class_split import random_half
 from justright.data.decoding import decode
 from justright.errors import BadImageError, DataError
@@ -357,3 +357,25 @@ def test_a_class_split_of_strange_values_is_refused(tmp_path, content):
 def test_a_seed_that_the_published_splits_cannot_have_is_refused(seed):
     with pytest.raises(DataError, match="a seed of"):
         random_half(range(10), seed)
+
+
+@pytest.mark.parametrize("label", [float("nan"), float("inf"), 1.5, 2**31, -2, "wren", [1], np.uint64(2**63 + 5)])
+def test_a_data_set_object_with_a_label_that_cannot_be_is_refused(label):
+    with pytest.raises(DataError, match="image 1 has the label"):
+        from_dataset([(picture(0), 0), (picture(1), label)], "drawn")
+
+
+def test_labels_of_a_data_set_object_may_be_missing_and_of_any_whole_type():
+    labels = [None, np.int64(3), 2.0, True, np.array([4])]
+    assert from_dataset([(picture(0), label) for label in labels], "drawn").labels.tolist() == [-1, 3, 2, 1, 4]
+
+
+def test_an_image_that_somebody_elses_data_set_cannot_give_is_a_bad_image():
+    class Broken(list):
+        def __getitem__(self, row):
+            raise RuntimeError("the disk is gone")
+
+    broken = Broken([1, 2])
+    broken.targets = [0, 1]
+    with pytest.raises(BadImageError, match="the disk is gone"):
+        from_dataset(broken, "broken").image(0)
