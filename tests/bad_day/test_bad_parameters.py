@@ -17,6 +17,7 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.checks import check_labels
 from justright.discovery.methods import METHODS
 from justright.errors import DataError, DegenerateError, JustrightError
+from justright.evaluation import evaluate
 from justright.selection import SELECTORS, BinsSelector, CuiSelector
 from justright.selection.shards import as_labels
 from justright.settings import refuse_out_of_range
@@ -84,6 +85,8 @@ def test_labels_of_unsigned_type_above_2_to_the_63_do_not_turn_negative():
         as_labels(labels, 2, "pool shard 0")
     with pytest.raises(DegenerateError, match="A label of 9223372036854775813"):
         check_labels(np.ones((2, 2)), labels)
+    with pytest.raises(DataError, match="A class of 9223372036854775813"):
+        evaluate(labels, np.array([0, 1]), np.array([True, False]))
     assert as_labels(labels[:1], 1, "pool").tolist() == [1]
 
 
