@@ -6,6 +6,8 @@ Whoever is asked to work with one refuses before the work begins; what a paramet
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from dataclasses import fields
 from typing import Any, get_type_hints
 
@@ -17,7 +19,6 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.checks import check_labels
 from justright.discovery.methods import METHODS
 from justright.errors import DataError, DegenerateError, JustrightError
-from justright.evaluation import evaluate
 from justright.selection import SELECTORS, BinsSelector, CuiSelector
 from justright.selection.shards import as_labels
 from justright.settings import refuse_out_of_range
@@ -85,9 +86,18 @@ def test_labels_of_unsigned_type_above_2_to_the_63_do_not_turn_negative():
         as_labels(labels, 2, "pool shard 0")
     with pytest.raises(DegenerateError, match="A label of 9223372036854775813"):
         check_labels(np.ones((2, 2)), labels)
-    with pytest.raises(DataError, match="A class of 9223372036854775813"):
-        evaluate(labels, np.array([0, 1]), np.array([True, False]))
     assert as_labels(labels[:1], 1, "pool").tolist() == [1]
+
+
+def test_evaluation_refuses_them_too():
+    # in a process of its own: the type checker of the test run would come first
+    program = """
+import numpy as np
+from justright import evaluate
+evaluate(np.array([1, 2**63 + 5], dtype=np.uint64), np.array([0, 1]), np.array([True, False]))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "DataError: A class of 9223372036854775813" in ended.stderr
 
 
 def test_the_halvings_of_bins_are_told_one_by_one():
