@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
 from typing import Any
 
 from justright.errors import JustrightError
@@ -26,9 +27,9 @@ class Range:
         return Range(lambda value: value is None or self.allows(value), f"{self.expected}, or None", self.choices)
 
 
-def at_least(least: int) -> Range:
-    """Whole numbers from `least` on."""
-    return Range(lambda value: _is_whole(value) and value >= least, f"a whole number of at least {least}")
+def at_least(least: int, kind: type = int) -> Range:
+    """Whole numbers from `least` on; `kind` Integral allows those of numpy too, which JSON does not know."""
+    return Range(lambda value: is_whole(value, kind) and least <= value <= MOST, f"a whole number of at least {least}")
 
 
 def one_of(*choices: str) -> Range:
@@ -36,33 +37,44 @@ def one_of(*choices: str) -> Range:
     return Range(lambda value: value in choices, f"one of {', '.join(choices)}", choices)
 
 
+def number(allows: Callable[[Any], bool], expected: str) -> Range:
+    """Numbers that pass a test; text, True and False are none."""
+    return Range(lambda value: isinstance(value, Real) and not isinstance(value, bool) and allows(value), expected)
+
+
+MOST = 2**31 - 1
+"""No count is larger: beyond it numbers do not fit where libraries keep them."""
+
 ANYTHING = Range(lambda value: True, "anything")
+YES_OR_NO = Range(lambda value: isinstance(value, bool), "True or False")
+WHOLE = Range(lambda value: is_whole(value, Integral), "a whole number")
 COUNT = at_least(1)
-SHARE = Range(lambda value: 0 <= value <= 1, "from 0 to 1")
-BELOW_1 = Range(lambda value: 0 <= value < 1, "at least 0, below 1")
-NOT_NEGATIVE = Range(lambda value: 0 <= value < math.inf, "at least 0, and finite")
-POSITIVE = Range(lambda value: 0 < value < math.inf, "above 0, and finite")
+SHARE = number(lambda value: 0 <= value <= 1, "from 0 to 1")
+BELOW_1 = number(lambda value: 0 <= value < 1, "at least 0, below 1")
+NOT_NEGATIVE = number(lambda value: 0 <= value < math.inf, "at least 0, and finite")
+POSITIVE = number(lambda value: 0 < value < math.inf, "above 0, and finite")
 
 
 def setting(default: Any, about: str = "", allowed: Range = ANYTHING) -> Any:
-    """A field of a dataclass with its default, its line in help texts and its range."""
+    """A field of a dataclass with its default (or `MISSING`), its line in help texts and its range."""
     metadata = {"about": about, "allowed": allowed}
     if callable(default):
         return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
-def refuse_out_of_range(config: Any) -> None:
+def refuse_out_of_range(config: Any, error: type[JustrightError] = JustrightError) -> None:
     """Raise at the first setting of a dataclass whose value cannot be."""
     for each in fields(config):
         allowed, value = each.metadata.get("allowed", ANYTHING), getattr(config, each.name)
         try:
             is_fine = allowed.allows(value)
-        except TypeError:  # a word where a number should be
+        except (TypeError, ValueError, LookupError, AttributeError):  # a word or a list where a number should be
             is_fine = False
         if not is_fine:
-            raise JustrightError(f"{each.name} is {value!r}", expected=allowed.expected)
+            raise error(f"{each.name} is {value!r}", expected=allowed.expected)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def is_whole(value: Any, kind: type = Integral) -> bool:
+    """Whether a value is a whole number, and not True or False, which Python counts among them."""
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -105,7 +105,7 @@ def select(
     merged.tables[0].header.require_comparable(unlabeled.header)
     require_flat(unlabeled)
     with ENGINES[engine](workers) as run:
-        fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True)
+        fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True, track=terminal.track)
     for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
         click.echo(f"Note: {remark.for_command_line()}.", err=True)
     stable = stability_of(fitted, merged, unlabeled, n_resamples, seed, terminal.track)

@@ -41,6 +41,8 @@ def check_labels(features: Any, labels: Any) -> Int[Array, " images"]:
         raise DegenerateError(f"Labels of type {given.dtype}.", expected="integers, -1 for an unlabeled image")
     if given.min() < UNLABELED:
         raise DegenerateError(f"A label of {given.min()}.", expected="classes from 0 on, and -1 for an unlabeled image")
+    if given.max() > np.iinfo(np.int64).max:
+        raise DegenerateError(f"A label of {given.max()}.", expected=f"labels of at most {np.iinfo(np.int64).max}")
     return given.astype(np.int64)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,10 @@ from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
 from justright.progress import Track, silent
 from justright.seeding import generator
+from justright.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, refuse_out_of_range, setting
 from justright.types import UNLABELED, Array
+
+CENTROIDS = Range(lambda given: bool(array_namespace(given).all(array_namespace(given).isfinite(given))), "finite rows")
 
 
 @dataclass(eq=False)
@@ -49,27 +53,23 @@ class SemiSupKMeans:
         centroids_, inertia_, n_iter_: of the winning restart.
     """
 
-    n_clusters: int
-    n_init: int = 10
-    max_iter: int = 100
-    tol: float = 1e-4
-    n_candidates: int = 1
-    seed: int = 0
-    init: Float[Any, "new dim"] | None = None
-    normalize: bool = True
+    n_clusters: int = setting(MISSING, allowed=WHOLE)
+    n_init: int = setting(10, allowed=at_least(1, Integral))
+    max_iter: int = setting(100, allowed=at_least(1, Integral))
+    tol: float = setting(1e-4, allowed=NOT_NEGATIVE)
+    n_candidates: int = setting(1, allowed=at_least(1, Integral))
+    seed: int = setting(0, allowed=WHOLE)
+    init: Float[Any, "new dim"] | None = setting(None, allowed=CENTROIDS.or_none())
+    normalize: bool = setting(True, allowed=YES_OR_NO)
 
     def fit(self, features: Any, labels: Any = None, track: Track = silent) -> SemiSupKMeans:
         """Cluster features (images x dim) given labels (images), -1 for unlabeled and None for no label at all."""
+        refuse_out_of_range(self, DegenerateError)
         check_features(features)
         given = check_labels(features, labels)
         is_labeled = given != UNLABELED
         self.classes_, class_of_labeled = np.unique(given[is_labeled], return_inverse=True)
         check_n_clusters(self.n_clusters, len(self.classes_), int((~is_labeled).sum()))
-        if min(self.n_init, self.max_iter, self.n_candidates) < 1:
-            raise DegenerateError(
-                f"n_init {self.n_init}, max_iter {self.max_iter}, n_candidates {self.n_candidates}.",
-                expected="at least 1 of each",
-            )
 
         x = prepared(features, self.normalize)
         xp = array_namespace(x)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import posixpath
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
 
+from justright.data.checked_columns import text_column
 from justright.data.folder import columns_of, is_image_name
 from justright.data.image_set import ImageSet
 from justright.data.manifest import images_of_table, path_column, read_csv, read_table
-from justright.data.readers import ZipReader, open_zip
+from justright.data.readers import MAX_FILE_BYTES, ZipReader, open_zip
 from justright.errors import DataError
 
 
@@ -27,12 +29,9 @@ def open_archive(archive: Path, labels: Path | None = None, dataset: str | None 
         if labels is not None:
             return _labeled(read_table(labels), reader, dataset, members, str(labels), "")
         if len(tables) == 1:
-            text = io.BytesIO(opened.read(tables[0]))
-            try:
-                table = read_csv(text)
-            except pa.ArrowInvalid as error:
-                raise DataError(f"{tables[0]} in {archive} cannot be read: {error}", expected="a CSV") from error
-            return _labeled(table, reader, dataset, members, f"{tables[0]} in {archive}", posixpath.dirname(tables[0]))
+            origin = f"{tables[0]} in {archive}"
+            table = _read_table_inside(opened, tables[0], origin)
+            return _labeled(table, reader, dataset, members, origin, posixpath.dirname(tables[0]))
     if len(tables) > 1:
         raise DataError(
             f"{archive} holds {len(tables)} CSV files", expected="one with the labels", advice="name it with `labels`"
@@ -43,10 +42,23 @@ def open_archive(archive: Path, labels: Path | None = None, dataset: str | None 
     return ImageSet.of(reader, dataset=dataset, **columns_of(images))
 
 
+def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.Table:
+    if (size := opened.getinfo(member).file_size) > MAX_FILE_BYTES:
+        raise DataError(f"{origin} unpacks to {size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
+    try:
+        return read_csv(io.BytesIO(opened.read(member)))
+    except Exception as error:  # encrypted, damaged, packed in an unknown way, no CSV: each has errors of its own
+        raise DataError(
+            f"{origin} cannot be read: {error}",
+            expected="a CSV that is neither damaged nor encrypted",
+            advice="make the zip anew, or give the labels beside it",
+        ) from error
+
+
 def _labeled(
     table: pa.Table, reader: ZipReader, dataset: str, members: list[str], origin: str, folder: str
 ) -> ImageSet:
-    names = table[path_column(table, origin)].to_pylist()
+    names = text_column(table, path_column(table, origin), origin).to_pylist()
     present = set(members)
     if names:
         for prefix in dict.fromkeys(("", posixpath.join(folder, ""), posixpath.join(folder, "images", ""))):

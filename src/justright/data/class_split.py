@@ -6,6 +6,7 @@ Kept in the JSON schema of the Semantic Shift Benchmark (SSB): `known_classes` a
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 
 from justright.errors import DataError, MissingDataError
 from justright.files import write_json
+from justright.settings import is_whole
 
 SSB_NAMES = {"Similar": "Hard", "Medium": "Medium", "Dissimilar": "Easy"}
 """The paper's word for a group of new classes, and SSB's. SSB's words say how hard it is to tell them from old ones."""
@@ -37,7 +39,7 @@ class ClassSplit:
         if not self.old or not self.new:
             raise DataError(f"{len(self.old)} old and {len(self.new)} new classes", expected="at least one of each")
         if len(set(named)) != len(named):
-            twice = sorted({label for label in named if named.count(label) > 1})
+            twice = sorted(label for label, n in Counter(named).items() if n > 1)
             raise DataError(f"classes {twice[:5]} stand twice in the split", expected="each class once, old or new")
 
     @property
@@ -55,7 +57,10 @@ def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> Cl
     """A split in SSB's schema. Classes named by text (ImageNet's synsets) are looked up in `classes`."""
     if not path.is_file():
         raise MissingDataError(f"no such file: {path}", expected=SSB_LAYOUT)
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", expected=SSB_LAYOUT) from error
     if path.suffix in {".pkl", ".pickle"} or data[:1] == b"\x80":
         raise DataError(
             f"{path} is a pickle, which can run code when it is read",
@@ -70,7 +75,7 @@ def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> Cl
         lists = [known, *(labels for _, labels in levels)]
         if not all(isinstance(labels, list) for labels in lists):
             raise TypeError("classes are not in lists")
-    except (UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path} is not a class split ({error})", expected=SSB_LAYOUT) from error
     label_of = {name: label for label, name in (classes or {}).items()}
     return ClassSplit(
@@ -79,7 +84,7 @@ def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> Cl
 
 
 def _labels(classes: Sequence[Any], label_of: Mapping[str, int], path: Path) -> tuple[int, ...]:
-    strange = [c for c in classes if not (isinstance(c, int) and c >= 0) and c not in label_of]
+    strange = [c for c in classes if not ((is_whole(c) and c >= 0) or (isinstance(c, str) and c in label_of))]
     if strange:
         raise DataError(
             f"{path} names the class {strange[0]!r}",
@@ -96,10 +101,17 @@ def first_half(labels: Collection[int]) -> ClassSplit:
     return ClassSplit(tuple(ordered[:half]), {UNGRADED: tuple(ordered[half:])})
 
 
+def legacy_generator(seed: int) -> np.random.RandomState:
+    """Numpy's old generator, which the published splits were drawn by; it takes seeds of 32 bits."""
+    if not (is_whole(seed) and 0 <= seed < 2**32):
+        raise DataError(f"a seed of {seed!r}", expected=f"a whole number from 0 to {2**32 - 1:,}")
+    return np.random.RandomState(seed)
+
+
 def random_half(labels: Collection[int], seed: int = 0) -> ClassSplit:
     """The rule of Herbarium-19: a random half is old, drawn by numpy's legacy generator, rounded down."""
     ordered = sorted(labels)
-    drawn = np.random.RandomState(seed).choice(len(ordered), len(ordered) // 2, replace=False)
+    drawn = legacy_generator(seed).choice(len(ordered), len(ordered) // 2, replace=False)
     old = tuple(ordered[i] for i in drawn)
     return ClassSplit(old, {UNGRADED: tuple(label for label in ordered if label not in set(old))})
 

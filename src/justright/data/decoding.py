@@ -6,12 +6,23 @@ import io
 import warnings
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from justright.errors import BadImageError
 
 MAX_PIXELS = 100_000_000
 """Larger images are refused before they are decoded: a few kilobytes can unpack to gigabytes."""
+
+TURNS: dict[object, Image.Transpose] = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""What makes an image upright, by EXIF orientation. Pillow's own way writes the metadata anew and fails on odd ones."""
 
 # Pillow warns of odd metadata and of large images. Metadata does not matter here and size is judged below; a filter
 # around each call would not be safe among threads.
@@ -40,15 +51,17 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
         raise BadImageError(f"{name}: not an image, or of a format Pillow cannot read") from error
     except Image.DecompressionBombError as error:
         raise BadImageError(f"{name}: too large, {error}") from error
-    except (OSError, SyntaxError, ValueError, EOFError, MemoryError) as error:
-        # Pillow's decoders fail in all of these ways on damaged files
+    except BadImageError:
+        raise
+    except Exception as error:
+        # decoders fail on damaged files in more ways than anyone has listed; nothing is hidden, for it is said
         reason = "truncated" if "truncated" in str(error).lower() else "unreadable"
         raise BadImageError(f"{name}: {reason} ({error})") from error
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
     """Three channels of 8 bits, upright, with transparent parts on white."""
-    upright = ImageOps.exif_transpose(image) or image
+    upright = _upright(image)
     if upright.mode == "RGB":
         return upright
     if upright.has_transparency_data:
@@ -58,6 +71,16 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if upright.mode.startswith("I") or upright.mode == "F":
         return _from_deep_gray(upright)
     return upright.convert("RGB")
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    turn = TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
+    if turn is None:
+        return image
+    upright = image.transpose(turn)
+    for metadata in ("exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"):
+        upright.info.pop(metadata, None)  # nobody turns it a second time
+    return upright
 
 
 def _from_deep_gray(image: Image.Image) -> Image.Image:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from justright.types import UNLABELED
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".avif", ".jp2"}
 )
+
+MAX_WAYS = 100
+"""Folders that link each other have more names than anyone can read: so many ways to one folder are refused."""
 
 
 def open_folder(root: Path, dataset: str | None = None) -> ImageSet:
@@ -61,16 +65,47 @@ def is_image_name(path: str) -> bool:
 
 def walk(root: Path) -> Iterator[str]:
     """Every file below `root`, as a path relative to it, hidden ones left out. Links are followed, circles are not."""
-    pending: list[tuple[str, tuple[str, ...]]] = [("", (os.path.realpath(root),))]
+    pending: list[tuple[str, tuple[str, ...], int]] = [("", (os.path.realpath(root),), 0)]
+    ways: Counter[str] = Counter()
     while pending:
-        folder, chain = pending.pop()
-        for entry in os.scandir(os.path.join(root, folder)):
+        folder, chain, n_links = pending.pop()
+        for entry in _entries(root, folder):
             inside = f"{folder}/{entry.name}" if folder else entry.name
             if entry.name.startswith("."):
                 continue
-            if entry.is_dir():
-                real = os.path.realpath(entry.path)
-                if real not in chain:
-                    pending.append((inside, (*chain, real)))
-            else:
+            if not _is_folder(entry):
                 yield inside
+                continue
+            real, n_inside = os.path.realpath(entry.path), n_links + entry.is_symlink()
+            if real in chain:
+                continue
+            ways[real] += n_inside > 1  # one link is a folder under a second name; links inside links multiply
+            if ways[real] > MAX_WAYS:
+                raise DataError(
+                    f"links in {root} lead to {real} in more than {MAX_WAYS} ways, one of them {inside}",
+                    expected="linked folders that do not hold links to each other",
+                    advice="remove those links, or list the images in a table",
+                )
+            pending.append((inside, (*chain, real), n_inside))
+
+
+def _entries(root: Path, folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(os.path.join(root, folder)) as found:
+            return list(found)
+    except FileNotFoundError:
+        if folder:  # removed while the tree was read
+            return []
+        raise
+    except OSError as error:
+        raise DataError(
+            f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}",
+            advice="allow reading it, or leave it out",
+        ) from error
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself, or to where one may not look: said when the file is read
+        return False

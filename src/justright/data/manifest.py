@@ -14,6 +14,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from justright.data.catalog.glyph_set import GlyphReader
+from justright.data.checked_columns import path_values, saved_columns, text_column, whole_labels
 from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, superclass_columns, with_columns
 from justright.data.image_set import SAVED_BYTES, ImageSet
 from justright.data.readers import BytesReader, FolderReader, Reader, ZipReader
@@ -44,7 +45,7 @@ def read_table(file: Path) -> pa.Table:
         if file.suffix.lower() == ".parquet":
             return pq.read_table(file, memory_map=True)
         return read_csv(file)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{file} cannot be read: {error}", expected=f"CSV or Parquet with {LAYOUT}") from error
 
 
@@ -60,11 +61,7 @@ def read_csv(file: Any) -> pa.Table:
 
 def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, prefix: str = "") -> ImageSet:
     """An ImageSet from the columns of LAYOUT; `prefix` goes before every path, `origin` is named in errors."""
-    path_name = path_column(table, origin)
-    paths = table[path_name].cast(pa.string())
-    if paths.null_count:
-        row = int(np.flatnonzero(pc.is_null(paths).to_numpy())[0])
-        raise DataError(f"{origin}: row {row + 2} has no {path_name}", expected="a path in every row")
+    paths = path_values(table, path_column(table, origin), origin)
     label, class_name = _labels(table, origin)
     images = ImageSet.of(
         reader,
@@ -72,12 +69,12 @@ def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, 
         path=pc.binary_join_element_wise(prefix, paths, "") if prefix else paths,
         label=label,
         class_name=class_name,
-        superclasses=[table[name] for name in superclass_columns(table)],
-        **{name: table[name].cast(pa.string()) for name in ("id", "split") if name in table.column_names},
+        superclasses=[text_column(table, name, origin) for name in superclass_columns(table)],
+        **{name: text_column(table, name, origin) for name in ("id", "split") if name in table.column_names},
     )
     if "dataset" not in table.column_names:
         return images
-    named = pc.fill_null(table["dataset"].cast(pa.string()), dataset).cast(NAME)
+    named = pc.fill_null(text_column(table, "dataset", origin), dataset).cast(NAME)
     return ImageSet(with_columns(images.table, {"dataset": named}), images.readers)
 
 
@@ -89,41 +86,33 @@ def path_column(table: pa.Table, origin: str) -> str:
     raise DataError(f"{origin} has the columns {', '.join(table.column_names)}", expected=LAYOUT)
 
 
-def _labels(table: pa.Table, origin: str) -> tuple[Array | None, pa.Array | None]:
+def _labels(table: pa.Table, origin: str) -> tuple[Array | None, pa.ChunkedArray | None]:
     """Labels as integers and class names; text labels are numbered in the order of the alphabet."""
-    label = _text(table, "label")
-    name = _text(table, "class_name")
+    label, name = (
+        text_column(table, column, origin) if column in table.column_names else None
+        for column in ("label", "class_name")
+    )
     if label is None and name is None:
         return None, None
     if label is not None:
-        try:
-            # the cast of an already integer column through text costs little and keeps one way for CSV and Parquet
-            numbers = pc.fill_null(label.cast(pa.int64()), UNLABELED).to_numpy()
-        except pa.ArrowInvalid:
-            if name is not None:
-                raise DataError(
-                    f"{origin}: column label holds text although there is a column class_name",
-                    expected="whole numbers in label, or only one of the two columns",
-                ) from None
-            name = label
-        else:
-            if (numbers < UNLABELED).any():
-                raise DataError(f"{origin}: label {numbers.min()}", expected="0 or more; empty or -1 where unknown")
+        if (found := whole_labels(label, origin)) is not None:
+            numbers, label = found
             if name is None:
                 name = pc.if_else(pa.array(numbers >= 0), label, pa.scalar(None, pa.string()))
             _check_one_name_each(numbers, name, origin)
             return numbers, name
+        if name is not None:
+            raise DataError(
+                f"{origin}: column label holds text although there is a column class_name",
+                expected="whole numbers in label, or only one of the two columns",
+            )
+        name = label
     assert name is not None
     names = sorted(x for x in name.unique().to_pylist() if x is not None)
-    numbers = pc.fill_null(pc.index_in(name, pa.array(names, pa.string())), UNLABELED).to_numpy()
-    return numbers, name
+    return np.asarray(pc.fill_null(pc.index_in(name, pa.array(names, pa.string())), UNLABELED)), name
 
 
-def _text(table: pa.Table, column: str) -> pa.Array | None:
-    return table[column].cast(pa.string()).combine_chunks() if column in table.column_names else None
-
-
-def _check_one_name_each(labels: Array, names: pa.Array, origin: str) -> None:
+def _check_one_name_each(labels: Array, names: pa.ChunkedArray, origin: str) -> None:
     pairs = pa.table({"label": labels, "name": names}).group_by(["label", "name"]).aggregate([]).to_pylist()
     seen: dict[int, str | None] = {}
     for pair in pairs:
@@ -136,7 +125,8 @@ def _check_one_name_each(labels: Array, names: pa.Array, origin: str) -> None:
 
 
 def _saved_set(table: pa.Table, file: Path) -> ImageSet:
-    """What `ImageSet.save` wrote; sources are relative to the file."""
+    """What `ImageSet.save` wrote, or a table like it; sources are relative to the file."""
+    table = saved_columns(table, str(file))
     readers: dict[str, Reader] = {}
     renamed: dict[str, str] = {}
     for saved in table["source"].unique().to_pylist():
@@ -151,11 +141,11 @@ def _open_source(saved: str, table: pa.Table, file: Path) -> Reader:
     if kind == SAVED_BYTES and SAVED_BYTES in table.column_names:
         return BytesReader(str(file.absolute()), table[SAVED_BYTES])
     place = Path(os.path.normpath(file.absolute().parent / where))
-    if kind == "folder":
+    if kind == "folder" and "\0" not in where:
         return FolderReader(place)
-    if kind == "zip":
+    if kind == "zip" and "\0" not in where:
         return ZipReader(place)
-    if kind == "glyphs" and (recipe := re.fullmatch(r"seed=(\d+),size=(\d+)", where)):
+    if kind == "glyphs" and (recipe := re.fullmatch(r"seed=(\d{1,20}),size=(\d{1,4})", where, re.ASCII)):
         return GlyphReader(seed=int(recipe[1]), size=int(recipe[2]))
     raise DataError(
         f"{file} names the source {saved!r}",

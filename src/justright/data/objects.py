@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from justright.data.checked_columns import LABELS, MAX_LABEL
 from justright.data.decoding import decode, to_rgb
 from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader, Reader, png
-from justright.errors import DataError
+from justright.errors import BadImageError, DataError
 from justright.hashing import hash_bytes
+from justright.types import UNLABELED
 
 EXPECTED = (
     "a Hugging Face data set (with features and an image column), or a torchvision one (with samples, or with "
@@ -32,13 +34,18 @@ class ObjectReader(Reader):
 
     def image(self, path: str) -> Image.Image:
         """The picture at a position, whatever form the object keeps it in."""
-        picture = self.picture(int(path))
-        if isinstance(picture, Image.Image):
-            return to_rgb(picture)
-        if isinstance(picture, bytes):
-            return decode(picture, path)
-        if isinstance(picture, np.ndarray) and picture.dtype == np.uint8:
-            return to_rgb(Image.fromarray(picture))
+        try:
+            picture = self.picture(int(path))
+            if isinstance(picture, Image.Image):
+                return to_rgb(picture)
+            if isinstance(picture, bytes):
+                return decode(picture, path)
+            if isinstance(picture, np.ndarray) and picture.dtype == np.uint8:
+                return to_rgb(Image.fromarray(picture))
+        except BadImageError:
+            raise
+        except Exception as error:  # somebody else's code, and images that it opened but did not read
+            raise BadImageError(f"{path}: cannot be read ({type(error).__name__}: {error})") from error
         raise DataError(
             f"image {path} is a {type(picture).__name__}",
             expected="a PIL image, encoded bytes or a uint8 array",
@@ -84,8 +91,8 @@ def _from_hugging_face(data: Any, name: str) -> ImageSet:
 
 def _from_image_folder(data: Any, name: str) -> ImageSet:
     samples: Sequence[tuple[str, int]] = data.samples if hasattr(data, "samples") else data.imgs
-    root = os.path.abspath(getattr(data, "root", os.path.commonpath([path for path, _ in samples])))
-    labels = [label for _, label in samples]
+    root = os.path.abspath(getattr(data, "root", None) or os.path.commonpath([path for path, _ in samples] or ["."]))
+    labels = [_whole(label, name, row) for row, (_, label) in enumerate(samples)]
     return ImageSet.of(
         FolderReader(Path(root)),
         dataset=name,
@@ -110,12 +117,23 @@ def _from_items(data: Any, name: str) -> ImageSet:
 def _with_labels(
     reader: ObjectReader, name: str, n: int, labels: Sequence[Any] | None, names: Sequence[str] | None
 ) -> ImageSet:
-    numbers = None if labels is None else [int(label) for label in labels]
+    numbers = None if labels is None else [_whole(label, name, row) for row, label in enumerate(labels)]
     class_name = None if numbers is None else _names(numbers, names)
     return ImageSet.of(reader, dataset=name, path=[str(i) for i in range(n)], label=numbers, class_name=class_name)
 
 
+def _whole(label: Any, name: str, row: int) -> int:
+    value = label.item() if hasattr(label, "item") and np.size(label) == 1 else label
+    if value is None:
+        return UNLABELED
+    if not (isinstance(value, int | float) and value == value // 1 and UNLABELED <= value <= MAX_LABEL):
+        raise DataError(f"{name}: image {row} has the label {label!r}", expected=LABELS)
+    return int(value)
+
+
 def _names(labels: Sequence[int], names: Sequence[str] | None) -> list[str | None]:
+    if names and max(labels, default=0) >= len(names):
+        raise DataError(f"label {max(labels)}, but {len(names)} class names", expected="a name for every label")
     return [None if label < 0 else str(names[label]) if names else str(label) for label in labels]
 
 

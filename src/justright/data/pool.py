@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from justright.data.columns import names_column, with_columns
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 from justright.seeding import generator
+from justright.settings import at_least
 from justright.types import UNLABELED, Array
 
 
@@ -86,8 +88,8 @@ def _capped(part: ImageSet, dataset: str, per_class: int | None, per_source: int
 
 
 def _draw(rows: Array, n: int, seed: int, *name: str) -> Array:
-    if n < 1:
-        raise DataError(f"a cap of {n} images", expected="at least 1")
+    if not at_least(1, Integral).allows(n):
+        raise DataError(f"a cap of {n} images", expected="a whole number of at least 1")
     if len(rows) <= n:
         return rows
     return np.sort(generator(seed, "pool", *name).choice(rows, n, replace=False))

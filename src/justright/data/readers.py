@@ -125,7 +125,9 @@ class ZipReader(Reader):
             return self._handle().read(path)
         except KeyError as error:
             raise BadImageError(f"{path}: not in {self.archive.name}") from error
-        except (OSError, zipfile.BadZipFile, zipfile.LargeZipFile, RuntimeError, ValueError) as error:
+        except DataError:
+            raise
+        except Exception as error:  # each way of packing has errors of its own for damage
             raise BadImageError(f"{path}: damaged inside {self.archive.name} ({error})") from error
 
     def _handle(self) -> zipfile.ZipFile:
@@ -164,7 +166,7 @@ def open_zip(archive: Path) -> zipfile.ZipFile:
         return zipfile.ZipFile(archive)
     except FileNotFoundError as error:
         raise MissingDataError(f"no such file: {archive}") from error
-    except (OSError, zipfile.BadZipFile) as error:
+    except Exception as error:  # zipfile lets out whatever a damaged byte happens to cause
         raise DataError(f"{archive} cannot be opened: {error}", expected="a zip file") from error
 
 

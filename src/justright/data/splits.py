@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from justright.data.class_split import ClassSplit
+from justright.data.class_split import ClassSplit, legacy_generator
 from justright.data.image_set import ImageSet
 from justright.data.truth import Truth
 from justright.errors import DataError
+from justright.settings import BELOW_1
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5,
             f"the split names {len(absent)} classes that {images!r} lacks, such as {absent[:3]}",
             advice="check that the split belongs to this data set",
         )
-    if not 0 < labeled_share < 1:
+    if not (BELOW_1.allows(labeled_share) and labeled_share > 0):
         raise DataError(f"labeled_share is {labeled_share}", expected="a share between 0 and 1")
     images = images.of_classes(classes.old + classes.new)
     of_old = np.flatnonzero(np.isin(images.labels, classes.old))
-    drawn = np.random.RandomState(seed).choice(len(of_old), int(labeled_share * len(of_old)), replace=False)
+    drawn = legacy_generator(seed).choice(len(of_old), int(labeled_share * len(of_old)), replace=False)
     is_labeled = np.zeros(len(images), dtype=bool)
     is_labeled[of_old[drawn]] = True
     rest = images.take(np.flatnonzero(~is_labeled))

@@ -19,6 +19,7 @@ from justright.settings import (
     COUNT,
     NOT_NEGATIVE,
     SHARE,
+    YES_OR_NO,
     Range,
     at_least,
     one_of,
@@ -76,7 +77,7 @@ class TrainConfig(ContrastiveSettings, Config):
     floor_share: float = setting(1e-3, "the last learning rate, as a share of the first", SHARE)
     momentum: float = setting(0.9, "momentum of SGD", BELOW_1)
     weight_decay: float = setting(5e-5, "weight decay of SGD", NOT_NEGATIVE)
-    decay_vectors: bool = setting(True, "whether biases and other vectors decay too: in GCD and XCon, not in SimGCD")
+    decay_vectors: bool = setting(True, "biases and other vectors decay too: in GCD and XCon, not in SimGCD", YES_OR_NO)
     guide_share: float = setting(0.25, "guiding images a step, as a share of batch_size; 0: none", NOT_NEGATIVE)
     guide_scale: float = setting(1.0, "factor of their loss beside the supervised ones of the method", NOT_NEGATIVE)
     hidden_dim: int = setting(2048, "width of the projection head", COUNT)

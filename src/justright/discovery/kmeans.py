@@ -12,14 +12,16 @@ from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
 from justright.features.stored_views import Views
 from justright.progress import Track
-from justright.settings import setting
+from justright.settings import YES_OR_NO, setting
 
 
 @dataclass(frozen=True)
 class KMeansConfig(Config):
     """Clusters of frozen features."""
 
-    use_labels: bool = setting(True, "semi-supervised; without labels it is the k-means row of the paper's tables")
+    use_labels: bool = setting(
+        True, "semi-supervised; without labels: the k-means row of the paper's tables", YES_OR_NO
+    )
 
     @property
     def sees_labels(self) -> bool:

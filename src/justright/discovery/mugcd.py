@@ -27,9 +27,9 @@ from justright.losses import LossParts, SimGCDObjective
 from justright.models.schedules import teacher_momentum
 from justright.models.teacher import MeanTeacher
 from justright.progress import Track
-from justright.settings import SHARE, Range, one_of, setting
+from justright.settings import SHARE, Range, number, one_of, setting
 
-ABOVE_0_TO_1 = Range(lambda value: 0 < value <= 1, "above 0, up to 1")
+ABOVE_0_TO_1 = number(lambda value: 0 < value <= 1, "above 0, up to 1")
 OF_GCD = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')
 
 

@@ -23,7 +23,7 @@ from justright.losses import LossParts, SimGCDObjective, SimGCDSettings
 from justright.models.heads import ProjectionHead, PrototypeClassifier
 from justright.models.schedules import teacher_temperature
 from justright.progress import Track
-from justright.settings import POSITIVE, at_least, one_of, setting
+from justright.settings import POSITIVE, YES_OR_NO, at_least, one_of, setting
 from justright.types import Array
 
 
@@ -31,7 +31,9 @@ from justright.types import Array
 class SimGCDConfig(SimGCDSettings, TrainConfig):
     """SimGCD, Wen et al., ICCV 2023."""
 
-    decay_vectors: bool = setting(False, "whether biases and other vectors decay too: in GCD and XCon, not in SimGCD")
+    decay_vectors: bool = setting(
+        False, "biases and other vectors decay too: in GCD and XCon, not in SimGCD", YES_OR_NO
+    )
     temperature_teacher_first: float = setting(0.07, "temperature of the teacher in the first epoch", POSITIVE)
     temperature_teacher: float = setting(0.04, "temperature of the teacher after the warm-up", POSITIVE)
     n_warmup: int = setting(30, "epochs in which the teacher's temperature falls from first to last", at_least(0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from justright.estimation.base import CategoryCounter, Given, PoolArrays
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
 from justright.progress import Track, silent
+from justright.settings import SHARE, WHOLE, YES_OR_NO, at_least, refuse_out_of_range, setting
 
 # Chosen on drawn problems and judged on others: benchmarks/study_counts.py, docs/findings.md.
 SPREAD_SHARE = 0.75
@@ -49,13 +51,14 @@ class CombinedCounter(CategoryCounter):
     curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
     is_interval_quick: ClassVar[bool] = True
 
-    spread_share: float = SPREAD_SHARE
-    n_axes: int = 128
-    normalize: bool = True
-    seed: int = 0
+    spread_share: float = setting(SPREAD_SHARE, allowed=SHARE)
+    n_axes: int = setting(128, allowed=at_least(1, Integral))
+    normalize: bool = setting(True, allowed=YES_OR_NO)
+    seed: int = setting(0, allowed=WHOLE)
 
     def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> CombinedCounter:
         """Count by the spread, then split and merge from there."""
+        refuse_out_of_range(self, DegenerateError)
         given = Given.of(features, labels, pool, self.normalize)
         given.require_classes(1, advice="say K yourself")
         z = given.axes(self.n_axes).astype(np.float32)

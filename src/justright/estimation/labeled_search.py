@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from justright.estimation.base import CategoryCounter, Given, PoolArrays, middle
 from justright.evaluation import Counts, match_counts
 from justright.progress import Track, silent
 from justright.seeding import generator
+from justright.settings import WHOLE, YES_OR_NO, at_least, refuse_out_of_range, setting
 from justright.types import Array
 
 _FEWEST_IMAGES = 5  # a category of fewer images on average is nothing that the search considers by itself
@@ -50,16 +52,17 @@ class LabeledSearchCounter(CategoryCounter):
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "accuracy on labeled images")
 
-    max_k: int | None = None
-    max_iter: int = 100
-    n_candidates: int = 8
-    normalize: bool = True
-    seed: int = 0
+    max_k: int | None = setting(None, allowed=at_least(1, Integral).or_none())
+    max_iter: int = setting(100, allowed=at_least(1, Integral))
+    n_candidates: int = setting(8, allowed=at_least(1, Integral))
+    normalize: bool = setting(True, allowed=YES_OR_NO)
+    seed: int = setting(0, allowed=WHOLE)
 
     def fit(
         self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None
     ) -> LabeledSearchCounter:
         """Search K. How many clusterings it takes is not known beforehand; `track` is told the most there can be."""
+        refuse_out_of_range(self, DegenerateError)
         given = Given.of(features, labels, pool, self.normalize)
         if given.has_pool or not given.is_labeled.any():
             pool_alone = "A pool, and no labeled image of the target's own classes."

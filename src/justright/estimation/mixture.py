@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from justright.estimation.prior import gpc_prior, labeled_prior
 from justright.estimation.split_merge import SplitMerge
 from justright.progress import Track, silent
 from justright.seeding import generator
+from justright.settings import SHARE, WHOLE, YES_OR_NO, at_least, one_of, refuse_out_of_range, setting
 from justright.types import UNLABELED, Array
 
 _STABLE_ROUNDS = 3
@@ -48,21 +50,22 @@ class MixtureCounter(CategoryCounter):
 
     curve_axes: ClassVar[tuple[str, str]] = ("round", "K")
 
-    prior: Literal["labeled", "gpc"] = "labeled"
-    n_axes: int = 128
-    start: int | None = None
-    max_rounds: int = 50
-    accept_worse: float = 0.0
-    use_labeled: bool = True
-    n_init: int = 10
-    normalize: bool = True
-    seed: int = 0
+    prior: Literal["labeled", "gpc"] = setting("labeled", allowed=one_of("labeled", "gpc"))
+    n_axes: int = setting(128, allowed=at_least(1, Integral))
+    start: int | None = setting(None, allowed=at_least(1, Integral).or_none())
+    max_rounds: int = setting(50, allowed=at_least(1, Integral))
+    accept_worse: float = setting(0.0, allowed=SHARE)
+    use_labeled: bool = setting(True, allowed=YES_OR_NO)
+    n_init: int = setting(10, allowed=at_least(1, Integral))
+    normalize: bool = setting(True, allowed=YES_OR_NO)
+    seed: int = setting(0, allowed=WHOLE)
 
     def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> MixtureCounter:
         """Split and merge until K is stable; `track` is told the most rounds there can be.
 
         Of a pool only the prior is learned: how wide its classes are, and how far apart.
         """
+        refuse_out_of_range(self, DegenerateError)
         given = Given.of(features, labels, pool, self.normalize)
         z = given.axes(self.n_axes)
         z, self._niw = (z, gpc_prior(z)) if self.prior == "gpc" else labeled_prior(z, given.labels)

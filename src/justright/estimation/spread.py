@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.cluster.hierarchy import linkage
 
+from justright.errors import DegenerateError
 from justright.estimation.base import CategoryCounter, Given, PoolArrays, middle_interval
 from justright.progress import Track, silent
 from justright.seeding import generator
+from justright.settings import WHOLE, YES_OR_NO, at_least, refuse_out_of_range, setting
 from justright.types import UNLABELED, Array
 
 _BLOCK = 1024  # images whose distances to all others are held at a time
@@ -111,13 +114,14 @@ class SpreadCounter(CategoryCounter):
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "spread of clusters")
 
-    n_axes: int = 128
-    max_images: int = 6000
-    normalize: bool = True
-    seed: int = 0
+    n_axes: int = setting(128, allowed=at_least(1, Integral))
+    max_images: int = setting(6000, allowed=at_least(2, Integral))
+    normalize: bool = setting(True, allowed=YES_OR_NO)
+    seed: int = setting(0, allowed=WHOLE)
 
     def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> SpreadCounter:
         """Build two trees of clusters: of the labeled images, and of all that are counted."""
+        refuse_out_of_range(self, DegenerateError)
         given = Given.of(features, labels, pool, self.normalize)
         given.require_classes(1, advice="say K yourself")
         z = given.axes(self.n_axes)

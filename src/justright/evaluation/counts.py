@@ -110,6 +110,8 @@ def _check_labels(y_true: Labels, y_pred: Labels) -> None:
     for what, labels in (("class", y_true), ("cluster", y_pred)):
         if not np.issubdtype(labels.dtype, np.integer):
             raise DataError(f"The {what} of an image is given as {labels.dtype}.", expected="integers")
+        if labels.max() > np.iinfo(np.int64).max:
+            raise DataError(f"A {what} of {labels.max()}.", expected=f"at most {np.iinfo(np.int64).max}")
         if labels.min() < 0:
             raise DataError(
                 f"{int((labels < 0).sum())} of {len(labels)} images have a negative {what}, e.g. {int(labels.min())}.",

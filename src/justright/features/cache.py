@@ -66,7 +66,7 @@ class FeatureCache:
         for folder in self._folders():
             try:
                 found.append(_about(folder))
-            except (OSError, ValueError, EOFError) as error:
+            except (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError) as error:
                 logger.warning("%s cannot be read and is left out: %s", folder, error)
         return found
 
@@ -113,7 +113,7 @@ def _key_of(folder: Path) -> dict[str, Any]:
 def _backbone_of(folder: Path) -> str | None:
     try:
         return str(_key_of(folder)["backbone"]["name"])
-    except (OSError, ValueError):
+    except (OSError, ValueError, LookupError, TypeError):
         return None
 
 

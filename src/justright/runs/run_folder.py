@@ -97,7 +97,9 @@ class RunFolder:
         path = self.path / "tuned.npy"
         try:
             features: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+            if features.ndim != 2 or not np.issubdtype(features.dtype, np.floating):
+                raise ValueError(f"an array of {features.dtype} with the shape {features.shape}")
+        except (OSError, ValueError, EOFError) as error:
             raise DataError(f"{path} cannot be read: {error}", advice="run discover again; it computes it") from error
         return features
 
@@ -131,8 +133,8 @@ class RunFolder:
         path = self.path / "metrics.jsonl"
         if not path.exists():
             return []
-        whole = path.read_text(encoding="utf-8").rpartition("\n")[0]
-        return [json.loads(line) for line in whole.splitlines() if line]
+        whole = path.read_bytes().rpartition(b"\n")[0]
+        return [_object(path, line) for line in whole.split(b"\n") if line]
 
     @cached_property
     def scores(self) -> Scores | None:
@@ -156,8 +158,15 @@ class RunFolder:
         path = self.path / name
         if not path.exists():
             return None
-        try:
-            value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError(f"{path} cannot be read: {error}", expected="JSON") from error
-        return value
+        return _object(path)
+
+
+def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:
+    """The JSON object of a file, or of a line of it; anything else is refused with the name of the file."""
+    try:
+        value = json.loads(path.read_bytes() if line is None else line)
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path} cannot be read: {error}", expected="JSON") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path} holds a {type(value).__name__}", expected="JSON of names and values, {...}")
+    return value

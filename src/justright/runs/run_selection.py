@@ -65,7 +65,7 @@ class RunSelection:
         """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
         selector = selector_of(name, self.spec.selector_params, n_target, self.spec.seed)
         try:
-            selector.fit_stream(merged, row_shards(target.features), quiet=True)
+            selector.fit_stream(merged, row_shards(target.features), quiet=True, track=self.track)
         except NothingSelectedError as error:
             if not may_be_empty:
                 raise

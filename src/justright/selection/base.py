@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.errors import DataError, JustrightError
+from justright.progress import Track, silent
 from justright.selection.class_weights import ClassWeights
 from justright.selection.engines import Engine, in_process
 from justright.selection.plot import SelectionPlot
@@ -83,15 +84,18 @@ class Selector(ABC):
         *,
         engine: Engine = in_process,
         quiet: bool = False,
+        track: Track = silent,
     ) -> Fitted:
         """Learn the weights from shards, one in memory at a time.
 
         target_clusters  one per target image, in place of k-means, for selectors that cluster the target
         engine           where shards are worked on (`justright.selection.ENGINES`); does not change the weights
         quiet            do not log remarks about the weights: the caller passes on `weights_.remarks`
+        track            watches what takes long
         """
         self.check()
-        weights = self._weigh(PoolFeatures(pool_shards, engine), TargetFeatures(target_shards, engine, target_clusters))
+        target = TargetFeatures(target_shards, engine, target_clusters, track)
+        weights = self._weigh(PoolFeatures(pool_shards, engine), target)
         self.weights_ = weights
         self.classes_, self.class_weight_, self.reason_ = weights.classes, weights.weight, weights.reason
         for remark in () if quiet else weights.remarks:

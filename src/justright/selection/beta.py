@@ -17,14 +17,17 @@ from justright.selection.plot import SelectionPlot
 from justright.selection.shards import PoolFeatures, TargetFeatures, check_classes, n_rows
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount, cluster_target
 from justright.selection.target_similarity import REDUCTION, reduce_cosines, similarity_to_target
-from justright.settings import NOT_NEGATIVE, POSITIVE, Range, one_of, setting
+from justright.settings import NOT_NEGATIVE, POSITIVE, WHOLE, Range, one_of, setting
 from justright.types import Array
 
 IMAGE_BLOCK = 1024  # pool images met with the whole target at once, at image level
 MAX_KEPT_COSINES = 250_000_000  # 1 GB in single precision, for resampling
 HIGHEST = 1e3  # where a curve in the figure ends: a density below 1 and 1 has poles
 
-WEIGHTS = Range(lambda ends: 0 <= ends[0] <= ends[1], "two numbers of at least 0, the smaller one first")
+WEIGHTS = Range(
+    lambda ends: len(ends) == 2 and all(map(NOT_NEGATIVE.allows, ends)) and ends[0] <= ends[1],
+    "two numbers of at least 0, the smaller one first",
+)
 
 
 @dataclass(repr=False, eq=False)
@@ -52,7 +55,7 @@ class BetaSelector(Selector):
     threshold: float | None = setting(None, "weights above it become 1, all others 0", NOT_NEGATIVE.or_none())
     weight_range: tuple[float, float] | None = setting(None, "smallest and largest weight allowed", WEIGHTS.or_none())
     n_clusters: ClusterCount = setting(None, "clusters for domain target; sqrt(images / 2) if not given", CLUSTER_COUNT)
-    seed: int = setting(0, "decides the clusters of the target")
+    seed: int = setting(0, "decides the clusters of the target", WHOLE)
 
     @classmethod
     def official(cls) -> BetaSelector:

@@ -10,16 +10,18 @@ from jaxtyping import Bool, Float, Int
 
 from justright.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
+from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.selection.class_weights import ClassWeights
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
 from justright.selection.distance_bins import DISCARDED, assign_bins, bin_reasons, vote, vote_reasons
 from justright.selection.plot import SelectionPlot, from_the_closest
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
-from justright.settings import COUNT, one_of, setting
+from justright.settings import COUNT, WHOLE, YES_OR_NO, Range, is_whole, one_of, setting
 from justright.types import Array
 
 ADVICE = "a pool closer to the target, fewer n_bins, discard=False, or BetaSelector, which weighs without discarding"
+BINS = Range(lambda value: is_whole(value, int) and 1 <= value <= 10_000, "a whole number from 1 to 10,000")
 
 
 @dataclass(repr=False, eq=False)
@@ -37,18 +39,18 @@ class BinsSelector(ClusteredSelector):
     threshold_; split_distance_, split_threshold_ per split; target_clusters_ per target image.
     """
 
-    n_bins: int = setting(2, "bins that the classes near enough are cut into", COUNT)
+    n_bins: int = setting(2, "bins that the classes near enough are cut into", BINS)
     n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     n_splits: int = setting(10, "random halvings of the target", COUNT)
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
     _: KW_ONLY
     keep_bin: int | None = setting(None, "the bin to keep, from 1, the nearest; the last if not given", COUNT.or_none())
     mass: str = setting("images", MASS_HELP, MASS)
-    discard: bool = setting(True, "discard nothing as too far")
-    select: bool = setting(True, "keep every class that is not too far")
+    discard: bool = setting(True, "discard nothing as too far", YES_OR_NO)
+    select: bool = setting(True, "keep every class that is not too far", YES_OR_NO)
     combine: str = setting("average", "halvings decide by mean distance, or vote", one_of("average", "majority"))
     equal: str = setting("classes", "what bins have equally many of", one_of("classes", "images"))
-    seed: int = setting(0, "decides the clusters and the halvings of the target")
+    seed: int = setting(0, "decides the clusters and the halvings of the target", WHOLE)
 
     def check(self) -> None:
         """Refuse parameters that cannot be, alone or together."""
@@ -56,9 +58,9 @@ class BinsSelector(ClusteredSelector):
         if self._keep_bin() > self.n_bins:
             raise JustrightError(f"keep_bin={self.keep_bin}", expected=f"a bin from 1 to {self.n_bins}")
 
-    def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
+    def _decide(self, classes: ClassSums, clusters: ClassSums, track: Track = silent) -> ClassWeights:
         self.class_count_ = classes.counts
-        self.split_distance_, self.split_threshold_ = self._measure(classes, clusters)
+        self.split_distance_, self.split_threshold_ = self._measure(classes, clusters, track)
         self.class_distance_ = self.split_distance_.mean(axis=0)
         self.threshold_ = float(self.split_threshold_.mean())
         splits = zip(self.split_distance_, self.split_threshold_, strict=True)
@@ -96,7 +98,7 @@ class BinsSelector(ClusteredSelector):
         return SelectionPlot("distance", level=level, parts=tuple(parts))
 
     def _measure(
-        self, classes: ClassSums, clusters: ClassSums
+        self, classes: ClassSums, clusters: ClassSums, track: Track
     ) -> tuple[Float[Array, "splits classes"], Float[Array, " splits"]]:
         """Distance of each class and threshold, split by split."""
         measure = DISTANCES[self.metric]
@@ -104,7 +106,7 @@ class BinsSelector(ClusteredSelector):
         to_clusters, among = measure(classes.centroids(), centroids), measure(centroids, centroids)
         class_mass, cluster_mass = self._mass(classes), self._mass(clusters)
         distances, thresholds = [], []
-        for split in range(self.n_splits):
+        for split in track(range(self.n_splits), self.n_splits, "halvings of the target"):
             zero, one = self._halves(len(centroids), split)
             distance = np.concatenate([to_clusters[:, one], among[np.ix_(zero, one)]])
             k = flow(distance, np.concatenate([class_mass, cluster_mass[zero]]), cluster_mass[one])  # Eq. 14

@@ -9,11 +9,12 @@ from jaxtyping import Float
 
 from justright.errors import DegenerateError
 from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
+from justright.progress import Track, silent
 from justright.selection.class_weights import ClassWeights
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
 from justright.selection.plot import SelectionPlot
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
-from justright.settings import COUNT, NOT_NEGATIVE, one_of, setting
+from justright.settings import COUNT, NOT_NEGATIVE, WHOLE, one_of, setting
 from justright.types import Array
 
 
@@ -36,9 +37,9 @@ class CuiSelector(ClusteredSelector):
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
     greedy: str = setting("single", "rank by own similarity, or add what fits the rest", one_of("single", "marginal"))
     mass: str = setting("images", MASS_HELP, MASS)
-    seed: int = setting(0, "decides the clusters of the target")
+    seed: int = setting(0, "decides the clusters of the target", WHOLE)
 
-    def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
+    def _decide(self, classes: ClassSums, clusters: ClassSums, track: Track = silent) -> ClassWeights:
         distance = DISTANCES[self.metric](classes.centroids(), clusters.centroids())
         class_mass, cluster_mass = self._mass(classes), self._mass(clusters)
         n_kept = self._number(len(classes.classes))
@@ -49,7 +50,7 @@ class CuiSelector(ClusteredSelector):
             # By distance, not by its exponential: a large gamma sends all similarities to 0, but not their order.
             order = np.argsort([emd(row[None], None, cluster_mass) for row in distance], kind="stable").tolist()
         else:
-            order = _marginal_order(distance, class_mass, cluster_mass, n_kept)
+            order = _marginal_order(distance, class_mass, cluster_mass, n_kept, track)
         self.rank_ = np.zeros(len(distance), dtype=np.int64)
         self.rank_[order] = np.arange(1, len(order) + 1)
         is_kept = (self.rank_ > 0) & (self.rank_ <= n_kept)
@@ -83,10 +84,11 @@ def _marginal_order(
     class_mass: Float[Array, " classes"],
     cluster_mass: Float[Array, " clusters"],
     n_kept: int,
+    track: Track,
 ) -> list[int]:
     """Classes in the order in which each lowers the selection's earth mover's distance most."""
     chosen: list[int] = []
-    for _ in range(n_kept):
+    for _ in track(range(n_kept), n_kept, "classes to keep"):
         rest = [c for c in range(len(distance)) if c not in chosen]
         costs = [emd(distance[[*chosen, c]], class_mass[[*chosen, c]], cluster_mass) for c in rest]
         chosen.append(rest[int(np.argmin(costs))])

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from justright.errors import DataError, DegenerateError
 from justright.geometry import ClassSums, check_rows, unit_rows
+from justright.progress import Track, silent
 from justright.selection.engines import Engine, Result, in_process, merge_all
 from justright.types import Array
 
@@ -62,11 +63,15 @@ class PoolFeatures:
 
 @dataclass(frozen=True)
 class TargetFeatures:
-    """Features of the target, shard by shard, the engine that works on them, and clusters if they are given."""
+    """Features of the target, shard by shard, the engine that works on them, and clusters if they are given.
+
+    `track` watches what takes long about weighing.
+    """
 
     shards: TargetShards
     engine: Engine = in_process
     clusters: ArrayLike | None = None
+    track: Track = silent
 
     def items(self) -> Iterator[TargetItem]:
         """The shards that hold images, with their numbers; no image at all is an error."""
@@ -150,6 +155,8 @@ def as_labels(labels: ArrayLike, n_images: int, what: str) -> Int[Array, " image
             expected="labels of at least 0",
             advice="leave unlabeled images out of the pool",
         )
+    if n_images and array.max() > np.iinfo(np.int64).max:
+        raise DataError(f"{what}: a label of {array.max()}", expected=f"labels of at most {np.iinfo(np.int64).max}")
     return array.astype(np.int64, copy=False)
 
 

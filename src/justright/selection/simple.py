@@ -10,7 +10,7 @@ from justright.seeding import generator
 from justright.selection.base import Resample, Selector
 from justright.selection.class_weights import ClassWeights
 from justright.selection.shards import PoolFeatures, TargetFeatures
-from justright.settings import SHARE, setting
+from justright.settings import SHARE, WHOLE, setting
 
 
 class UniformSelector(Selector):
@@ -39,7 +39,7 @@ class RandomSelector(UniformSelector):
     """Weights 0 and 1: a share of the classes, drawn at random, at least one. The target is not looked at."""
 
     share: float = setting(0.5, "share of the classes to keep", SHARE)
-    seed: int = setting(0, "decides which classes are drawn")
+    seed: int = setting(0, "decides which classes are drawn", WHOLE)
 
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         classes = pool.classes()

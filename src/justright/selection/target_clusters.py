@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from numbers import Integral
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -12,7 +13,7 @@ from justright.errors import DataError, DegenerateError, JustrightError
 from justright.geometry import ClassSums, row_chunks
 from justright.seeding import generator
 from justright.selection.shards import ArrayLike, TargetFeatures, TargetItem, as_labels, as_numpy, n_rows, target_batch
-from justright.settings import Range
+from justright.settings import Range, at_least
 from justright.types import Array
 
 MAX_FIT_IMAGES = 50_000
@@ -28,7 +29,8 @@ class HasCategories(Protocol):
 
 ClusterCount: TypeAlias = int | HasCategories | None
 CLUSTER_COUNT = Range(
-    lambda count: isinstance(count, HasCategories) or count >= 2, "at least 2, or a fitted counter of categories"
+    lambda count: isinstance(count, HasCategories) or at_least(2, Integral).allows(count),
+    "a whole number of at least 2, or a fitted counter of categories",
 ).or_none()
 
 

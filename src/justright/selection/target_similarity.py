@@ -12,11 +12,11 @@ from jaxtyping import Float
 from justright.geometry import CosineQuantile, farthest_similarity, nearest_similarity, row_quantile
 from justright.selection.engines import merge_all
 from justright.selection.shards import TargetFeatures, TargetItem, target_batch
-from justright.settings import Range
+from justright.settings import SHARE, Range
 from justright.types import Array
 
 REDUCTIONS = ("min", "median", "max")
-REDUCTION = Range(lambda r: r in REDUCTIONS or 0 <= r <= 1, "min, median, max or a quantile in [0, 1]", REDUCTIONS)
+REDUCTION = Range(lambda r: r in REDUCTIONS or SHARE.allows(r), "min, median, max or a quantile in [0, 1]", REDUCTIONS)
 
 Measure: TypeAlias = Callable[[Float[Array, "n dim"], Float[Array, "target dim"]], Float[Array, " n"]]
 
