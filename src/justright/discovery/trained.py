@@ -68,6 +68,7 @@ class TrainedDiscovery(Discovery):
         # a bank that changes while it is read is no one else's
         root = folder / "bank" if config.refresh and folder else self.bank
         options: dict[str, Any] = {"transform": learner.transform(stream), "seed": 0, "track": track}
+        options["content_ids"] = data.content_ids
         options |= {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
         return Processes().in_turn(lambda: open_views(learner.backbone, data.images, root, **options))
 
