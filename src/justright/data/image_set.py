@@ -220,4 +220,4 @@ class ImageSet:
             table = with_columns(table, {"path": pa.array(rows)})
             table = table.append_column(SAVED_BYTES, pa.array(images, pa.binary()))
         with replacing(path) as temporary:
-            pq.write_table(table, temporary)
+            pq.write_table(table, temporary, write_page_checksum=True)

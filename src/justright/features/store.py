@@ -34,7 +34,7 @@ from justright.features.store_header import DamagedStoreError as DamagedStoreErr
 from justright.features.store_header import Header
 from justright.features.store_shards import Shard, n_intact, read_shards
 from justright.files import write_json
-from justright.hashing import hash_file, hash_value
+from justright.hashing import hash_file, signed, verified
 from justright.types import Array
 
 FeatureRows: TypeAlias = Float[Array, " rows *axes"]
@@ -97,8 +97,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         value: dict[str, Any] = json.loads((path / HEADER).read_text(encoding="utf-8"))
         if value["format"] != FORMAT:
             raise DamagedStoreError(f"{path / HEADER} was written by another version", advice="extract again")
-        if value.pop("checksum") != hash_value(value):
-            raise ValueError("its checksum does not fit")
+        value = verified(value)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedStoreError(f"{path / HEADER} cannot be read: {error!r}", advice="extract again") from error
     return value
@@ -107,8 +106,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 def write_header(path: Path, header: Header, is_complete: bool) -> None:
     """Write the header as `read_header` reads it."""
     files = {name: hash_file(path / name) for name in HASHED} if is_complete else {}
-    value = json.loads(json.dumps({"format": FORMAT, "complete": is_complete, "files": files} | asdict(header)))
-    write_json(path / HEADER, value | {"checksum": hash_value(value)})
+    write_json(path / HEADER, signed({"format": FORMAT, "complete": is_complete, "files": files} | asdict(header)))
 
 
 def _require_unchanged(path: Path, name: str) -> None:

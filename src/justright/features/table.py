@@ -125,7 +125,7 @@ class FeatureTable:
         return FeatureTable(self.features, pa.table(kept | blank), self.header, self.path)
 
     def write(self, path: Path, overwrite: bool = False) -> FeatureTable:
-        """Write the table as a store and open it. A store that is there must hold, or have begun with, these features."""
+        """Write the table as a store and open it; one that is there must hold these features, or begin with them."""
         if begin_store(path, self.header, overwrite):
             there = FeatureTable.open(path)
             self._require_same(path, there.features)
