@@ -44,8 +44,8 @@ def signed(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def verified(value: Mapping[str, Any]) -> dict[str, Any]:
-    """What was signed, without its checksum; ValueError if that does not fit. A value without one passes."""
+    """What was signed, without its checksum; ValueError if that is missing or does not fit."""
     plain = {name: part for name, part in value.items() if name != SIGNATURE}
-    if SIGNATURE in value and value[SIGNATURE] != hash_value(plain):
+    if value.get(SIGNATURE) != hash_value(plain):
         raise ValueError("its checksum does not fit: it was changed or damaged")
     return plain

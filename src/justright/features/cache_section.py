@@ -1,7 +1,9 @@
 """One section of the feature cache: the features of one key, in blocks that are whole or not there.
 
-    <block>.npy         features, one row an image; <block> begins with a checksum of both files and of the section
+    <block>.npy         features, one row an image
     <block>.ids.npy     the images they belong to
+
+<block> is a checksum of both files and of the section, a dash, and a checksum of the ids.
 
 Blocks are written under names of their own, whole or not at all, and never changed, so any number of processes may
 share the folder. Whoever loses a block just computes again; a block whose name does not fit its bytes is lost.
@@ -12,7 +14,6 @@ from __future__ import annotations
 import io
 import logging
 import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,12 +79,14 @@ class CacheSection:
         for block in blocks_of(folder):
             try:
                 data = block.ids.read_bytes()
-                parts.append(_ids_in(data))
-            except (OSError, ValueError, EOFError) as error:
-                logger.warning("%s is damaged and not used: %s", block.ids, error)
+            except FileNotFoundError:  # another process evicts at this moment
                 continue
-            self._blocks.append(block)
-            self._prints.append(hash_bytes(data))
+            if block.ids.name.endswith(f"-{hash_bytes(data)}{IDS}"):
+                self._blocks.append(block)
+                self._prints.append(hash_bytes(data))
+                parts.append(np.load(io.BytesIO(data), allow_pickle=False))
+            else:
+                _drop(block, block.ids)
         known = np.concatenate([np.empty(0, "S16"), *parts])
         order = np.argsort(known, kind="stable")
         self._known = known[order]
@@ -115,7 +118,8 @@ class CacheSection:
         if not len(ids):
             return
         files = [_npy(np.ascontiguousarray(array)) for array in (features, ids)]
-        stem = f"{self._checksum(*map(hash_bytes, files))}-{uuid.uuid4().hex}"
+        prints = [hash_bytes(file) for file in files]
+        stem = f"{self._checksum(*prints)}-{prints[1]}"
         for name, data in zip((f"{stem}.npy", f"{stem}{IDS}"), files, strict=True):  # a block is there once its ids are
             with replacing(self.folder / name) as temporary:
                 temporary.write_bytes(data)
@@ -146,19 +150,16 @@ class CacheSection:
         except (OSError, ValueError, EOFError) as error:
             logger.info("%s is gone or cut short: %s", block.features, error)
             return None
-        logger.warning("%s is damaged, or of an older version: what it held is computed again", block.features)
-        block.remove()
+        _drop(block, block.features)
         return None
+
+
+def _drop(block: Block, damaged: Path) -> None:
+    logger.warning("%s is damaged, or of an older version: what it held is computed again", damaged)
+    block.remove()
 
 
 def _npy(array: Shaped[Array, " ..."]) -> bytes:
     file = io.BytesIO()
     np.save(file, array, allow_pickle=False)
     return file.getvalue()
-
-
-def _ids_in(data: bytes) -> Digests:
-    ids: Digests = np.load(io.BytesIO(data), allow_pickle=False)
-    if ids.dtype != "S16" or ids.ndim != 1:
-        raise ValueError(f"{ids.dtype} {ids.shape}")
-    return ids

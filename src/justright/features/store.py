@@ -61,7 +61,7 @@ def read_store(path: Path, verify: bool = True) -> tuple[FeatureRows, pa.Table, 
             f"{path} is not finished: {n_rows:,} features so far",
             advice="the command that began it goes on from there",
         )
-    for name in (SHARDS, INDEX):
+    for name in HASHED:
         _require_unchanged(path, name)
     try:
         index = pq.read_table(path / INDEX, memory_map=True)
