@@ -81,7 +81,7 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
     curve = [[k, 0.9 - abs(k - len(number)) / 100] for k in range(10, 60, 7)]
     estimate = {"n_categories": 24, "interval": [22, 27], "curve": curve, "axes": ["K", "labeled accuracy"]}
     count = {"estimates": {"labeled-search": estimate}, "labeled_classes": len(known), "images": len(target)}
-    (path / "count.json").write_text(json.dumps(count))
+    folder.save_json("count.json", count)
     lines = [
         {"epoch": e, "learning_rate": 0.1 * 0.9**e, "loss": 4 * 0.8**e + 1, "self_contrastive": 3 * 0.8**e + 1,
          "sup_contrastive": 2 * 0.8**e, "classification": 2 * 0.7**e, "distillation": 1.5 * 0.9**e,

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
-from justright.hashing import hash_bytes, hash_file, hash_pieces, hash_value
+import pytest
+
+from justright.hashing import SIGNATURE, hash_bytes, hash_file, hash_pieces, hash_value, signed, verified
 
 
 def test_bytes_and_files_of_the_same_content_have_the_same_fingerprint(tmp_path):
@@ -18,3 +21,14 @@ def test_values_differ_by_content_and_not_by_the_order_of_keys():
 
 def test_where_bytes_are_cut_into_pieces_does_not_matter():
     assert hash_pieces([b"one ", memoryview(b"two"), b""]) == hash_bytes(b"one two")
+
+
+def test_what_was_signed_is_verified_and_any_change_is_seen():
+    value = {"a": (1, 2), "b": {"c": None, "d": 0.1}, "ä": "ö"}
+    plain = {"a": [1, 2], "b": {"c": None, "d": 0.1}, "ä": "ö"}
+    text = json.dumps(signed(value), ensure_ascii=False)
+    assert verified(json.loads(text)) == plain
+    assert signed(signed(value)) == signed(value)
+    for changed in (text.replace("0.1", "0.2"), text.replace(SIGNATURE, "own"), text.replace('"c"', '"e"')):
+        with pytest.raises(ValueError, match="checksum does not fit"):
+            verified(json.loads(changed))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 SIZE = 16
+SIGNATURE = "own_checksum"
+"""Where a signed value says what it hashes to."""
 
 
 def hash_bytes(data: bytes, size: int = SIZE) -> str:
@@ -33,3 +35,17 @@ def hash_file(path: Path) -> str:
 def hash_value(value: Any, size: int = SIZE) -> str:
     """The fingerprint of a value that JSON can hold; the order of keys does not matter."""
     return hash_bytes(json.dumps(value, sort_keys=True).encode(), size)
+
+
+def signed(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A value that JSON can hold, with a checksum of itself: for files that are read again."""
+    plain = json.loads(json.dumps({name: part for name, part in value.items() if name != SIGNATURE}))
+    return plain | {SIGNATURE: hash_value(plain)}
+
+
+def verified(value: Mapping[str, Any]) -> dict[str, Any]:
+    """What was signed, without its checksum; ValueError if that is missing or does not fit."""
+    plain = {name: part for name, part in value.items() if name != SIGNATURE}
+    if value.get(SIGNATURE) != hash_value(plain):
+        raise ValueError("its checksum does not fit: it was changed or damaged")
+    return plain

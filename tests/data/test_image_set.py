@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from justright.data import ImageSet, open_archive, open_folder, open_images
-from justright.errors import DataError
+from justright.errors import BadImageError, DataError
 from justright.types import UNLABELED
 
 
@@ -51,7 +51,7 @@ def test_a_killed_save_leaves_the_old_file(make_tree, tmp_path, monkeypatch):
     images.save(out)
     before = out.read_bytes()
 
-    def fail(table, where):
+    def fail(table, where, **options):
         Path(where).write_bytes(b"half")
         raise OSError("disk full")
 
@@ -97,3 +97,17 @@ def test_concat_of_sets_with_other_columns_fills_the_gaps(make_tree):
 def test_the_table_cannot_be_changed_through_its_labels(make_tree):
     with pytest.raises(ValueError, match="read-only"):
         open_folder(make_tree({"a": 1})).labels[0] = 7
+
+
+def test_content_ids_are_those_of_the_files_whatever_the_table_claims(make_tree):
+    root = make_tree({"a": 3})
+    images = open_folder(root)
+    plain = images.with_ids()
+    claimed = images.named_by(["0", "1", "2"])
+    assert claimed.ids == ["0", "1", "2"]
+    assert claimed.content_ids() == images.content_ids() == plain.ids
+    assert claimed.filled_with(plain.ids).ids == claimed.ids
+    (root / "a" / "1.png").unlink()
+    with pytest.raises(BadImageError):
+        claimed.content_ids()
+    assert claimed.content_ids(is_strict=False) == [plain.ids[0], "", plain.ids[2]]

@@ -69,3 +69,14 @@ def test_the_environment_says_where_and_how_much(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_CACHE_LIMIT", "3MB")
     cache = FeatureCache()
     assert (cache.root, cache.limit) == (tmp_path / "features", 3_000_000)
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "", '{"backbone": 3}', '{"backbone": {}}'])
+def test_a_damaged_key_is_left_out_of_the_list_and_written_again_when_it_is_used(tmp_path, features, text, caplog):
+    cache = filled(tmp_path, features)
+    (cache.section(KEY).folder / "key.json").write_text(text)
+    assert cache.sections() == []
+    assert cache.clear("another") == 0
+    assert cache.section(KEY).read(IDS)[0].all()
+    assert "key.json is damaged; it is written again" in caplog.text
+    assert len(cache.sections()) == 1

@@ -76,3 +76,51 @@ def test_reading_counts_as_use(tmp_path, features):
         os.utime(file, (1, 1))
     section.read(IDS[:1])
     assert sum(file.stat().st_mtime > 1 for file in section.folder.glob("*.ids.npy")) == 1
+
+
+def damaged(path, how, other):
+    data = bytearray(path.read_bytes())
+    if how == "swap":
+        path.write_bytes(other.read_bytes())
+        other.write_bytes(data)
+        return
+    if how == "header":
+        data[20] ^= 1
+    elif how == "bit":
+        data[-1] ^= 1
+    elif how == "zeros":
+        data[-16:] = bytes(16)
+    path.write_bytes(data[:-5] if how == "cut" else data)
+
+
+@pytest.mark.parametrize("how", ["header", "bit", "zeros", "cut", "swap"])
+@pytest.mark.parametrize("is_ids", [True, False])
+def test_no_damage_to_ids_or_features_gives_an_image_the_features_of_another(tmp_path, features, how, is_ids):
+    cache = filled(tmp_path, features)
+    files = [file for file in cache.section(KEY).folder.glob("*.npy") if file.name.endswith(".ids.npy") == is_ids]
+    damaged(*files[:1], how, files[1])
+    section = cache.section(KEY)
+    is_found, found = section.read(IDS)
+    assert is_found.sum() == (0 if how == "swap" else 3)
+    if found is not None:
+        np.testing.assert_array_equal(found, features[is_found])
+    section.add(IDS[~is_found], features[~is_found])
+    assert cache.section(KEY).read(IDS)[0].all()
+
+
+def test_a_block_of_another_section_does_not_fit(tmp_path, features):
+    cache = filled(tmp_path, features)
+    other = cache.section({**KEY, "computation": {"precision": "float16"}})
+    for file in cache.section(KEY).folder.glob("*.npy"):
+        (other.folder / file.name).write_bytes(file.read_bytes())
+    is_found, _ = cache.section({**KEY, "computation": {"precision": "float16"}}).read(IDS)
+    assert not is_found.any()
+
+
+def test_a_block_of_an_older_version_is_computed_again_and_that_is_said(tmp_path, features, caplog):
+    section = filled(tmp_path, features).section(KEY)
+    for file in list(section.folder.glob("*.npy")):
+        file.rename(file.with_name(f"0123abcd-{file.name.partition('-')[2]}"))
+    is_found, _ = FeatureCache(tmp_path).section(KEY).read(IDS)
+    assert not is_found.any()
+    assert "of an older version: what it held is computed again" in caplog.text

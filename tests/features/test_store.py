@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from justright.errors import MissingDataError
-from justright.features.store import DamagedStoreError
+from justright.features.store import FILES, DamagedStoreError
 from justright.features.table import FeatureTable
 
 
@@ -49,7 +51,7 @@ def test_a_broken_or_foreign_header_is_refused(table, tmp_path):
     header.write_text(good[:40])
     with pytest.raises(DamagedStoreError, match=r"store\.json cannot be read"):
         FeatureTable.open(tmp_path / "t")
-    header.write_text(good.replace('"format": 1', '"format": 99'))
+    header.write_text(good.replace('"format": 2', '"format": 99'))
     with pytest.raises(DamagedStoreError, match="another version"):
         FeatureTable.open(tmp_path / "t")
     with pytest.raises(MissingDataError, match="no feature store"):
@@ -63,4 +65,59 @@ def test_a_missing_or_damaged_quarantine_is_refused_by_name(table, tmp_path, dam
     if damage is not None:
         file.write_text(damage)
     with pytest.raises(DamagedStoreError, match=r"quarantine\.json"):
+        _ = FeatureTable.open(tmp_path / "t").quarantined
+
+
+def equal(one: FeatureTable, other: FeatureTable) -> bool:
+    return (
+        one.index.equals(other.index)
+        and one.header.differences(other.header) == []
+        and np.array_equal(one.features, other.features)
+        and one.quarantined == other.quarantined
+    )
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_anywhere_is_refused_with_the_name_of_the_file(table, tmp_path, name):
+    kept = table.write(tmp_path / "t")
+    before = FeatureTable(np.array(kept.features), kept.index, kept.header)
+    file = tmp_path / "t" / name
+    good = file.read_bytes()
+    for place in range(0, len(good), max(1, len(good) // 200)):
+        file.write_bytes(good[:place] + bytes([good[place] ^ (1 << place % 8)]) + good[place + 1 :])
+        found = opened(tmp_path / "t")
+        if isinstance(found, str):
+            assert name in found
+        else:
+            assert equal(found, before), place
+            assert name == "store.json"  # a space in its place may become another one that JSON takes
+
+
+def opened(path) -> FeatureTable | str:
+    """The table, or what was said against it."""
+    try:
+        found = FeatureTable.open(path)
+        _ = found.quarantined
+    except DamagedStoreError as error:
+        return str(error)
+    return found
+
+
+@pytest.mark.parametrize("names", [names for n in (1, 2, 3, 4) for names in combinations(FILES, n)])
+def test_files_of_two_stores_cannot_be_mixed(table, tmp_path, names):
+    rng = np.random.default_rng(3)
+    other = FeatureTable.of(
+        rng.normal(size=table.features.shape).astype(np.float32), label=table.labels, path=["x"] * 10
+    )
+    table.write(tmp_path / "t")
+    other.write(tmp_path / "other")
+    for name in names:
+        (tmp_path / "t" / name).write_bytes((tmp_path / "other" / name).read_bytes())
+    if names == ("quarantine.json",):  # both are empty
+        assert FeatureTable.open(tmp_path / "t").quarantined == []
+        return
+    if set(FILES) - set(names) == {"quarantine.json"}:
+        assert equal(FeatureTable.open(tmp_path / "t"), FeatureTable.open(tmp_path / "other"))
+        return
+    with pytest.raises(DamagedStoreError, match=r"json|npy|parquet"):
         _ = FeatureTable.open(tmp_path / "t").quarantined

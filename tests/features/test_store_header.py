@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
-from justright.features.store_header import Header, StoreMismatchError
+from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
 
 
 def test_equal_headers_agree_across_json():
@@ -24,3 +25,13 @@ def test_features_of_two_backbones_are_not_compared():
     with pytest.raises(StoreMismatchError, match=r"backbone\.name: a, b"):
         one.require_comparable(other)
     one.require_comparable(Header([4], "float16", backbone={"name": "a"}, data={"images": 3}))
+
+
+def test_ids_that_somebody_gave_are_part_of_the_data_and_content_is_not_named_by_them():
+    table = pa.table({"id": pa.array([None, "b"]), "path": ["x", "y"]})
+    plain = data_fingerprint(["a", "b"], table)
+    assert plain == data_fingerprint(["a", "b"], table.drop_columns("id"))
+    claimed = data_fingerprint(["a", "b"], table.set_column(0, "id", pa.array(["0", "1"])))
+    assert claimed["content"] == plain["content"]
+    assert claimed["ids"] != data_fingerprint(["a", "b"], table.set_column(0, "id", pa.array(["1", "0"])))["ids"]
+    assert data_fingerprint(["a", "c"], table.set_column(0, "id", pa.array(["0", "1"])))["content"] != plain["content"]

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from justright.errors import DataError
+from justright.features.store_header import StoreMismatchError
+from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable
 
 
@@ -83,3 +85,18 @@ def test_reading_needs_no_torch(table, tmp_path):
 def test_rows_and_index_must_agree(table):
     with pytest.raises(DataError, match="9 features and 10 rows"):
         FeatureTable(table.features[:9], table.index, table.header)
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_other_features_under_the_same_ids_are_not_taken_for_those_of_a_store(tmp_path, is_finished):
+    first, second = (FeatureTable.of(np.full((3, 2), number, np.float32)) for number in (1, 2))
+    if is_finished:
+        first.write(tmp_path / "t")
+    else:
+        begin_store(tmp_path / "t", first.header)
+        with StoreWriter(tmp_path / "t", first.header) as writer:
+            writer.add(first.features[:2], {})
+    with pytest.raises(StoreMismatchError, match="other features under the same ids"):
+        second.write(tmp_path / "t")
+    np.testing.assert_array_equal(first.write(tmp_path / "t").features, first.features)
+    np.testing.assert_array_equal(second.write(tmp_path / "t", overwrite=True).features, second.features)

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.made_runs import make_run
 
 from justright.errors import DataError, MissingDataError
+from justright.hashing import hash_file
 from justright.runs.run_folder import RunFolder
 
 
@@ -35,3 +38,44 @@ def test_predictions_of_other_images_are_refused(tmp_path):
     run.target.take([0, 1]).save(run.path / "target.parquet")
     with pytest.raises(DataError, match="predicts"):
         _ = RunFolder.open(run.path).predictions
+
+
+def finished_run(path):
+    run = make_run(path)
+    run.save_about(run.about | {"is_finished": True})
+    return RunFolder.open(path)
+
+
+def test_a_finished_run_names_every_file_with_its_hash_and_reads_only_those(tmp_path):
+    run = finished_run(tmp_path / "run")
+    assert {"predictions.parquet", "weights.classes.parquet", "tuned.npy"} < set(run.about["files"])
+    assert run.about["files"]["scores.json"] == hash_file(run.path / "scores.json")
+    replace(run.scores, all=0.99).save(run.path / "scores.json")
+    with pytest.raises(DataError, match=r"scores\.json is missing or not what the run finished with"):
+        _ = RunFolder.open(run.path).scores
+    (run.path / "weights.parquet").unlink()
+    with pytest.raises(DataError, match=r"weights\.parquet is missing"):
+        _ = RunFolder.open(run.path).selection
+
+
+def test_what_a_run_makes_again_is_said_and_what_it_does_not_is_refused(tmp_path, caplog):
+    run = finished_run(tmp_path / "run")
+    (run.path / "count.json").write_text("{}")
+    RunFolder(run.path).begin_again()
+    assert "count.json is missing or damaged; it is made again" in caplog.text
+    assert not (run.path / "count.json").exists()
+    again = RunFolder.open(run.path)
+    assert not again.about["is_finished"]
+    assert again.count is None
+    run.save_about(again.about | {"is_finished": True})
+    (run.path / "truth.parquet").write_bytes(b"")
+    with pytest.raises(DataError, match=r"truth\.parquet .* not what the run finished with"):
+        RunFolder(run.path).begin_again()
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "{", '{"format": "justright run 1"}'])
+def test_a_run_json_that_is_not_what_was_written_is_refused_by_name(tmp_path, text):
+    run = make_run(tmp_path / "run")
+    (run.path / "run.json").write_text(text)
+    with pytest.raises(DataError, match=r"run\.json cannot be read"):
+        RunFolder.open(run.path)

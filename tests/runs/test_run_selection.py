@@ -10,6 +10,7 @@ from justright.errors import NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.progress import silent
 from justright.runs.problem import Problem
+from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.spec import RunSpec
 from justright.runs.weight_files import load_selection
@@ -95,7 +96,7 @@ def test_auto_asks_the_diagnosis_once_and_keeps_its_answer(select, tmp_path):
     _, notes = select(selector="auto", n_resamples=0)
     kept = json.loads((tmp_path / "diagnosis.json").read_text(encoding="utf-8"))
     assert notes == [f"auto: {kept['verdict'].rstrip('.')}"]
-    (tmp_path / "diagnosis.json").write_text(json.dumps(kept | {"winner": "cui"}), encoding="utf-8")
+    RunFolder(tmp_path).save_json("diagnosis.json", kept | {"winner": "cui"})
     select(selector="auto", n_resamples=0)
     assert load_selection(tmp_path / "weights.parquet").name == "cui"
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from jaxtyping import Int
+from jaxtyping import Int, Shaped
 from PIL import Image
 
 from justright.data.columns import (
@@ -40,7 +40,7 @@ class ImageSet:
     """A table of images and the readers that find their pixels. Nothing is decoded before it is asked for.
 
     Columns:
-        id: made of the content, null until `with_ids`.
+        id: a name, given by whoever listed the images or made of the content; null until `with_ids`.
         source, path: where the pixels are.
         label: the data set's official class index, -1 where unknown.
         class_name: what the class is called.
@@ -91,7 +91,7 @@ class ImageSet:
 
     @property
     def ids(self) -> list[str]:
-        """One content-based id an image; images with equal content share it."""
+        """One id an image, as the table says; a list may claim any, so what is stored is found by `content_ids`."""
         if self.table["id"].null_count:
             raise DataError(
                 "the ids of these images are not known yet", advice="images.with_ids() reads each file once"
@@ -141,26 +141,44 @@ class ImageSet:
     def _reader(self, row: int) -> Reader:
         return self.readers[self.table["source"][row].as_py()]
 
-    def with_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> ImageSet:
-        """The same table with every id filled in. Reads each file once.
+    def content_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> list[str]:
+        """One id an image, made of what its file holds now, whatever id the table has. Equal content, equal id.
 
-        An unreadable one raises BadImageError; unless `is_strict`, it stays without an id.
+        Each file is read once a process, and again only if it changed. An unreadable one raises BadImageError; unless
+        `is_strict`, its id is empty.
         """
-        if not self.table["id"].null_count:
-            return self
 
-        def content_id(row: int) -> str | None:
+        def content_id(row: int) -> str:
             try:
-                known: str | None = self.table["id"][row].as_py()
-                return self.computed_id(row) if known is None else known
+                return self.computed_id(row)
             except BadImageError:
                 if is_strict:
                     raise
-                return None
+                return ""
 
         # threads help: reading and hashing both release the interpreter's lock
-        ids = list(track(in_threads(content_id, range(len(self)), n_threads), len(self), "hashing images"))
-        return ImageSet(with_columns(self.table, {"id": pa.array(ids, pa.string())}), self.readers)
+        return list(track(in_threads(content_id, range(len(self)), n_threads), len(self), "hashing images"))
+
+    def with_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> ImageSet:
+        """The same table with a content id for every image that has no id. Reads the files of those once.
+
+        An unreadable one raises BadImageError; unless `is_strict`, it stays without an id.
+        """
+        rows = np.flatnonzero(self.table["id"].is_null().to_numpy())
+        if not len(rows):
+            return self
+        contents = np.full(len(self), "", dtype=object)
+        contents[rows] = self.take(rows).content_ids(track, n_threads, is_strict=is_strict)
+        return self.filled_with(contents)
+
+    def filled_with(self, content_ids: Sequence[str] | Shaped[Array, " images"]) -> ImageSet:
+        """The same images with these ids where the table has none; an empty one is none."""
+        found = pa.array([name or None for name in content_ids], pa.string())
+        return self.named_by(pc.coalesce(self.table["id"], found))
+
+    def named_by(self, ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
+        """The same images under these ids."""
+        return ImageSet(with_columns(self.table, {"id": column("id", ids, len(self))}), self.readers)
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> ImageSet:
         """The images at these positions, in this order."""
@@ -202,4 +220,4 @@ class ImageSet:
             table = with_columns(table, {"path": pa.array(rows)})
             table = table.append_column(SAVED_BYTES, pa.array(images, pa.binary()))
         with replacing(path) as temporary:
-            pq.write_table(table, temporary)
+            pq.write_table(table, temporary, write_page_checksum=True)

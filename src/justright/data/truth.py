@@ -53,4 +53,4 @@ class Truth:
         _, is_old = self.open_for_evaluation()
         table = self._images.table.select(["id", "path", "label", "class_name"])
         with replacing(path) as temporary:
-            pq.write_table(table.append_column("is_old", pa.array(is_old)), temporary)
+            pq.write_table(table.append_column("is_old", pa.array(is_old)), temporary, write_page_checksum=True)

@@ -98,6 +98,7 @@ class Discovery(ABC):
             )
         self.backbone_ = own_copy(self.backbone)
         options: dict[str, Any] = {"views": 1, "precision": "float32", "seed": 0, "track": track}
+        options["content_ids"] = data.content_ids
         plain = Processes().in_turn(
             lambda: open_views(self.backbone_, data.images, self.bank, transform=transform_named("plain"), **options)
         )

@@ -21,6 +21,7 @@ from justright.discovery.checkpoints import checksum
 from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.files import remove_leftovers, replacing, write_json
+from justright.hashing import signed, verified
 
 FORMAT = "justright model 1"
 TUNED = "tuned/"
@@ -44,7 +45,7 @@ def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, ab
         "resolution": backbone.recipe.resolution,
     }
     header = {"format": FORMAT, "backbone": network, "temperature": assigner.temperature}
-    write_json(folder / "model.json", header | about | {"checksum": checksum(tensors)})
+    write_json(folder / "model.json", signed(header | about | {"checksum": checksum(tensors)}))
     remove_leftovers(folder)
 
 
@@ -57,12 +58,12 @@ def about_model(folder: Path) -> dict[str, Any]:
             raise ValueError(f"format {about['format']!r}")
         if missing := sorted(REQUIRED - about.keys()):
             raise ValueError(f"it does not say {', '.join(missing)}")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return verified(about)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path} does not describe a model of this version: {error}",
             advice="justright discover --out makes one once training is over",
         ) from error
-    return about
 
 
 def read_model(folder: Path, backbone: Backbone) -> tuple[Backbone, CategoryAssigner, dict[str, Any]]:
@@ -77,7 +78,7 @@ def read_model(folder: Path, backbone: Backbone) -> tuple[Backbone, CategoryAssi
     try:
         tensors = load_file(path)
         if checksum(tensors) != about["checksum"]:
-            raise ValueError("the checksum does not fit")
+            raise ValueError("it and model.json are not of one model, or one of them is damaged")
         tuned = {name.removeprefix(TUNED): part for name, part in tensors.items() if name.startswith(TUNED)}
         backbone.load_tuned_state(tuned)
         parts = {name: tensors[name].numpy() for name in (*NEEDED, *OPTIONAL) if name in NEEDED or name in tensors}

@@ -93,13 +93,14 @@ class Predictions:
                 write_csv(table, temporary)
             else:
                 about = {"format": FORMAT, "categories": [asdict(category) for category in self.categories]}
-                pq.write_table(table.replace_schema_metadata({KEY: json.dumps(about).encode()}), temporary)
+                table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
+                pq.write_table(table, temporary, write_page_checksum=True)
 
     @staticmethod
     def open(path: Path) -> Predictions:
         """Read what `save` wrote as Parquet."""
         try:
-            table = pq.read_table(path)
+            table = pq.read_table(path, page_checksum_verification=True)
             about = json.loads((table.schema.metadata or {})[KEY])
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']!r}")
@@ -110,7 +111,7 @@ class Predictions:
                 raise ValueError("a cluster without a category")
             is_neither = np.array([kind == NEITHER for kind in table["kind"].to_pylist()], dtype=bool)
             index = table.select(["id", "dataset", "path"]).replace_schema_metadata()
-        except (OSError, pa.ArrowInvalid, ValueError, KeyError, TypeError) as error:
+        except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold predictions of this version: {error}",
                 advice="justright discover and justright predict write such a file",

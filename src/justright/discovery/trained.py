@@ -49,8 +49,9 @@ class TrainedDiscovery(Discovery):
         # a bank that changes while it is read is no one else's
         root = folder / "bank" if config.refresh and folder else self.bank
         options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision, "seed": 0, "track": track}
+        options |= {"refresh": config.refresh, "content_ids": data.content_ids}
         # views of all images, whatever their weight: another selection finds them again
-        bank = partial(open_views, learner.backbone, data.images, root, refresh=config.refresh, **options)
+        bank = partial(open_views, learner.backbone, data.images, root, **options)
         transforms = {stream: learner.transform(stream) for stream in learner.streams}
         views = {name: Processes().in_turn(partial(bank, transform=how)) for name, how in transforms.items()}
         made_with = {

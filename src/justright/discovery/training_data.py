@@ -31,6 +31,7 @@ class TrainingData:
 
     Attributes:
         images: in that order.
+        content_ids: made of what the files of the images hold, whatever ids they were given.
         n_labeled: how many of them came with a label.
         labels: the number of the class, known ones first, then those that only guide; -1 for unlabeled.
         weight: of each image in the losses.
@@ -42,6 +43,7 @@ class TrainingData:
     """
 
     images: ImageSet
+    content_ids: tuple[str, ...]
     n_labeled: int
     labels: Int[Array, " images"]
     weight: Float[Array, " images"]
@@ -82,8 +84,11 @@ class TrainingData:
         is_held_out = _held_out(labels, is_kept & ~is_guide, held_out_share, seed)
         n_unlabeled = len(split.unlabeled)
         names = split.labeled.classes
+        images = ImageSet.concat([split.labeled, split.unlabeled])
+        content_ids = images.content_ids()
         return TrainingData(
-            images=ImageSet.concat([split.labeled.with_ids(), split.unlabeled.with_ids()]),
+            images=images.filled_with(content_ids),
+            content_ids=tuple(content_ids),
             n_labeled=n_labeled,
             labels=np.concatenate([labels, np.full(n_unlabeled, UNLABELED)]),
             weight=np.concatenate([weight if weighting == "soft" else np.ones(n_labeled), np.ones(n_unlabeled)]),
@@ -132,8 +137,8 @@ class TrainingData:
     def fingerprint(self) -> dict[str, Any]:
         """What a resumed run must find unchanged; weights with the labels they belong to."""
         return {
-            "labeled_images": hash_value(self.images.ids[: self.n_labeled]),
-            "target_images": hash_value(self.images.ids[self.n_labeled :]),
+            "labeled_images": hash_value(self.content_ids[: self.n_labeled]),
+            "target_images": hash_value(self.content_ids[self.n_labeled :]),
             "labels": hash_value([*self.labels.tolist(), *self.known]),
             "weights": hash_value([w.hex() for w in self.weight.tolist()]),
             "chance": None if self.chance is None else hash_value([c.hex() for c in self.chance.tolist()]),

@@ -79,7 +79,7 @@ def copy_truth(truth: Path, to: Path) -> None:
     known = _File.read(truth, *TRUTH)
     known.classes(), known.flags("is_old")
     with replacing(to) as temporary:
-        pq.write_table(known.table, temporary)
+        pq.write_table(known.table, temporary, write_page_checksum=True)
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class _File:
             if path.suffix.lower() == ".parquet":
                 present = pq.read_schema(path).names
                 wanted = [name for name in (*KEYS, *columns) if name in present]
-                return _File(path, pq.read_table(path, columns=wanted))
-        except pa.ArrowException as error:
+                return _File(path, pq.read_table(path, columns=wanted, page_checksum_verification=True))
+        except (OSError, pa.ArrowException, ValueError) as error:
             raise DataError(f"{path} cannot be read: {error}", expected="CSV with a header line, or Parquet") from error
         raise DataError(f"{path} ends in {path.suffix!r}.", expected=".csv or .parquet")
 

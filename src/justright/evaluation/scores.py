@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from justright.errors import DataError
 from justright.files import write_json
+from justright.hashing import signed, verified
 
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
 PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
@@ -71,13 +72,13 @@ class Scores:
 
     def save(self, path: Path) -> None:
         """Write as JSON; the file is either whole or not there."""
-        write_json(path, {"format": FORMAT} | self.to_dict())
+        write_json(path, signed({"format": FORMAT} | self.to_dict()))
 
     @staticmethod
     def load(path: Path) -> Scores:
         """Read what `save` wrote."""
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = verified(json.loads(path.read_text(encoding="utf-8")))
             if values.pop("format") != FORMAT or set(values) != {item.name for item in fields(Scores)}:
                 raise ValueError("other fields than those of Scores")
             values = {name: math.nan if value is None else value for name, value in values.items()}

@@ -7,9 +7,11 @@ same numbers and stores nothing.
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,13 +21,13 @@ from jaxtyping import Int
 from justright.data.image_set import ImageSet
 from justright.data.views import Transform, describe
 from justright.errors import DataError, JustrightError
-from justright.features import bank_records
+from justright.features import bank_files, bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_records import BankPrecision
 from justright.features.cuts import Stored
 from justright.features.stored_views import FreshViews, Rows, Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
-from justright.files import replacing, write_json
+from justright.files import write_json
 from justright.hashing import hash_value
 from justright.parallel import n_cores
 from justright.progress import Track, silent
@@ -35,7 +37,9 @@ from justright.types import Array
 _Task = tuple[range, list[int]]
 """Rows, and the numbers of the views to draw of each."""
 
-FORMAT = 1
+_log = logging.getLogger(__name__)
+
+FORMAT = 2
 SHARD_BYTES = 64 << 20
 MAX_VIEWS = 1 << 20
 """A renewed view has the number round * MAX_VIEWS + view, so that it is new for any number of views."""
@@ -44,7 +48,8 @@ MAX_VIEWS = 1 << 20
 class ViewBank(Views):
     """`n_views` views of each image on disk, below `root` in a directory named by all that they depend on.
 
-    A shard is one view of some neighboring rows; finished ones are kept when a build is killed.
+    A shard is one view of some neighboring rows; finished ones are kept when a build is killed. Each is compared with
+    its checksum once before it is read, and a damaged one is built again.
 
     Parameters, beside those of `Views`:
         root: the folder of all banks.
@@ -69,9 +74,10 @@ class ViewBank(Views):
         n_threads: int | None = None,
         batch_size: int = 32,
         shard_bytes: int = SHARD_BYTES,
+        content_ids: Sequence[str] | None = None,
     ):
         self.n_threads = n_cores() if n_threads is None else n_threads
-        super().__init__(backbone, images, transform, seed, rows, self.n_threads, batch_size)
+        super().__init__(backbone, images, transform, seed, rows, self.n_threads, batch_size, content_ids)
         if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
             raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="one or more, and a share")
         self.n_views = n_views
@@ -83,6 +89,8 @@ class ViewBank(Views):
         self.index = self._index(precision)
         self.directory = root / hash_value(self.index)[:24]
         self._round = np.zeros((len(self.blocks), n_views), dtype=np.int64)
+        self._whole: set[Path] = set()
+        self._opened = lru_cache(maxsize=256)(self._open)  # each map holds a file descriptor
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
         """All that the stored bytes depend on."""
@@ -107,16 +115,12 @@ class ViewBank(Views):
         return self.layout.itemsize * len(self.images) * self.n_views
 
     def build(self, track: Track = silent) -> ViewBank:
-        """Compute what is missing. Killed at any point, the next call goes on and ends with the same bytes.
+        """Compute what is missing or damaged. Killed at any point, the next call goes on and ends with the same bytes.
 
         On a CPU every worker draws and computes with one core, so the bytes depend neither on how many there are nor
         on how many threads torch has; on another device or build they may differ by rounding.
         """
-        missing = [
-            (block, views)
-            for block in range(len(self.blocks))
-            if (views := [view for view in range(self.n_views) if not self._path(block, view).exists()])
-        ]
+        missing = self._missing(track)
         if not missing:
             return self
         self._expect_room(sum(len(self.blocks[block]) * len(views) for block, views in missing))
@@ -126,7 +130,32 @@ class ViewBank(Views):
             done = track(results, len(tasks), "building the view bank")
             for block, views in missing:
                 self._build_block(block, views, done)
+        if self.images.content_ids() != self.drawer.ids:
+            for block, views in missing:
+                self._forget(block, views)
+            raise DataError("images changed while their views were computed", advice="run again once they stay")
         return self
+
+    def _forget(self, block: int, views: Sequence[int]) -> None:
+        for path in (self._path(block, view) for view in views):
+            self._whole.discard(path)
+            path.unlink(missing_ok=True)
+
+    def _missing(self, track: Track) -> list[tuple[int, list[int]]]:
+        """Blocks with the views that are not there. A shard that this bank has not seen yet is read once."""
+        shards = [(block, view) for block in range(len(self.blocks)) for view in range(self.n_views)]
+        unseen = [path for shard in shards if (path := self._path(*shard)) not in self._whole and path.exists()]
+        for path in track(unseen, len(unseen), "checking the view bank") if unseen else ():
+            if bank_files.is_whole(path):
+                self._whole.add(path)
+            else:
+                _log.warning("%s is damaged; it is built again", path)
+                path.unlink()
+        missing: dict[int, list[int]] = {}
+        for block, view in shards:
+            if not self._path(block, view).exists():
+                missing.setdefault(block, []).append(view)
+        return list(missing.items())
 
     def _tasks(self, block: int, views: Sequence[int]) -> Iterator[_Task]:
         rows = self.blocks[block]
@@ -141,16 +170,15 @@ class ViewBank(Views):
 
     def _build_block(self, block: int, views: Sequence[int], done: Iterator[list[Any]]) -> None:
         n_rows, names = len(self.blocks[block]), self.backbone.stored_names
+        paths = [self._path(block, view) for view in views]
         with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
-            paths = [files.enter_context(replacing(self._path(block, view))) for view in views]
-            shards = [bank_records.create(path, self.layout, n_rows) for path in paths]
-            for start in range(0, n_rows, self.batch_size):
+            shards = [files.enter_context(bank_files.writing(path, self.layout, n_rows)) for path in paths]
+            for _ in range(0, n_rows, self.batch_size):
                 for shard, stored in zip(shards, next(done), strict=True):
                     if self.backbone.device.type != "cpu":
                         stored = self.backbone.prefix(stored.to(self.backbone.device))
-                    bank_records.write(shard, start, names, stored)
-            for shard in shards:
-                shard.flush()  # type: ignore[attr-defined]
+                    shard.add(names, stored)
+        self._whole.update(paths)
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Read one view of each row, as float32."""
@@ -190,7 +218,14 @@ class ViewBank(Views):
         path = self._path(block, view)
         if not path.exists():
             raise DataError(f"{path.name} is not in the bank yet", advice="bank.build() computes what is missing")
-        return bank_records.open_shard(path, self.layout, len(self.blocks[block]))
+        return self._opened(path, len(self.blocks[block]))
+
+    def _open(self, path: Path, n_rows: int) -> Array:
+        shard = bank_files.open_shard(path, self.layout, n_rows)
+        if path not in self._whole and not bank_files.is_whole(path):
+            raise DataError(f"{path} is damaged", advice="bank.build() computes it again")
+        self._whole.add(path)
+        return shard
 
     def _expect_room(self, n_records: int) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)

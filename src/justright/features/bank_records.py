@@ -1,4 +1,4 @@
-"""One stored view as one fixed-size record, so that a shard is a plain npy file without pickle.
+"""One stored view as one fixed-size record, so that a shard is a plain array without pickle.
 
 The large tensor is kept in float32, float16, or int8 with one scale a token: x = scale * q, scale = max|x| / 127.
 What is small (x_0) stays float32.
@@ -7,8 +7,6 @@ What is small (x_0) stays float32.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
@@ -34,21 +32,22 @@ def record_type(names: Sequence[str], shapes: Sequence[tuple[int, ...]], precisi
     return np.dtype(fields, align=True)
 
 
-def write(records: Array, start: int, names: Sequence[str], stored: Stored) -> None:
-    """Put a batch of views into the records from `start` on."""
-    place = records[start : start + len(stored[0])]
+def packed(layout: np.dtype[np.void], names: Sequence[str], stored: Stored) -> Array:
+    """A batch of views as records."""
+    records = np.zeros(len(stored[0]), layout)  # padding is zero too: equal views, equal bytes
     for name, part in zip(names[1:], stored[1:], strict=True):
-        place[name] = part.float().cpu().numpy()
+        records[name] = part.float().cpu().numpy()
     large = stored[0].float().cpu()
-    if SCALE in (records.dtype.names or ()):
+    if SCALE in (layout.names or ()):
         scale = large.abs().amax(dim=-1) / 127
-        place[SCALE] = scale.numpy()
+        records[SCALE] = scale.numpy()
         scale = scale.masked_fill(scale == 0, 1.0)  # a token of zeros
         large = (large / scale[..., None]).round_()
     with np.errstate(over="ignore"):  # judged in the next line
-        place[names[0]] = large.numpy()
-    if records.dtype[names[0]].base == np.float16 and not np.isfinite(place[names[0]]).all():
+        records[names[0]] = large.numpy()
+    if layout[names[0]].base == np.float16 and not np.isfinite(records[names[0]]).all():
         raise DataError("activations too large for float16", expected="at most 65,504", advice="precision float32")
+    return records
 
 
 def read(records: Sequence[np.void], names: Sequence[str]) -> Stored:
@@ -66,21 +65,3 @@ def read(records: Sequence[np.void], names: Sequence[str]) -> Stored:
         scale = torch.from_numpy(np.stack([record[SCALE] for record in records]))
         parts[0].mul_(scale[..., None])
     return tuple(parts)
-
-
-def create(path: Path, layout: np.dtype[np.void], n_records: int) -> Array:
-    """A new npy file of records, all zero, mapped into memory."""
-    return np.lib.format.open_memmap(path, mode="w+", dtype=layout, shape=(n_records,))
-
-
-@lru_cache(maxsize=256)  # each map holds a file descriptor
-def open_shard(path: Path, layout: np.dtype[np.void], n_records: int) -> Array:
-    """Map a finished shard for reading."""
-    shard: Array = np.load(path, mmap_mode="r", allow_pickle=False)
-    if shard.dtype != layout or shard.shape != (n_records,):
-        raise DataError(
-            f"{path} holds {shard.shape} records of another layout",
-            expected=f"{n_records} of {layout.itemsize:,} bytes",
-            advice=f"delete {path.parent}; it is built anew",
-        )
-    return shard

@@ -56,7 +56,9 @@ class FeatureCache:
         """The features that one backbone computed in one way."""
         name = re.sub(r"[^\w.-]", "_", str(key["backbone"]["name"]))
         folder = self.root / f"{name}-{hash_value(key, size=8)}"
-        if not (folder / "key.json").exists():
+        if _key_of(folder) != json.loads(json.dumps(key)):  # it tells people what is inside; features are found by name
+            if (folder / "key.json").exists():
+                logger.warning("%s is damaged; it is written again", folder / "key.json")
             write_json(folder / "key.json", key)
         return CacheSection(folder, self._grow)
 
@@ -67,7 +69,7 @@ class FeatureCache:
             try:
                 found.append(_about(folder))
             except (OSError, ValueError, EOFError, LookupError, TypeError, AttributeError) as error:
-                logger.warning("%s cannot be read and is left out: %s", folder, error)
+                logger.warning("%s cannot be read and is left out: %r", folder, error)
         return found
 
     def clear(self, backbone: str | None = None, limit: str | None = None) -> int:
@@ -105,9 +107,12 @@ class FeatureCache:
             yield from blocks_of(folder)
 
 
-def _key_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "key.json").read_text(encoding="utf-8"))
-    return found
+def _key_of(folder: Path) -> Any:
+    """What key.json says; None where it cannot be read."""
+    try:
+        return json.loads((folder / "key.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def _backbone_of(folder: Path) -> str | None:

@@ -1,18 +1,19 @@
 """One section of the feature cache: the features of one key, in blocks that are whole or not there.
 
-    <block>.npy         features, one row an image; <block> begins with their checksum
+    <block>.npy         features, one row an image
     <block>.ids.npy     the images they belong to
 
+<block> is a checksum of both files and of the section, a dash, and a checksum of the ids.
+
 Blocks are written under names of their own, whole or not at all, and never changed, so any number of processes may
-share the folder. Whoever loses a block just computes again.
+share the folder. Whoever loses a block just computes again; a block whose name does not fit its bytes is lost.
 """
 
 from __future__ import annotations
 
+import io
 import logging
 import os
-import uuid
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from jaxtyping import Bool, Int, Shaped
 
 from justright.features.store import FeatureRows
 from justright.files import replacing
-from justright.hashing import hash_bytes
+from justright.hashing import hash_bytes, hash_file, hash_value
 from justright.types import Array
 
 logger = logging.getLogger(__name__)
@@ -74,14 +75,18 @@ class CacheSection:
 
     def __init__(self, folder: Path, on_growth: Callable[[int], None]):
         self.folder, self._on_growth = folder, on_growth
-        self._blocks, parts = [], []
+        self._blocks, self._prints, parts = [], [], []
         for block in blocks_of(folder):
             try:
-                parts.append(np.load(block.ids))
-            except (OSError, ValueError, EOFError) as error:
-                logger.warning("%s is damaged and not used: %s", block.ids, error)
+                data = block.ids.read_bytes()
+            except FileNotFoundError:  # another process evicts at this moment
                 continue
-            self._blocks.append(block)
+            if block.ids.name.endswith(f"-{hash_bytes(data)}{IDS}"):
+                self._blocks.append(block)
+                self._prints.append(hash_bytes(data))
+                parts.append(np.load(io.BytesIO(data), allow_pickle=False))
+            else:
+                _drop(block, block.ids)
         known = np.concatenate([np.empty(0, "S16"), *parts])
         order = np.argsort(known, kind="stable")
         self._known = known[order]
@@ -112,14 +117,17 @@ class CacheSection:
         """Keep features as one block."""
         if not len(ids):
             return
-        data = np.ascontiguousarray(features)
-        stem = f"{zlib.crc32(data.tobytes()):08x}-{uuid.uuid4().hex}"
-        n_bytes = 0
-        for name, array in ((f"{stem}.npy", data), (f"{stem}{IDS}", ids)):  # a block is there once its ids are
-            with replacing(self.folder / name) as temporary, temporary.open("wb") as file:
-                np.save(file, array, allow_pickle=False)
-                n_bytes += file.tell()
-        self._on_growth(n_bytes)
+        files = [_npy(np.ascontiguousarray(array)) for array in (features, ids)]
+        prints = [hash_bytes(file) for file in files]
+        stem = f"{self._checksum(*prints)}-{prints[1]}"
+        for name, data in zip((f"{stem}.npy", f"{stem}{IDS}"), files, strict=True):  # a block is there once its ids are
+            with replacing(self.folder / name) as temporary:
+                temporary.write_bytes(data)
+        self._on_growth(sum(map(len, files)))
+
+    def _checksum(self, features: str, ids: str) -> str:
+        """What the name of a block begins with, from the fingerprints of its files: they belong together, and here."""
+        return hash_value([self.folder.name, features, ids])
 
     def _find(self, ids: Digests) -> Int[Array, " images"]:
         """Positions among the known ids, -1 where unknown."""
@@ -132,15 +140,26 @@ class CacheSection:
         """A block, its checksum compared once; None, and a remark, where it is gone or damaged."""
         block = self._blocks[number]
         try:
-            features: FeatureRows = np.load(block.features, mmap_mode="r", allow_pickle=False)
             if number not in self._intact:
-                self._intact[number] = f"{zlib.crc32(features.tobytes()):08x}" == block.ids.name[:8]
+                checksum = self._checksum(hash_file(block.features), self._prints[number])
+                self._intact[number] = block.ids.name.startswith(f"{checksum}-")
                 os.utime(block.ids)
+            if self._intact[number]:
+                features: FeatureRows = np.load(block.features, mmap_mode="r", allow_pickle=False)
+                return features
         except (OSError, ValueError, EOFError) as error:
             logger.info("%s is gone or cut short: %s", block.features, error)
             return None
-        if not self._intact[number]:
-            logger.warning("%s is damaged and not used", block.features)
-            block.remove()
-            return None
-        return features
+        _drop(block, block.features)
+        return None
+
+
+def _drop(block: Block, damaged: Path) -> None:
+    logger.warning("%s is damaged, or of an older version: what it held is computed again", damaged)
+    block.remove()
+
+
+def _npy(array: Shaped[Array, " ..."]) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()

@@ -1,6 +1,7 @@
 """A feature store: the directory that features are kept in. Its files, and how they are read, without torch.
 
-    store.json       the header: what the features were computed from, by what and how; whether they are complete
+    store.json       the header: what the features were computed from, by what and how; whether they are complete, and
+                     then the hash of each file but the array; a checksum of all that
     features.npy     one array, one row for each usable image, in the order of the images
     shards.jsonl     one line for each finished range of rows: how many, their checksum, the bad images among them
     index.parquet    id, label, class name, data set, path ... aligned with the rows of the array
@@ -17,11 +18,10 @@ from __future__ import annotations
 import io
 import json
 import math
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,31 +29,23 @@ import pyarrow.parquet as pq
 from jaxtyping import Float
 
 from justright.audit.quarantine import BadKind, Quarantined
-from justright.errors import DataError, MissingDataError
+from justright.errors import MissingDataError
+from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
+from justright.features.store_shards import Shard, n_intact, read_shards
 from justright.files import write_json
+from justright.hashing import hash_file, signed, verified
 from justright.types import Array
 
 FeatureRows: TypeAlias = Float[Array, " rows *axes"]
 """Features, one a row: (rows, dim), or (rows, patches, dim) where patch tokens were asked for."""
 
-FORMAT = 1
+FORMAT = 2
 HEADER, FEATURES, SHARDS, INDEX, QUARANTINE = FILES = (
     "store.json", "features.npy", "shards.jsonl", "index.parquet", "quarantine.json"
 )  # fmt: skip
-
-
-class DamagedStoreError(DataError):
-    """Files of a feature store are missing, cut short or changed."""
-
-
-@dataclass(frozen=True)
-class Shard:
-    """A finished range of the array. `bad` gives kind and reason by the position of a bad image in its source."""
-
-    n_rows: int
-    crc32: int
-    bad: Mapping[int, tuple[str, str]]
+HASHED = (SHARDS, INDEX, QUARANTINE)
+"""Files whose hash stands in the header of a finished store; the array is checked by the records of its shards."""
 
 
 def read_store(path: Path, verify: bool = True) -> tuple[FeatureRows, pa.Table, Header]:
@@ -62,13 +54,15 @@ def read_store(path: Path, verify: bool = True) -> tuple[FeatureRows, pa.Table, 
     `verify` reads the features once to compare their checksums, about a second for each gigabyte or two.
     """
     header, is_complete = read_header(path)
-    shards = read_shards(path)
+    shards = read_shards(path / SHARDS, header)
     n_rows = sum(shard.n_rows for shard in shards)
     if not is_complete:
         raise DamagedStoreError(
             f"{path} is not finished: {n_rows:,} features so far",
             advice="the command that began it goes on from there",
         )
+    for name in HASHED:
+        _require_unchanged(path, name)
     try:
         index = pq.read_table(path / INDEX, memory_map=True)
     except (OSError, pa.ArrowInvalid) as error:
@@ -80,64 +74,63 @@ def read_store(path: Path, verify: bool = True) -> tuple[FeatureRows, pa.Table, 
             expected=f"{n_rows:,} as {SHARDS} says",
             advice="extract again with --overwrite; what the cache knows is not computed again",
         )
-    if verify and (n_whole := n_intact(path, header, shards)) < len(shards):
+    if verify and (n_whole := whole_shards(path, header, shards)) < len(shards):
         raise DamagedStoreError(f"{path / FEATURES}: shard {n_whole} has another checksum", advice="extract again")
+    with (path / FEATURES).open("rb") as file:
+        if file.read(len(npy_header(0, header))) != npy_header(n_rows, header):
+            raise DamagedStoreError(f"{path / FEATURES} begins with something else", advice="extract again")
     return mapped(path, header, 0, n_rows), index, header
 
 
 def read_header(path: Path) -> tuple[Header, bool]:
     """The header of a store, and whether the store is complete."""
+    value = _read_json(path)
+    return Header(**{name: value[name] for name in Header.__dataclass_fields__}), bool(value["complete"])
+
+
+def _read_json(path: Path) -> dict[str, Any]:
     if not (path / HEADER).is_file():
         raise MissingDataError(
             f"no feature store: {path}", expected=f"a directory that `justright extract` wrote, with {HEADER}"
         )
     try:
-        value = json.loads((path / HEADER).read_text(encoding="utf-8"))
-        if value.pop("format") != FORMAT:
-            raise DamagedStoreError(f"{path} was written by another version", advice="extract again")
-        return Header(**{name: value[name] for name in Header.__dataclass_fields__}), bool(value["complete"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        value: dict[str, Any] = json.loads((path / HEADER).read_text(encoding="utf-8"))
+        if value["format"] != FORMAT:
+            raise DamagedStoreError(f"{path / HEADER} was written by another version", advice="extract again")
+        value = verified(value)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedStoreError(f"{path / HEADER} cannot be read: {error!r}", advice="extract again") from error
+    return value
 
 
 def write_header(path: Path, header: Header, is_complete: bool) -> None:
     """Write the header as `read_header` reads it."""
-    write_json(path / HEADER, {"format": FORMAT, "complete": is_complete} | asdict(header))
+    files = {name: hash_file(path / name) for name in HASHED} if is_complete else {}
+    write_json(path / HEADER, signed({"format": FORMAT, "complete": is_complete, "files": files} | asdict(header)))
 
 
-def read_shards(path: Path) -> list[Shard]:
-    """The records of finished shards; a last line that a kill cut short is left out."""
-    if not (path / SHARDS).is_file():
-        raise DamagedStoreError(f"{path / SHARDS} is missing", advice="extract again")
-    shards = []
-    for line in (path / SHARDS).read_bytes().split(b"\n")[:-1]:
-        try:
-            n_rows, crc32, bad = json.loads(line)
-            shards.append(Shard(int(n_rows), int(crc32), {int(row): (kind, reason) for row, kind, reason in bad}))
-        except (ValueError, TypeError):
-            break
-    return shards
+def _require_unchanged(path: Path, name: str) -> None:
+    """Refuse a file that is not the one a finished store was completed with."""
+    if not (path / name).is_file():
+        raise DamagedStoreError(f"{path / name} is missing", advice="extract again")
+    if hash_file(path / name) != _read_json(path)["files"].get(name):
+        raise DamagedStoreError(
+            f"{path / name} cannot be read: it is not what was written with {HEADER}",
+            expected="the files of one store, unchanged",
+            advice="extract again",
+        )
 
 
-def shard_line(shard: Shard) -> bytes:
-    """The record of a shard as `read_shards` reads it."""
-    bad = [[row, kind, reason] for row, (kind, reason) in shard.bad.items()]
-    return json.dumps([shard.n_rows, shard.crc32, bad]).encode() + b"\n"
-
-
-def n_intact(path: Path, header: Header, shards: Sequence[Shard]) -> int:
+def whole_shards(path: Path, header: Header, shards: Sequence[Shard]) -> int:
     """How many shards, from the first on, have the bytes that their records say."""
     with (path / FEATURES).open("rb") as file:
         file.seek(len(npy_header(0, header)))
-        for number, shard in enumerate(shards):
-            data = file.read(shard.n_rows * row_bytes(header))
-            if zlib.crc32(data) != shard.crc32 or len(data) != shard.n_rows * row_bytes(header):
-                return number
-    return len(shards)
+        return n_intact(file, row_bytes(header), shards)
 
 
 def read_quarantine(path: Path) -> list[Quarantined]:
     """The bad images of a finished store."""
+    _require_unchanged(path, QUARANTINE)
     try:
         records = json.loads((path / QUARANTINE).read_text(encoding="utf-8"))
         return [Quarantined(**record | {"kind": BadKind(record["kind"])}) for record in records]

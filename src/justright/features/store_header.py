@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -19,6 +19,10 @@ COMPARABLE = ("backbone", "transform")
 
 class StoreMismatchError(DataError):
     """Features of another backbone, transform or data than were asked for."""
+
+
+class DamagedStoreError(DataError):
+    """Files of a feature store are missing, cut short or changed."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +54,23 @@ class Header:
 
 
 def data_fingerprint(content_ids: Sequence[str], table: pa.Table) -> dict[str, Any]:
-    """The data as the header names them: how many images, their content, and all else the table says of them."""
-    # where a source lies on this machine does not matter, and ids are the content
-    table = table.select([name for name in table.column_names if name not in ("id", "source")])
+    """The data as the header names them: how many images, their content, and all else the table says of them.
+
+    Ids are named only where somebody gave other ids than the content.
+    """
+    # where a source lies on this machine does not matter
+    rest = table.select([name for name in table.column_names if name not in ("id", "source")])
     starts = range(0, table.num_rows, PRINT_ROWS)
-    said = hash_pieces(json.dumps(table.slice(start, PRINT_ROWS).to_pydict()).encode() for start in starts)
-    content = hash_pieces(f"{name}\n".encode() for name in content_ids)
-    return {"images": len(content_ids), "content": content, "labels_and_paths": said}
+    said = hash_pieces(json.dumps(rest.slice(start, PRINT_ROWS).to_pydict()).encode() for start in starts)
+    content = _hash_names(content_ids)
+    given = table["id"].to_pylist() if "id" in table.column_names else content_ids
+    ids = _hash_names(known or made for known, made in zip(given, content_ids, strict=True))
+    print_ = {"images": len(content_ids), "content": content, "labels_and_paths": said}
+    return print_ if ids == content else print_ | {"ids": ids}
+
+
+def _hash_names(names: Iterable[str]) -> str:
+    return hash_pieces(f"{name}\n".encode() for name in names)
 
 
 def indented(lines: Sequence[str]) -> str:

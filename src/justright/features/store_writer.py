@@ -24,17 +24,15 @@ from justright.features.store import (
     SHARDS,
     DamagedStoreError,
     FeatureRows,
-    Shard,
     mapped,
-    n_intact,
     npy_header,
     read_header,
-    read_shards,
     row_bytes,
-    shard_line,
+    whole_shards,
     write_header,
 )
 from justright.features.store_header import Header, StoreMismatchError, indented
+from justright.features.store_shards import Shard, read_shards, shard_line
 from justright.files import replacing, write_json
 from justright.types import Array
 
@@ -77,13 +75,13 @@ class StoreWriter:
         self._lines: IO[bytes] = _opened(path / SHARDS)
         _lock(self._lines, path)
         self._array: IO[bytes] = _opened(path / FEATURES)
-        self.shards = read_shards(path)
-        self.shards = self.shards[: n_intact(path, header, self.shards)]
+        self.shards = read_shards(path / SHARDS, header)
+        self.shards = self.shards[: whole_shards(path, header, self.shards)]
         self.n_rows = sum(shard.n_rows for shard in self.shards)
         beginning = npy_header(0, header)
         self._array.write(beginning)
         self._array.truncate(self._array.seek(len(beginning) + self.n_rows * row_bytes(header)))
-        self._lines.truncate(self._lines.seek(sum(len(shard_line(shard)) for shard in self.shards)))
+        self._lines.truncate(self._lines.seek(sum(map(len, map(self._line, range(len(self.shards)))))))
 
     def add(self, features: FeatureRows, bad: Mapping[int, tuple[str, str]]) -> None:
         """Append a shard. From the return on, a kill does not lose it."""
@@ -92,10 +90,13 @@ class StoreWriter:
         self._array.write(data)
         self._array.flush()
         # no fsync: a record without its data, which only a power cut can leave, shows in the checksum
-        self._lines.write(shard_line(shard))
-        self._lines.flush()
         self.shards.append(shard)
+        self._lines.write(self._line(len(self.shards) - 1))
+        self._lines.flush()
         self.n_rows += shard.n_rows
+
+    def _line(self, number: int) -> bytes:
+        return shard_line(self.shards[number], number, self.header)
 
     def read(self, rows: Int[Array, " rows"]) -> FeatureRows:
         """FeatureRows that were written before."""
@@ -104,7 +105,7 @@ class StoreWriter:
     def finish(self, index: pa.Table, quarantined: Sequence[Quarantined]) -> None:
         """Write what goes with the features, and call the store complete."""
         with replacing(self.path / INDEX) as temporary:
-            pq.write_table(index, temporary, row_group_size=INDEX_ROWS)
+            pq.write_table(index, temporary, row_group_size=INDEX_ROWS, write_page_checksum=True)
         write_json(self.path / QUARANTINE, [image.to_json() for image in quarantined])
         self._array.seek(0)
         self._array.write(npy_header(self.n_rows, self.header))

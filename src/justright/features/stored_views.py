@@ -32,6 +32,7 @@ class Views(ABC):
         rows: the images that can be read, all by default; the others cannot be asked for.
         n_threads: how many threads draw.
         batch_size: images that go through the prefix at once.
+        content_ids: `images.content_ids()`, where it is known already.
     """
 
     def __init__(
@@ -43,12 +44,16 @@ class Views(ABC):
         rows: Rows | None = None,
         n_threads: int = 4,
         batch_size: int = 32,
+        content_ids: Sequence[str] | None = None,
     ):
         good = np.arange(len(images)) if rows is None else np.asarray(rows, dtype=np.int64)
         self.backbone = backbone
         self.transform = transform_named(transform)
         self.seed = seed
-        self.images = images.take(good).with_ids()
+        self.images = images.take(good)
+        # a list may claim any id, so views are drawn for, and found by, what the files hold
+        ids = self.images.content_ids() if content_ids is None else [content_ids[row] for row in good]
+        self.images = self.images.named_by(ids)
         self.batch_size = batch_size
         self.drawer = ViewDrawer(self.images, self.transform, backbone.recipe, seed, n_threads)
         self._position = np.full(len(images), -1)

@@ -16,7 +16,7 @@ from justright.audit.quarantine import Quarantined
 from justright.data.columns import NAME
 from justright.errors import DataError
 from justright.features.store import FeatureRows, mapped, read_quarantine, read_store
-from justright.features.store_header import Header, data_fingerprint
+from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.types import UNLABELED, Array, Labels
 
@@ -125,13 +125,27 @@ class FeatureTable:
         return FeatureTable(self.features, pa.table(kept | blank), self.header, self.path)
 
     def write(self, path: Path, overwrite: bool = False) -> FeatureTable:
-        """Write the table as a store and open it."""
-        if not begin_store(path, self.header, overwrite):
-            with StoreWriter(path, self.header) as writer:
-                for start in range(writer.n_rows, len(self), BLOCK_ROWS):
-                    writer.add(self.features[start : start + BLOCK_ROWS], {})
-                writer.finish(self.index, self.quarantined)
+        """Write the table as a store and open it; one that is there must hold these features, or begin with them."""
+        if begin_store(path, self.header, overwrite):
+            there = FeatureTable.open(path)
+            self._require_same(path, there.features)
+            return there
+        with StoreWriter(path, self.header) as writer:
+            self._require_same(path, writer.read(np.arange(writer.n_rows)))
+            for start in range(writer.n_rows, len(self), BLOCK_ROWS):
+                writer.add(self.features[start : start + BLOCK_ROWS], {})
+            writer.finish(self.index, self.quarantined)
         return FeatureTable.open(path)
+
+    def _require_same(self, path: Path, there: FeatureRows) -> None:
+        """Ids may be anyone's: equal ones do not mean equal features."""
+        for start in range(0, len(there), BLOCK_ROWS):
+            mine, other = (each[start : min(start + BLOCK_ROWS, len(there))] for each in (self.features, there))
+            if not np.array_equal(mine, other, equal_nan=True):
+                raise StoreMismatchError(
+                    f"{path} holds other features under the same ids",
+                    advice="name another place, or replace it with overwrite",
+                )
 
 
 def labeled_and_target(labeled: FeatureTable, target: FeatureTable) -> tuple[Float[Array, "images dim"], Labels]:

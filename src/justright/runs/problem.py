@@ -74,18 +74,20 @@ class Problem:
 
         With them the label of a target image would reach training. Ids that are computed on the way are kept.
         """
-        images = self.pool.images.with_ids(track, is_strict=False)
-        target = self.target.with_ids(track, is_strict=False)
-        known = set(target.table["id"].to_pylist()) - {None}
-        rows = np.flatnonzero([each not in known for each in images.table["id"].to_pylist()])
+        images, target = self.pool.images, self.target
+        # by what the files hold: a list may claim any id
+        contents = images.content_ids(track, is_strict=False)
+        targets = target.content_ids(track, is_strict=False)
+        known = set(targets) - {""}
+        rows = np.flatnonzero([each not in known for each in contents])
         if len(images) and not len(rows):
             raise DegenerateError(
                 f"all {len(images):,} labeled images are images of the target too",
                 expected="labeled images that are not in the target",
                 advice="take the labeled images out of the target, or --keep-copies",
             )
-        pool = replace(self.pool, images=images.take(rows))
-        return replace(self, pool=pool, target=target), len(images) - len(rows)
+        pool = replace(self.pool, images=images.filled_with(contents).take(rows))
+        return replace(self, pool=pool, target=target.filled_with(targets)), len(images) - len(rows)
 
 
 def make_problem(

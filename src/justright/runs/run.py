@@ -23,7 +23,7 @@ from justright.discovery.methods import METHODS
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
-from justright.files import replacing, write_json
+from justright.files import replacing
 from justright.progress import Track, silent
 from justright.runs.parts import config_of, counted, counter_input, frozen_features
 from justright.runs.problem import Problem
@@ -97,6 +97,8 @@ class Run:
         path, spec = self.folder.path, self.spec.to_json()
         if (path / "run.json").exists():
             refuse_changes(RunFolder(path).about["spec"], spec, path)
+            if self.processes.is_first:
+                RunFolder(path).begin_again()
         if self.truth is not None:
             with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
                 copy_truth(self.truth, Path(folder) / "truth.parquet")
@@ -119,13 +121,13 @@ class Run:
         """K of the target, and where it comes from."""
         if self.spec.n_target is not None:
             return self.spec.n_target, "given"
-        name, path = self.spec.counter, self.folder.path / "count.json"
+        name = self.spec.counter
         made_with = {"counter": name, "seed": self.spec.seed} | self._fingerprints(pool, target)
         known = RunFolder(self.folder.path).count
         if known is None or known.get("made_with") != made_with:
             given = counter_input(pool, target, self.problem.own_classes)
             known = counted(name, given, self.spec.seed, self.track) | {"made_with": made_with}
-            write_json(path, known)
+            self.folder.save_json("count.json", known)
         return int(known["estimates"][name]["n_categories"]), name
 
     def _learn(self, weight: np.ndarray, n_target: int) -> Any:

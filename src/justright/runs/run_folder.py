@@ -15,12 +15,14 @@
     report.html          all of it to look at
     review/              what people said about it
 
-Files are whole or not there: a reader finds None for what a run has not reached yet.
+Files are whole or not there: a reader finds None for what a run has not reached yet. A finished run says in run.json
+what each file hashes to, and a file is compared with that before it is read.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,11 +37,21 @@ from justright.errors import DataError, MissingDataError
 from justright.evaluation import Scores
 from justright.features.table import FeatureTable
 from justright.files import write_json
+from justright.hashing import hash_file, signed, verified
 from justright.runs.saved_selection import SavedSelection
 from justright.runs.weight_files import load_selection
 from justright.types import Array
 
+_log = logging.getLogger(__name__)
+
 FORMAT = "justright run 1"
+REMADE = (
+    "target.parquet", "pool.parquet", "weights.parquet", "weights.classes.parquet", "count.json", "diagnosis.json",
+    "tuned.npy", "predictions.parquet", "scores.json", "model.json", "model.safetensors",
+)  # fmt: skip
+"""What a run that is started again computes again."""
+KEPT = ("metrics.jsonl", "truth.parquet", "pool.features/store.json", "target.features/store.json")
+"""What it does not; the headers of the features stand for all their files."""
 
 
 @dataclass(frozen=True)
@@ -68,23 +80,65 @@ class RunFolder:
         return about
 
     def save_about(self, about: dict[str, Any]) -> None:
-        """Write run.json."""
-        write_json(self.path / "run.json", {"format": FORMAT} | about)
+        """Write run.json; if the run is finished, with the hash of each file."""
+        about = {name: value for name, value in about.items() if name != "files"}
+        if about.get("is_finished"):
+            there = [name for name in (*REMADE, *KEPT) if (self.path / name).is_file()]
+            about["files"] = {name: hash_file(self.path / name) for name in there}
+        self.save_json("run.json", {"format": FORMAT} | about)
+
+    def save_json(self, name: str, value: dict[str, Any]) -> None:
+        """Write a JSON file of the run, with a checksum of itself."""
+        write_json(self.path / name, signed(value))
+
+    def begin_again(self) -> None:
+        """Take a finished run for one on its way. Damaged files are made again, and said; or refused if they cannot."""
+        for name in self._hashes:
+            if self._is_unchanged(name):
+                continue
+            path = self.path / name
+            if name not in REMADE:
+                raise DataError(
+                    f"{path} is missing or not what the run finished with",
+                    advice="put it back from a copy, or use another --out: a run does not make it again",
+                )
+            _log.warning("%s is missing or damaged; it is made again", path)
+            path.unlink(missing_ok=True)
+        self.save_about(self.about | {"is_finished": False})
+
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        """The hash of each file, once the run is finished."""
+        return dict(self.about.get("files", {})) if (self.path / "run.json").exists() else {}
+
+    def _is_unchanged(self, name: str) -> bool:
+        path = self.path / name
+        return name not in self._hashes or (path.is_file() and hash_file(path) == self._hashes[name])
+
+    def _checked(self, name: str) -> Path:
+        """Where a file lies, which is what the run finished with."""
+        if not self._is_unchanged(name):
+            raise DataError(
+                f"{self.path / name} is missing or not what the run finished with",
+                expected="the file whose hash stands in run.json",
+                advice="start the run again with the same --out; it makes it again",
+            )
+        return self.path / name
 
     @cached_property
     def target(self) -> ImageSet:
         """The unlabeled images."""
-        return open_images(self.path / "target.parquet")
+        return open_images(self._checked("target.parquet"))
 
     @cached_property
     def pool(self) -> ImageSet:
         """The labeled images."""
-        return open_images(self.path / "pool.parquet")
+        return open_images(self._checked("pool.parquet"))
 
     @cached_property
     def predictions(self) -> Predictions:
         """A category for every target image, in the order of `target`."""
-        found = Predictions.open(self.path / "predictions.parquet")
+        found = Predictions.open(self._checked("predictions.parquet"))
         if len(found) != len(self.target):
             raise DataError(
                 f"{self.path} predicts {len(found):,} images", expected=f"{len(self.target):,}, as in target.parquet"
@@ -94,7 +148,7 @@ class RunFolder:
     @cached_property
     def tuned(self) -> Float[Array, "target dim"]:
         """Features of the target after training, memory-mapped."""
-        path = self.path / "tuned.npy"
+        path = self._checked("tuned.npy")
         try:
             features: Array = np.load(path, mmap_mode="r", allow_pickle=False)
             if features.ndim != 2 or not np.issubdtype(features.dtype, np.floating):
@@ -109,12 +163,15 @@ class RunFolder:
         paths = [self.path / f"{part}.features" for part in ("pool", "target")]
         if not all(path.is_dir() for path in paths):
             return None
+        for path in paths:
+            self._checked(f"{path.name}/store.json")
         return FeatureTable.open(paths[0]), FeatureTable.open(paths[1])
 
     @cached_property
     def selection(self) -> SavedSelection | None:
         """The weights of images and classes."""
-        path = self.path / "weights.parquet"
+        path = self._checked("weights.parquet")
+        self._checked("weights.classes.parquet")
         return load_selection(path) if path.exists() else None
 
     @cached_property
@@ -130,7 +187,7 @@ class RunFolder:
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
         """One record an epoch; a last line that was cut off by a kill is left out."""
-        path = self.path / "metrics.jsonl"
+        path = self._checked("metrics.jsonl")
         if not path.exists():
             return []
         whole = path.read_bytes().rpartition(b"\n")[0]
@@ -139,13 +196,13 @@ class RunFolder:
     @cached_property
     def scores(self) -> Scores | None:
         """All / Old / New."""
-        path = self.path / "scores.json"
+        path = self._checked("scores.json")
         return Scores.load(path) if path.exists() else None
 
     @property
     def truth_file(self) -> Path | None:
         """Where the labels of the target lie, for `evaluation.files.read_judged`."""
-        path = self.path / "truth.parquet"
+        path = self._checked("truth.parquet")
         return path if path.exists() else None
 
     @property
@@ -155,10 +212,14 @@ class RunFolder:
         return path if path.exists() else None
 
     def _json(self, name: str) -> dict[str, Any] | None:
-        path = self.path / name
+        path = self.path / name if name == "run.json" else self._checked(name)
         if not path.exists():
             return None
-        return _object(path)
+        value = _object(path)
+        try:
+            return verified(value)
+        except ValueError as error:
+            raise DataError(f"{path} cannot be read: {error}", expected="JSON as the run wrote it") from error
 
 
 def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:

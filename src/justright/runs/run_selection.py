@@ -12,7 +12,6 @@ from jaxtyping import Float
 from justright.diagnosis.diagnose import diagnose
 from justright.errors import DegenerateError, NothingSelectedError
 from justright.features.table import FeatureTable
-from justright.files import write_json
 from justright.progress import Track
 from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.parts import selector_of
@@ -83,7 +82,7 @@ class RunSelection:
             known = RunFolder(self.folder).diagnosis
             if known is None or known.get("made_with") != made_with or known.get("winner") not in SELECTORS:
                 known = self._diagnosis(pool, merged, target, n_target) | {"made_with": made_with}
-                write_json(self.folder / "diagnosis.json", known)
+                RunFolder(self.folder).save_json("diagnosis.json", known)
             return known
 
         known = self.processes.in_turn(found)

@@ -66,7 +66,7 @@ def save_selection(path: Path, result: SelectionResult, target: FeatureTable, ke
         classes = _behind(classes, class_table(kept, ones), n_kept)
     for file, table in ((path, images), (class_file(path), classes)):
         with replacing(file) as temporary:
-            pq.write_table(table.replace_schema_metadata(said), temporary)
+            pq.write_table(table.replace_schema_metadata(said), temporary, write_page_checksum=True)
     return class_file(path)
 
 
@@ -80,11 +80,11 @@ def _behind(table: pa.Table, first: pa.Table, n_classes: int) -> pa.Table:
 def load_selection(path: Path) -> SavedSelection:
     """Read what `save_selection` wrote."""
     try:
-        images, classes = pq.read_table(path), pq.read_table(class_file(path))
+        images, classes = (pq.read_table(file, page_checksum_verification=True) for file in (path, class_file(path)))
         about = json.loads((images.schema.metadata or {})[KEY])
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
-    except (OSError, pa.ArrowInvalid, ValueError, KeyError, TypeError) as error:
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{path} does not hold weights of this version: {error}",
             expected=f"the file and its neighbor {class_file(path).name}",
