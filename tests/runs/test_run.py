@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from justright.demo.glyph_problem import OWN
 from justright.errors import DataError, JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
+from justright.runs.owner import OwnedError, owned
 from justright.runs.problem import Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
@@ -262,3 +264,20 @@ def test_damaged_features_are_refused_with_what_to_delete(problem, backbone, tmp
     data.write_bytes(data.read_bytes()[:-4])
     with pytest.raises(DataError, match=r"(?s)Try: delete .*target.features"):
         Run(problem, spec, run.path, backbone).all()
+
+
+def test_a_run_in_a_folder_that_has_an_owner_is_refused_and_changes_nothing(problem, backbone, tmp_path):
+    with owned(tmp_path), pytest.raises(OwnedError, match=f"process {os.getpid()} since"):
+        Run(problem, spec_of(method="kmeans", settings={}), tmp_path, backbone).all()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_processes_that_train_together_only_the_first_takes_the_folder(problem, backbone, tmp_path, monkeypatch):
+    run = Run(problem, spec_of(method="kmeans", settings={}), tmp_path, backbone)
+    monkeypatch.setattr(run, "_all", lambda: RunFolder(tmp_path))
+    run.processes.rank = 1
+    with owned(tmp_path):
+        assert run.all() == RunFolder(tmp_path)
+    run.processes.rank = 0
+    with owned(tmp_path), pytest.raises(OwnedError):
+        run.all()

@@ -19,6 +19,7 @@ from justright.benchmark.suite_problem import problem_of
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.hashing import hash_value
 from justright.progress import Track, silent
+from justright.runs.owner import owned
 from justright.runs.run_folder import RunFolder
 
 RESULTS = "results.jsonl"
@@ -46,20 +47,20 @@ def run_suite(
         n_jobs: problems at once; each has one process, so that its runs share features and views.
         only: names of problems; all if empty.
     """
-    out.mkdir(parents=True, exist_ok=True)
     wanted = [problem for problem in suite.problems if not only or problem.name in only]
     if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
         raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(each.name for each in suite.problems))
-    done = {line["print"] for line in read_results(out / RESULTS)}
-    todo = [
-        (problem, runs)
-        for problem in wanted
-        if (runs := [run for run in suite.runs_of(problem) if _fingerprint(suite, problem, *run) not in done])
-    ]
-    tasks = [(suite, problem, runs, out, data) for problem, runs in todo]
-    for line in track(_lines(tasks, n_jobs), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
-        _append(out / RESULTS, line)
-    return suite_results(suite, out)
+    with owned(out):
+        done = {line["print"] for line in read_results(out / RESULTS)}
+        todo = [
+            (problem, runs)
+            for problem in wanted
+            if (runs := [run for run in suite.runs_of(problem) if _fingerprint(suite, problem, *run) not in done])
+        ]
+        tasks = [(suite, problem, runs, out, data) for problem, runs in todo]
+        for line in track(_lines(tasks, n_jobs), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
+            _append(out / RESULTS, line)
+        return suite_results(suite, out)
 
 
 def suite_results(suite: Suite, out: Path) -> list[Line]:

@@ -10,7 +10,7 @@ import json
 import platform
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +25,7 @@ from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
 from justright.files import replacing, write_json
 from justright.progress import Track, silent
+from justright.runs.owner import owned
 from justright.runs.parts import config_of, counted, counter_input, frozen_features
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
@@ -69,8 +70,16 @@ class Run:
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
 
-    def all(self) -> RunFolder:
-        """Every stage, in order."""
+    def all(self, is_owned: bool = False) -> RunFolder:
+        """Every stage, in order. Nobody else may write to the folder meanwhile; `is_owned` says that this is seen to.
+
+        Of several processes that train together the first one owns the folder, for all of them.
+        """
+        takes_it = self.processes.is_first and not is_owned
+        with owned(self.folder.path) if takes_it else nullcontext():
+            return self._all()
+
+    def _all(self) -> RunFolder:
         self._begin()
         with self._timed("extract"):
             pool, target = self.processes.in_turn(self._extract)
