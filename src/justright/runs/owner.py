@@ -8,10 +8,11 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 from justright.errors import JustrightError
+from justright.files import naming
 
 LOCK = ".owner"
 """The file in the folder that is locked; it says who holds it, and goes when the work is done."""
@@ -33,9 +34,9 @@ def owned(folder: Path) -> Iterator[None]:
     was_there = folder.exists()
     file = _locked(folder)
     try:
-        file.write(json.dumps({"process": os.getpid(), "since": _now(), "host": socket.gethostname()}).encode())
-        file.truncate()
-        file.flush()
+        with naming(folder / LOCK):
+            file.write(json.dumps({"process": os.getpid(), "since": _now(), "host": socket.gethostname()}).encode())
+            file.truncate()
         yield
     finally:
         with suppress(OSError):  # Windows keeps a file that is open; it is taken over the next time
@@ -46,12 +47,12 @@ def owned(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-def _locked(folder: Path) -> IO[bytes]:
+def _locked(folder: Path) -> FileIO:
     path = folder / LOCK
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+            file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+")
         except FileNotFoundError:  # the owner before has removed the folder at this moment
             continue
         if not _lock(file):
@@ -68,7 +69,7 @@ def _locked(folder: Path) -> IO[bytes]:
         file.close()  # locked, but the owner before has removed it: begin again
 
 
-def _lock(file: IO[bytes]) -> bool:
+def _lock(file: FileIO) -> bool:
     try:
         import fcntl
     except ImportError:
@@ -80,7 +81,7 @@ def _lock(file: IO[bytes]) -> bool:
     return True
 
 
-def _lock_on_windows(file: IO[bytes]) -> bool:
+def _lock_on_windows(file: FileIO) -> bool:
     import msvcrt
 
     file.seek(LOCKED_BYTE)
@@ -93,7 +94,7 @@ def _lock_on_windows(file: IO[bytes]) -> bool:
     return True
 
 
-def _said(file: IO[bytes]) -> str:
+def _said(file: FileIO) -> str:
     """Who holds the lock, and since when, as the file says."""
     try:
         about = json.loads(file.read())

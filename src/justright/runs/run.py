@@ -23,7 +23,7 @@ from justright.discovery.methods import METHODS
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
-from justright.files import replacing, write_json
+from justright.files import naming, replacing, write_json
 from justright.progress import Track, silent
 from justright.runs.owner import owned
 from justright.runs.parts import config_of, counted, counter_input, frozen_features
@@ -203,5 +203,6 @@ class Run:
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
-        yield
+        with naming(self.folder.path):
+            yield
         self.seconds[stage] = time.perf_counter() - started
