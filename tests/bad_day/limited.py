@@ -82,4 +82,4 @@ if __name__ == "__main__":
         if not module.name.endswith(("__main__", "ray_engine")):
             importlib.import_module(module.name)
     torch.set_num_threads(1)
-    print(json.dumps([in_a_child(*each) for each in json.load(sys.stdin)]))
+    sys.stdout.write(json.dumps([in_a_child(*each) for each in json.load(sys.stdin)]))

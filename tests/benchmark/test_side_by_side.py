@@ -13,8 +13,7 @@ from justright.errors import JustrightError
 
 
 def numbers(n, ends_by=None, stop=None):
-    for number in range(n):
-        yield number
+    yield from range(n)
     if ends_by == "error":
         raise ValueError("no such number")
     if ends_by == "exit":
@@ -50,6 +49,12 @@ def any_of(name, *task):
     yield from {"numbers": numbers, "begin": begin, "killed": killed}[name](*task)
 
 
+def keep(found, lines):
+    """Also what came before an error; `list.extend` would lose it."""
+    for each in lines:
+        found.append(each)
+
+
 def test_everything_that_is_found_comes_back_whatever_the_number_of_processes():
     tasks = {str(n): ("numbers", n) for n in range(4)}
     for n_processes in (1, 3):
@@ -65,10 +70,9 @@ def test_everything_that_is_found_comes_back_whatever_the_number_of_processes():
     ],
 )
 def test_a_process_that_fails_or_is_killed_is_told_after_what_it_found(ends_by, said):
-    found = []
+    found, tasks = [], {"bad": ("numbers", 2, ends_by), "never": ("numbers", 9)}
     with pytest.raises(JustrightError, match=said) as caught:
-        for each in side_by_side(any_of, {"bad": ("numbers", 2, ends_by), "never": ("numbers", 9)}, 1):
-            found.append(each)
+        keep(found, side_by_side(any_of, tasks, 1))
     assert found == [0, 1]
     assert caught.value.advice.endswith("what was finished is kept")
 
@@ -81,8 +85,7 @@ def test_tasks_on_their_way_are_finished_and_no_other_is_begun(tmp_path):
     }
     found = []
     with pytest.raises(JustrightError, match="bad: its process was ended by SIGKILL"):
-        for each in side_by_side(any_of, tasks, 2):
-            found.append(each)
+        keep(found, side_by_side(any_of, tasks, 2))
     assert sorted(found) == [0, *range(500)]
     assert not (tmp_path / "never").exists()
 

@@ -44,8 +44,8 @@ def side_by_side(
                 name, task = waiting.popleft()
                 receiver, process = _started(work, task)
                 running[receiver] = _Worker(name, process)
-            for receiver in wait(list(running)):
-                assert isinstance(receiver, Connection)
+            ready = wait(list(running))
+            for receiver in [each for each in running if each in ready]:
                 kind, value = _received(receiver)
                 if kind == FOUND:
                     yield value
