@@ -165,6 +165,7 @@ def discover(
         asked |= {"copies left out": n_copies, "command": shlex.join(["justright", *sys.argv[1:]])}
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
         run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth)
+        terminal.say(str(run.disk))
         finished = run.all(is_owned=True)
         if Processes().is_first:
             show_run(terminal, finished, with_report=not no_report)

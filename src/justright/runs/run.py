@@ -23,8 +23,9 @@ from justright.discovery.methods import METHODS
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
-from justright.files import naming, replacing, write_json
+from justright.files import naming, remove_leftovers, replacing, write_json
 from justright.progress import Track, silent
+from justright.runs.disk import DiskPlan
 from justright.runs.owner import owned
 from justright.runs.parts import config_of, counted, counter_input, frozen_features
 from justright.runs.problem import Problem
@@ -66,6 +67,7 @@ class Run:
         self.folder = RunFolder(out)
         self.asked, self.tensorboard, self.truth = dict(asked or {}), tensorboard, truth
         self.config = config_of(spec)
+        self.disk = DiskPlan(problem, spec.method, self.config, backbone, out)
         self.processes = Processes()
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
@@ -109,6 +111,9 @@ class Run:
         if self.truth is not None:
             with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
                 copy_truth(self.truth, Path(folder) / "truth.parquet")
+        if self.processes.is_first:
+            remove_leftovers(path)
+            self.disk.expect_room()
         if not (path / "run.json").exists() and self.processes.is_first:
             self.folder.save_about({"spec": spec, "asked": self.asked, "is_finished": False})
         self.processes.wait()
