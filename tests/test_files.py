@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from justright.files import naming, remove_leftovers, replacing, write_text
+from justright.files import bytes_of, leftovers, naming, remove_leftovers, replacing, size_text, write_text
 
 
 def test_after_an_error_the_old_file_is_there_and_nothing_else(tmp_path):
@@ -58,3 +58,23 @@ def test_an_array_that_cannot_be_written_whole_counts_as_a_full_disk_and_other_e
             raise other
         assert same.value is other
     assert other.filename == "b"
+
+
+def test_leftovers_are_found_below_a_folder_too_and_sizes_are_counted_and_said(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    half = tmp_path / "banks" / "one" / f".rows.npy.{ended.pid}.tmp"
+    half.parent.mkdir(parents=True)
+    half.write_bytes(bytes(1500))
+    (tmp_path / "whole").write_bytes(bytes(500))
+    if os.name == "posix":
+        assert leftovers(tmp_path) == [half]
+    assert bytes_of(tmp_path) == bytes_of(half, tmp_path / "whole", tmp_path / "nowhere") == 2000
+    assert [size_text(n) for n in (0, 999, 1500, 2_340_000_000)] == ["0 B", "999 B", "1.5 KB", "2.34 GB"]
+
+
+def test_without_a_flush_it_is_whole_or_not_there_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda file: pytest.fail("flushed"))
+    with replacing(tmp_path / "a", is_flushed=False) as temporary:
+        temporary.write_text("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
 from justright.demo.glyph_problem import OWN
@@ -281,3 +284,28 @@ def test_of_processes_that_train_together_only_the_first_takes_the_folder(proble
     run.processes.rank = 0
     with owned(tmp_path), pytest.raises(OwnedError):
         run.all()
+
+
+def test_a_finished_run_keeps_one_small_checkpoint_and_no_bank_of_its_own_and_can_be_called_again(
+    problem, backbone, tmp_path
+):
+    spec = spec_of(method="mugcd", settings=SETTINGS | {"refresh": 0.5})
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    for folder in (run.path, run.path / "stage1"):
+        (checkpoint,) = (folder / "checkpoint").iterdir()
+        with safe_open(checkpoint, framework="np") as file:
+            assert {name.split("/")[0] for name in file.keys()} == {"network"}  # noqa: SIM118
+        assert not (folder / "bank").exists()
+    before = {name: (run.path / name).read_bytes() for name in ("predictions.parquet", "model.safetensors")}
+    again = Run(problem, spec, run.path, backbone).all()
+    assert {name: (again.path / name).read_bytes() for name in before} == before
+
+
+def test_what_a_killed_process_left_in_the_folder_is_removed(problem, backbone, tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    half = tmp_path / "run" / "checkpoint" / f".step-000000009.safetensors.{ended.pid}.tmp"
+    half.parent.mkdir(parents=True)
+    half.write_bytes(b"half")
+    Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone).all()
+    assert not half.exists()

@@ -105,7 +105,8 @@ class DiskPlan:
 
         n_images = len(self.problem.target) + self.config.sees_labels * len(self.problem.pool.images)
         for bank, n_views in self._views().items():
-            layout = record_type(self.backbone.stored_names, self.backbone.stored_shapes, bank.precision)  # type: ignore[arg-type]
+            names, shapes = self.backbone.stored_names, self.backbone.stored_shapes
+            layout = record_type(names, shapes, bank.precision)  # type: ignore[arg-type]
             n_bytes = n_images * n_views * layout.itemsize
             what = f"{n_views} {bank.stream} view{'s' * (n_views > 1)} of each image in {bank.precision}"
             yield PlannedFiles(what, bank.root, n_bytes, self._there(bank, n_images))
@@ -155,3 +156,12 @@ class DiskPlan:
 def _existing(place: Path) -> Path:
     """The folder itself, or the nearest one above it that is there."""
     return next(each for each in (place.absolute(), *place.absolute().parents) if each.exists())
+
+
+def tidy(folder: Path) -> None:
+    """Leave of a finished run what a later call starts from: one small checkpoint, no view bank of its own."""
+    from justright.discovery.checkpoints import Checkpoints
+
+    for each in (folder, folder / "stage1"):
+        Checkpoints(each / "checkpoint").finish()
+        shutil.rmtree(each / "bank", ignore_errors=True)

@@ -25,7 +25,7 @@ from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
 from justright.files import naming, remove_leftovers, replacing, write_json
 from justright.progress import Track, silent
-from justright.runs.disk import DiskPlan
+from justright.runs.disk import DiskPlan, tidy
 from justright.runs.owner import owned
 from justright.runs.parts import config_of, counted, counter_input, frozen_features
 from justright.runs.problem import Problem
@@ -99,6 +99,7 @@ class Run:
             with self._timed("evaluate"):
                 self._evaluate(method)
             self._finish(method, n_target, k_source, self._fingerprints(pool, target))
+            tidy(self.folder.path)
         self.processes.wait()
         return RunFolder(self.folder.path)
 
