@@ -20,7 +20,7 @@ BANKS = ("name", "backbone", "transform", "precision", "images", "views", "size"
 
 @click.group()
 def cache() -> None:
-    """List or remove what is kept for later runs: features and view banks.
+    """List or remove what is kept for later runs.
 
     Features are kept so that no image is computed twice, view banks so that a second training finds the views of the
     first. They lie in the folder JUSTRIGHT_HOME, by default .cache/justright in your home. When features grow larger
