@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.contributing_examples import example
 
 from justright.cli import main
 from justright.features.table import FeatureTable
 from justright.runs.run_folder import RunFolder
 from justright.runs.weight_files import load_selection
-from justright.selection import SELECTORS, ClassWeights, Selector
-from justright.settings import COUNT, setting
-
-
-@dataclass(repr=False, eq=False)
-class LargestSelector(Selector):
-    """Keeps the classes with the most images: a selector as somebody else may write it."""
-
-    n_largest: int = setting(3, "how many of the largest classes to keep", COUNT)
-
-    def _weigh(self, pool, target):
-        sums = pool.sums()
-        middle = np.concatenate(list(target.batches(sums.sums.shape[1]))).mean(axis=0)
-        place = np.argsort(np.argsort(-sums.counts, kind="stable"))
-        kept = (place < self.n_largest).astype(float)
-        reason = [f"{'kept' if k else 'too small'}: {n} images" for k, n in zip(kept, sums.counts, strict=True)]
-        distance = np.linalg.norm(sums.centroids() - middle, axis=1)
-        return ClassWeights(sums.classes, kept, reason, {"distance": distance, "place": place}, {"middle": 1.5})
+from justright.selection import SELECTORS
 
 
 @pytest.fixture
 def largest():
-    SELECTORS.add("largest", LargestSelector, "keeps the classes with the most images")
-    yield
+    yield example("selector").LargestSelector
     SELECTORS.remove("largest")
 
 
@@ -66,7 +48,7 @@ def test_select_gives_weights_reasons_the_figure_and_the_page(stores, largest):
     assert saved.classes["weight"].to_pylist() == [0.0, 1.0, 0.0, 1.0]
     assert saved.classes["reason"].to_pylist()[:2] == ["too small: 4 images", "kept: 6 images"]
     assert saved.classes.column_names[6:] == ["distance", "place", "kept_share", "weight_std"]
-    assert (saved.about["params"], saved.about["middle"]) == ({"n_largest": 2}, 1.5)
+    assert saved.about["params"] == {"n_largest": 2}
     assert ET.parse(stores / "figures" / "ranked.svg").getroot().tag.endswith("svg")
     assert "too small: 4 images" in (stores / "page.html").read_text(encoding="utf-8")
     assert json.loads(call(*words, "--json"))["classes"][3]["place"] == 0

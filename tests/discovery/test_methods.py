@@ -2,27 +2,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import pytest
+from tests.contributing_examples import example
 from tests.discovery.tiny import Stopped, final_bytes, stop_after
 
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery import loop
-from justright.discovery.categories import by_clusters
-from justright.discovery.configs import TrainConfig
-from justright.discovery.learner import Learner
 from justright.discovery.methods import METHODS
 from justright.discovery.model_files import about_model
-from justright.discovery.trained import TrainedDiscovery
-from justright.discovery.tuned import features_of
 from justright.evaluation import evaluate
 from justright.features.backbone import load_backbone
-from justright.losses import LossParts, WeightedSupConLoss
 from justright.runs.problem import OWN, Problem, named
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
-from justright.settings import POSITIVE, setting
 
 
 def test_every_method_is_found_by_its_name():
@@ -46,43 +39,9 @@ print(sorted({"torch", "timm", "scipy"} & set(sys.modules)))
     assert done.stdout.strip() == "[]"
 
 
-@dataclass(frozen=True)
-class PulledConfig(TrainConfig):
-    """What a method from outside can be set to."""
-
-    pull: float = setting(1.0, "factor of its loss", POSITIVE)
-
-
-class PulledLearner(Learner):
-    """Pulls features of one class together, without a head."""
-
-    def __init__(self, backbone, config, batches):
-        super().__init__(backbone, [batches], config.micro_batch)
-        self.pull, self.pulled = config.pull, WeightedSupConLoss(config.temperature_sup)
-
-    def outputs(self, stored, part):
-        return {"features": self.features(stored["weak"], 2)}
-
-    def objective(self, outputs, labels, weight, epoch):
-        pulled = self.pulled(outputs[0]["features"], labels[0], weight[0])
-        return LossParts(self.pull * pulled, {"pulled": pulled.detach()})
-
-
-class Pulled(TrainedDiscovery):
-    """A method from outside the package."""
-
-    name = "pulled"
-    config_class = PulledConfig
-
-    def _learn(self, backbone, data, plain, track):
-        learner = PulledLearner(backbone, self.config, data.batches(self.config.batch_size, self.seed))
-        self._train(learner, data, plain, self.config, self.folder, track)
-        return by_clusters(data, features_of(backbone, plain, len(data.images)), self.n_categories, 2, self.seed)
-
-
 @pytest.fixture
 def pulled():
-    METHODS.add("pulled", Pulled, "pulls features of one class together")
+    example("method")
     yield "pulled"
     METHODS.remove("pulled")
 
@@ -104,7 +63,7 @@ def test_a_method_from_outside_runs_stops_goes_on_predicts_and_is_saved(pulled, 
     assert (tmp_path / "cut" / "predictions.parquet").read_bytes() == (run.path / "predictions.parquet").read_bytes()
 
     loaded = METHODS[about_model(run.path)["method"]].load(run.path, backbone)
-    assert isinstance(loaded, Pulled)
+    assert type(loaded) is METHODS[pulled]
     assert loaded.config.pull == 2.0
     nearest = loaded.predict(split.unlabeled, neither=0.0).cluster
     assert (nearest == run.predictions.cluster).mean() > 0.85  # k-means may have moved a centroid after the last look

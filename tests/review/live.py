@@ -2,30 +2,56 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from justright.review.connections import ConnectionLimits
+
+WITH_LIMITS = """
+import json, sys
+from pathlib import Path
+from justright.review.connections import ConnectionLimits
+from justright.review.launch import serve
+from justright.review.open_review import OpenReview
+from justright.runs.run_folder import RunFolder
+opened, limits = OpenReview(RunFolder.open(Path(sys.argv[1]))), ConnectionLimits(**json.loads(sys.argv[2]))
+serve(opened, "127.0.0.1", 0, "anna", lambda access: print(access.url, flush=True), limits)
+"""
+
 
 class LiveReview:
-    """`justright review` of a run; started again it listens on the same port."""
+    """`justright review` of a run; started again it listens on the same port. With `limits`, they are the server's."""
 
-    def __init__(self, run: Path):
+    def __init__(self, run: Path, limits: ConnectionLimits | None = None):
         self.run = run
+        self.limits = limits
         self.port = 0
         self.process: subprocess.Popen[str] | None = None
         self.url = ""
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "justright", "review", str(self.run), "--port", str(self.port), "--quiet"]
-        self.process = subprocess.Popen([*command, "--reviewer", "anna"], stdout=subprocess.PIPE, text=True)
+        options = ["--port", str(self.port), "--quiet", "--reviewer", "anna"]
+        words = ["-m", "justright", "review", str(self.run), *options]
+        if self.limits:
+            words = ["-c", WITH_LIMITS, str(self.run), json.dumps(asdict(self.limits))]
+        self.process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
         self.port = urlsplit(self.url).port or 0
         assert self.port, "the server did not start"
+
+    def connect(self, sent: bytes = b"") -> socket.socket:
+        """A connection on which this was sent, and nothing read."""
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        connection.sendall(sent)
+        return connection
 
     def kill(self) -> None:
         assert self.process is not None

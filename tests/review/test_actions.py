@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 from starlette.testclient import TestClient
+from tests.contributing_examples import example
 
 from justright.errors import DataError, JustrightError
-from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, Asked, Cluster, Line, Name, Request
-from justright.review.changes import Change, ConflictError, edit
+from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, Asked, Line, Request
+from justright.review.changes import ConflictError
 from justright.review.cluster_actions import SetName
 from justright.review.open_review import OpenReview
 from justright.review.server import make_app
@@ -83,17 +84,7 @@ def test_an_id_is_a_hexadecimal_number(key):
 
 @pytest.fixture
 def flag():
-    class Flag(Action, do="flag", told="asked others to look at {cluster}: {why}"):
-        """Ask the other reviewers to look at a cluster."""
-
-        cluster: Cluster
-        why: Name
-
-        def plan(self, state, by):
-            state.label_of(self.cluster)  # refused if the cluster is gone
-            return Change(edits=(edit(state.tables["flags"], (self.cluster, by), self.why),))
-
-    yield Flag
+    yield example("review action").Flag
     ACTIONS.remove("flag")
 
 

@@ -30,7 +30,9 @@ def test_a_run_that_nobody_looked_at_has_none(run, opened):
     opened.folder.mkdir()
     (opened.folder / "token").write_text("t" * 32)
     assert findings(run) is None, "the page was opened, and nothing done"
-    (opened.folder / "log.jsonl").touch()
+    with opened.log.writing():
+        pass  # killed before the first action
+    assert opened.log.path.exists()
     assert findings(run) is None
 
 
@@ -116,7 +118,7 @@ def test_a_damaged_log_is_refused_with_the_reason(run, opened, say):
     with pytest.raises(DataError, match="from action 1 to 3"):
         findings(run)
     path.write_bytes(b"\x00\xff not a log")
-    with pytest.raises(DataError, match="no whole action"):
+    with pytest.raises(DataError, match="holds no review"):
         findings(run)
     path.write_bytes(header + sealed(b'{"seq":1,"at":[}'))
     with pytest.raises(DataError, match="cannot be read"):
@@ -128,6 +130,7 @@ def test_a_damaged_log_is_refused_with_the_reason(run, opened, say):
     del value["crc"]
     value["action"]["cluster"] = 10**6
     path.write_bytes(header + sealed(json.dumps(value).encode()))
+    opened.log.saved.path.unlink()
     with pytest.raises(DataError, match="does not fit"):
         findings(run)
 

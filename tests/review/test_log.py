@@ -13,6 +13,7 @@ from justright.review.actions import Line
 from justright.review.cluster_actions import Keep
 from justright.review.log import Log
 from justright.review.open_review import OpenReview
+from justright.review.sealed import sealed
 
 
 def keep(seq, cluster=0):
@@ -37,7 +38,7 @@ def test_what_was_appended_is_read_back_in_order(tmp_path):
 @pytest.mark.parametrize("n_cut", range(1, 60, 7))
 def test_a_torn_end_is_passed_over_and_the_log_goes_on_after_it(tmp_path, n_cut):
     path = tmp_path / "log.jsonl"
-    written(path)
+    written(path).saved.write(2)  # killed before the third was answered
     whole = path.read_bytes()
     path.write_bytes(whole[:-n_cut])
     log = Log(path, "f" * 32)
@@ -61,6 +62,112 @@ def test_zeros_that_a_power_cut_left_are_passed_over(tmp_path):
     with log.writing():
         log.append(keep(3))
     assert len(Log(path, "f" * 32).new_lines()) == 3
+
+
+def test_the_file_comes_into_being_with_its_first_line(tmp_path, monkeypatch):
+    path = tmp_path / "review" / "log.jsonl"
+    made = []
+    monkeypatch.setattr(os, "write", lambda *_: made.append(path.read_bytes()) or 1 / 0)  # the first action
+    log = Log(path, "f" * 32)
+    with pytest.raises(ZeroDivisionError), log.writing():
+        log.append(keep(1))
+    assert made == [path.read_bytes()]
+    assert made[0].endswith(b"\n")
+    monkeypatch.undo()
+    assert sorted(each.name for each in path.parent.iterdir()) == ["log.jsonl", "saved.json"]
+    assert Log(path, "f" * 32).new_lines() == []
+    with log.writing():
+        log.append(keep(1))
+    assert Log(path, "f" * 32).new_lines() == [keep(1)]
+
+
+def test_a_kill_while_the_file_is_made_leaves_none(tmp_path, monkeypatch):
+    path = tmp_path / "log.jsonl"
+    monkeypatch.setattr(os, "link", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError), Log(path, "f" * 32).writing():
+        pass
+    monkeypatch.undo()
+    assert not path.exists()
+    assert len(written(path).new_lines()) == 0
+    assert len(Log(path, "f" * 32).new_lines()) == 3
+
+
+def test_a_file_that_another_process_made_meanwhile_is_taken(tmp_path, monkeypatch):
+    path = tmp_path / "log.jsonl"
+    real = os.link
+
+    def late(*places):
+        monkeypatch.setattr(os, "link", real)
+        written(path, 2)
+        real(*places)
+
+    monkeypatch.setattr(os, "link", late)
+    log = Log(path, "f" * 32)
+    with log.writing() as news:
+        assert news == [keep(1), keep(2)]
+        log.append(keep(3))
+    assert len(Log(path, "f" * 32).new_lines()) == 3
+
+
+def test_a_file_system_without_links_does_as_well(tmp_path, monkeypatch):
+    def no_links(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    written(tmp_path / "log.jsonl")
+    assert len(Log(tmp_path / "log.jsonl", "f" * 32).new_lines()) == 3
+
+
+@pytest.mark.parametrize("lost", ["bytes", "a line", "all actions", "everything", "the file", "a bit", "its own line"])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_log_that_lost_an_action_that_was_answered_is_refused(tmp_path, lost, is_open):
+    path = tmp_path / "log.jsonl"
+    log = written(path)
+    log = log if is_open else Log(path, "f" * 32)
+    header, first, second, third = path.read_bytes().splitlines(keepends=True)
+    left = {
+        "bytes": header + first + second + third[:-9],
+        "a line": header + first + second,
+        "all actions": header,
+        "everything": b"",
+        "a bit": header + first + second + third.replace(b"keep", b"keeq"),
+        "its own line": first + second + third,
+    }
+    path.write_bytes(left[lost]) if lost in left else path.unlink()
+    if is_open and lost == "a bit":
+        return  # of the same length: it has read these lines, and a new start refuses them
+    for _ in range(2):  # it does not give in when asked again
+        with pytest.raises(DataError, match=r"log\.jsonl"):
+            log.new_lines()
+        with pytest.raises(DataError, match=r"log\.jsonl"), log.writing():
+            pass
+    path.write_bytes(header + first + second + third)
+    assert len(Log(path, "f" * 32).new_lines()) == 3
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"[]", b"{}", sealed({"saved": "3"}), sealed({}), b"\0" * 30])
+def test_a_damaged_count_is_told_and_made_anew(tmp_path, damage, caplog):
+    log = written(tmp_path / "log.jsonl")
+    log.saved.path.write_bytes(damage)
+    log = Log(tmp_path / "log.jsonl", "f" * 32)
+    assert len(log.new_lines()) == 3
+    assert "saved.json is damaged" in caplog.text
+    with log.writing():
+        log.append(keep(4))
+    assert log.saved.read() == 4
+
+
+def test_a_log_without_a_count_is_read_if_its_last_line_is_whole_or_torn(tmp_path):
+    """As it was written before there was a count, or copied alone."""
+    path = tmp_path / "log.jsonl"
+    written(path).saved.path.unlink()
+    whole = path.read_bytes()
+    assert len(Log(path, "f" * 32).new_lines()) == 3
+    path.write_bytes(whole[:-9])
+    assert len(Log(path, "f" * 32).new_lines()) == 2
+    path.write_bytes(whole[:-9] + b"\n")
+    with pytest.raises(DataError, match="damaged line after action 2"):
+        Log(path, "f" * 32).new_lines()
 
 
 def test_a_line_lost_in_the_middle_is_refused(tmp_path):
@@ -148,6 +255,7 @@ from justright.review.actions import Request
 from justright.review.cluster_actions import Keep
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
+from justright.review.sealed import sealed
 run = RunFolder.open(Path(sys.argv[1]))
 assert findings(run) is None
 OpenReview(run).act(Request(id="ab" * 8, base=0, reviewer="anna", action=Keep(cluster=0)))
@@ -177,8 +285,8 @@ def test_a_log_of_an_earlier_version_is_read(opened, run):
         lines.append(
             f'{{"seq":{seq},"at":"2026-01-01T00:00:00.000+00:00","by":"anna","id":"{seq:016x}","action":{action}'
         )
-    sealed = [line.encode() + b',"crc":"%08x"}\n' % zlib.crc32(line.encode()) for line in lines]
-    opened.log.path.write_bytes(b"".join(sealed))
+    lines_with_sum = [line.encode() + b',"crc":"%08x"}\n' % zlib.crc32(line.encode()) for line in lines]
+    opened.log.path.write_bytes(b"".join(lines_with_sum))
     state = OpenReview(run).state
     assert [entry.line.action.do for entry in state.entries] == ["keep", "name", "part", "undo"]
     assert (state.status(0), state.labels[1].name) == ("kept", "Größe")

@@ -88,5 +88,5 @@ def test_an_owner_from_another_machine_is_named_with_it_and_garbage_is_another_p
         (b"[]", "another process"),
     ):
         path.write_bytes(text)
-        with path.open("rb") as file:
+        with path.open("rb", buffering=0) as file:
             assert owner._said(file) == said

@@ -84,8 +84,31 @@ def test_the_same_seed_gives_the_same(cloud):
     assert not np.array_equal(stability(*given, seed=4).weight_mean, stability(*given, seed=5).weight_mean)
 
 
-def test_resamples_without_an_answer_are_counted_and_all_of_them_an_error(cloud):
+class EverySecond(UniformSelector):
+    """Has no answer to the first, third, ... resample."""
+
+    def resampler(self, pool, target):
+        calls = iter(range(100))
+
+        def weigh(rows, seed):
+            if next(calls) % 2 == 0:
+                raise DegenerateError("not this one")
+            return np.arange(10.0)
+
+        return weigh
+
+
+def test_resamples_without_an_answer_are_counted_and_left_out(cloud):
+    found = stability(EverySecond(), cloud.pool, cloud.labels, cloud.target, n_resamples=5)
+    assert (found.n_resamples, found.n_failed) == (2, 3)
+    assert found.weight_mean.tolist() == list(range(10))
+
+
+def test_a_selector_without_any_answer_is_an_error(cloud):
     with pytest.raises(DegenerateError, match="any of 3 resamples"):
         stability(BetaSelector(threshold=99.0), cloud.pool, cloud.labels, cloud.target, n_resamples=3)
+
+
+def test_what_is_resampled_has_a_name(cloud):
     with pytest.raises(JustrightError, match="over='pool'"):
         stability(BetaSelector(), cloud.pool, cloud.labels, cloud.target, over="pool")

@@ -123,7 +123,7 @@ def verdict(comparison: Comparison) -> str:
         lines.append(f"The whole pool as a guide: {_in_words(guides['everything'])}.")
     for name in every.keys() - guides.keys():
         lines.append(f"Its classes as rivals, which target images may be called: {_in_words(every[name])}.")
-    lines.append("This is one problem and one seed. docs/findings.md has ten problems, three seeds each.")
+    lines.append("This is one problem and one seed. docs/findings.md has eleven problems, three seeds each.")
     return "\n".join(lines)
 
 

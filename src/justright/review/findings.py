@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from justright.discovery.predictions import Predictions
-from justright.errors import DataError
 from justright.evaluation import CheckedAccuracy
-from justright.review.open_review import OpenReview
+from justright.review.open_review import OpenReview, has_review
 from justright.review.random_checks import accuracy
 from justright.review.state import REJECTED, ReviewState
 from justright.runs.run_folder import RunFolder
@@ -69,16 +68,12 @@ def findings(run: RunFolder) -> Review | None:
 
     A log that is damaged or belongs to other predictions is a DataError.
     """
-    path = run.review_log
-    if path is None or not path.stat().st_size:
+    if not has_review(run):
         return None
-    try:
-        opened = OpenReview(run)
-    except (ValueError, RecursionError) as error:  # a line that was made by hand, with a checksum that is right
-        raise DataError(f"{path} cannot be read: {error}") from error
+    opened = OpenReview(run)
     with opened.reading() as state:
         if not state.seq:
-            raise DataError(f"{path} holds no whole action")
+            return None
         alive = opened.lists.alive()
         clusters = _clusters(state, opened.predictions)
         n_predicted = len(opened.predictions.categories)

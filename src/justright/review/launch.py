@@ -7,20 +7,35 @@ import re
 import secrets
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import uvicorn
 
 from justright.errors import JustrightError
 from justright.files import replacing
+from justright.review.connections import LIMITS, ConnectionLimits, GuardedConnection
 from justright.review.open_review import OpenReview
 from justright.review.security import Access, Guard
 from justright.review.server import make_app
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 
+WAITING = 128
+"""Connections that the system keeps in line for the server."""
+AT_ONCE = 16
+"""Connections that are taken from the line before the server reads again: few beside the places of strangers, so that
+a newcomer is read before as many others come that there is no place left."""
 
-def serve(opened: OpenReview, host: str, port: int, reviewer: str, ready: Callable[[Access], None]) -> None:
+
+def serve(
+    opened: OpenReview,
+    host: str,
+    port: int,
+    reviewer: str,
+    ready: Callable[[Access], None],
+    limits: ConnectionLimits = LIMITS,
+) -> None:
     """Listen, tell `ready` where, and answer until a signal comes. Port 0 takes a free one."""
     try:
         token = kept_token(opened.folder / "token")
@@ -33,11 +48,15 @@ def serve(opened: OpenReview, host: str, port: int, reviewer: str, ready: Callab
         access = Access(host, listening.getsockname()[1], token)
         config = uvicorn.Config(
             Guard(make_app(opened, reviewer), access),
+            http=partial(GuardedConnection, access, limits, {}),  # type: ignore[arg-type]  # called, never subclassed
+            ws="none",
+            loop="asyncio",
             log_level="warning",
             access_log=False,  # it would write the token down
             server_header=False,
-            limit_concurrency=256,
-            timeout_keep_alive=30,
+            limit_concurrency=limits.n_connections,
+            backlog=AT_ONCE,
+            timeout_keep_alive=limits.seconds_idle,
             h11_max_incomplete_event_size=16 * 1024,
             timeout_graceful_shutdown=2,
             lifespan="off",
@@ -54,6 +73,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(WAITING)  # asyncio has one number for this and for those it takes at once
         self.tell()
 
 
@@ -66,7 +87,7 @@ def listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen(128)
+        listening.listen(WAITING)
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:

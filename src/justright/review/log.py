@@ -2,16 +2,16 @@
 
 A line is JSON that ends in a checksum of the rest. Lines are numbered without gaps. A kill in the middle of a write
 leaves a torn end without a valid checksum; it was never answered, so it is passed over, and nothing is ever rewritten.
+The file comes into being with its first line, which says what it is: one without that line is damaged. Beside it
+`saved.json` tells how many actions were answered: a log that holds fewer has lost some, and is refused.
 Processes keep each other out by a lock on the file, except on Windows, where one process at a time may review a run.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import re
-import zlib
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,9 +21,11 @@ from pydantic import ValidationError
 
 from justright.errors import DataError
 from justright.review.actions import Line
+from justright.review.sealed import SealedCount, sealed, unsealed
 
 FORMAT = "justright review 1"
-CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}$')
+ANEW = "put the file back from a copy; to begin anew, move the folder `review` of the run away"
+GO_ON = "put the file back from a copy; to go on without what is damaged, delete those lines, and saved.json beside it"
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +35,9 @@ class Log:
 
     def __init__(self, path: Path, fingerprint: str):
         self.path = path
+        self.saved = SealedCount(path.with_name("saved.json"))
         self.fingerprint = fingerprint
+        self.header = {"format": FORMAT, "predictions": fingerprint}
         self.seq = 0
         """The number of the last line that was read."""
         self._offset = 0
@@ -41,72 +45,120 @@ class Log:
         self._is_torn = False
 
     def new_lines(self) -> list[Line]:
-        """The lines that this or another process has written since the last call."""
-        if not self.path.exists() or self.path.stat().st_size == self._offset:
+        """The lines that this or another process has written since the last call; DataError where some are lost."""
+        n_saved = self.saved.read()  # before the log: it tells of no line that is not there yet
+        if not self._exists(n_saved) or (self._has_header and self.path.stat().st_size == self._offset):
             return []
         with self.path.open("rb", buffering=0) as file:
             _lock(file, is_shared=True)  # else the first half of a write could be read
-            return self._read(file)
+            return self._read(file, n_saved)
 
     @contextmanager
     def writing(self) -> Iterator[list[Line]]:
         """Keep other processes out; yields what they wrote before. Only `append` inside."""
-        is_new = not self.path.exists()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a+b", buffering=0) as file:  # closing it gives the lock back
-            _lock(file)
-            if is_new:
-                _flush_folder(self.path.parent)
+        n_saved = self.saved.read()
+        if not self._exists(n_saved):
+            self._create()
+        # it is there, so that none is made: an empty one would count as damaged
+        with open(self.path, "a+b", buffering=0, opener=lambda path, how: os.open(path, how & ~os.O_CREAT)) as file:
+            _lock(file)  # closing the file gives it back
             self._file = file
-            yield self._read(file)
+            yield self._read(file, n_saved)
 
     def append(self, line: Line) -> None:
         """Write one line; it is on disk when this returns. Inside `writing` only."""
-        text = b"" if self._has_header else sealed({"format": FORMAT, "predictions": self.fingerprint})
-        text += sealed(line.model_dump())
-        if self._is_torn:
-            text = b"\n" + text
-        left, number = text, self._file.fileno()
+        left, number = b"\n" * self._is_torn + sealed(line.model_dump()), self._file.fileno()
         while left:
             left = left[os.write(number, left) :]
         os.fsync(number)
         self._offset = os.fstat(number).st_size
-        self._has_header, self._is_torn, self.seq = True, False, line.seq
+        self._is_torn, self.seq = False, line.seq
+        self.saved.write(line.seq)
 
-    def _read(self, file: IO[bytes]) -> list[Line]:
+    def _exists(self, n_saved: int | None) -> bool:
+        is_there = self.path.exists()
+        if not is_there and (n := max(n_saved or 0, self.seq)):
+            raise DataError(f"{self.path} is gone, and it held {n:,} actions", advice=ANEW)
+        return is_there
+
+    def _create(self) -> None:
+        """Make the file with its first line in it: not even a kill leaves an empty one."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # processes of two machines that share the folder may have one number
+        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.tmp")
+        try:
+            with temporary.open("wb") as file:
+                file.write(sealed(self.header))
+                file.flush()
+                os.fsync(file.fileno())
+            self.saved.write(0)
+            try:
+                os.link(temporary, self.path)  # unlike a rename it replaces nothing that another process made
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                temporary.rename(self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _flush_folder(self.path.parent)
+
+    def _read(self, file: IO[bytes], n_saved: int | None) -> list[Line]:
         if os.fstat(file.fileno()).st_size < self._offset:
-            raise DataError(
-                f"{self.path} has become shorter while it was in use", advice="put the file back from a copy"
-            )
+            raise DataError(f"{self.path} has become shorter while it was in use", advice=ANEW)
         file.seek(self._offset)
-        if not (data := file.read()):
-            return []
-        *whole, tail = data.split(b"\n")
-        lines = [line for text in whole if (line := self._parse(text)) is not None]
-        self._offset += len(data) - len(tail)
-        self._is_torn = bool(tail)
-        if tail and (last := self._parse(tail)) is not None:  # only the line break is missing
-            lines.append(last)
-            self._offset += len(tail)
+        data = file.read()
+        before = self.seq, self._has_header
+        try:
+            lines, n_bytes = self._parse(data, n_saved)
+        except DataError:
+            self.seq, self._has_header = before
+            raise
+        self._offset += n_bytes
+        if data:
+            self._is_torn = not data.endswith(b"\n")
         return lines
 
-    def _parse(self, text: bytes) -> Line | None:
-        """One line; None for the header, a blank and a torn one."""
-        found = CHECKSUM.search(text)
-        if found is None or zlib.crc32(text[: found.start()]) != int(found[1], 16):
-            if text:
-                logger.warning("%s: passed over an incomplete line after action %d", self.path, self.seq)
-            return None
-        value: dict[str, Any] = json.loads(text[: found.start()] + b"}")
+    def _parse(self, data: bytes, n_saved: int | None) -> tuple[list[Line], int]:
+        """The lines in what was read, and how many bytes they are: without a torn end."""
+        *whole, tail = data.split(b"\n")
+        lines, is_damaged = [], False
+        for text in filter(None, whole):
+            value = self._value(text)
+            is_damaged = value is None
+            lines += self._lines(value)
+        last = self._value(tail) if tail else None
+        lines += self._lines(last)  # only its line break is missing
+        if not self._has_header:
+            what = "its first line is damaged" if data else "it is empty"
+            raise DataError(f"{self.path} holds no review: {what}", expected=FORMAT, advice=ANEW)
+        if n_saved is None and is_damaged and last is None:
+            raise DataError(f"{self.path} has a damaged line after action {self.seq}", advice=GO_ON)
+        if self.seq < (n_saved or 0):
+            raise DataError(f"{self.path} holds {self.seq} of the {n_saved} actions that were saved", advice=GO_ON)
+        return lines, len(data) - (0 if last else len(tail))
+
+    def _value(self, text: bytes) -> dict[str, Any] | None:
+        try:
+            value = unsealed(text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{self.path} cannot be read after action {self.seq}: {error}", advice=GO_ON) from error
+        if value is None:
+            logger.warning("%s: passed over an incomplete line after action %d", self.path, self.seq)
+        return value
+
+    def _lines(self, value: dict[str, Any] | None) -> list[Line]:
+        """The one line that this is, the next after those before it; none for the header and for a torn one."""
+        if value is None:
+            return []
         if "format" in value:
-            if value != {"format": FORMAT, "predictions": self.fingerprint}:
+            if value != self.header:
                 raise DataError(
                     f"{self.path} is a review of other predictions",
                     expected=f"{FORMAT} of the predictions in {self.path.parents[1]}",
                     advice="the run was made again: move its folder `review` away to begin anew",
                 )
             self._has_header = True
-            return None
+            return []
         try:
             line = Line.model_validate(value)
         except ValidationError as error:
@@ -118,13 +170,7 @@ class Log:
                 advice="lines were lost or changed: put the file back from a copy",
             )
         self.seq = line.seq
-        return line
-
-
-def sealed(value: dict[str, Any]) -> bytes:
-    """A line of the log: the value as JSON, and its checksum."""
-    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
-    return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+        return [line]
 
 
 def _lock(file: IO[bytes], *, is_shared: bool = False) -> None:

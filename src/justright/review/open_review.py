@@ -23,6 +23,11 @@ from justright.runs.run_folder import RunFolder
 from justright.types import Array
 
 
+def has_review(run: RunFolder) -> bool:
+    """Whether a review was begun: there is a log, or what tells that there was one."""
+    return run.review_log is not None or (run.path / "review" / "saved.json").exists()
+
+
 class OpenReview:
     """Reads and acts on the review of one run."""
 
@@ -36,6 +41,7 @@ class OpenReview:
         self.log = Log(self.folder / "log.jsonl", hash_file(run.path / "predictions.parquet"))
         self._lock = threading.RLock()
         self._order = lru_cache(2)(draw_order)
+        self._misfit: DataError | None = None
         self._apply(self.log.new_lines())
 
     @property
@@ -109,11 +115,14 @@ class OpenReview:
         return Line(seq=self.state.seq + 1, at=now, by=request.reviewer, id=request.id, action=action)
 
     def _apply(self, lines: list[Line]) -> None:
-        for line in lines:
+        for line in lines if self._misfit is None else ():
             try:
                 self.state.apply(line)
             except ConflictError as error:
-                raise DataError(
+                self._misfit = DataError(
                     f"{self.log.path}: action {line.seq} does not fit: {error}",
                     advice="the file was changed by hand, or is of another run",
-                ) from error
+                )
+                break
+        if self._misfit:  # for good: the state lacks this action, and nothing may be built on it
+            raise self._misfit

@@ -76,6 +76,11 @@ class Access:
         # Listening everywhere: any address of this machine, or its own name. A rebound name is neither.
         return self.is_wildcard and (_is_address(name.strip("[]")) or name == socket.gethostname())
 
+    def admits(self, path: str) -> bool:
+        """Whether a path begins with the token."""
+        first, slash, _ = path[1:].partition("/")
+        return bool(slash) and secrets.compare_digest(first.encode(), self.token.encode())
+
 
 class Guard:
     """Lets a request through to `app`, without the token in its path, or refuses it."""
@@ -106,8 +111,7 @@ class Guard:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if not self.access.knows(headers.get("host", "")):
             return 421, "This name does not lead here."
-        first, slash, _ = scope["path"][1:].partition("/")
-        if not slash or not secrets.compare_digest(first.encode(), self.access.token.encode()):
+        if not self.access.admits(scope["path"]):
             return 403, "The address lacks the token. Open the address that `justright review` printed."
         is_read = scope["method"] in ("GET", "HEAD")
         is_opening = is_read and headers.get("sec-fetch-mode") == "navigate"
@@ -124,10 +128,12 @@ class Guard:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body, None if it is too long: one sent in chunks tells no length before."""
+    """The whole body, None if it is too long (one sent in chunks tells no length before) or its sender has gone."""
     body, is_more = b"", True
     while is_more and len(body) <= MAX_BODY:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         body, is_more = body + message.get("body", b""), message.get("more_body", False)
     return body if len(body) <= MAX_BODY else None
 

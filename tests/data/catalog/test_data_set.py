@@ -8,27 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from PIL import Image
+from tests.contributing_examples import example
 
 from justright.cli import main
 from justright.data import ImageSet, open_images
 from justright.data.catalog import DATA_SETS, DataSet
-from justright.data.catalog.layouts import class_folders, images_in, train_then_test
 from justright.errors import DataError, JustrightError, MissingDataError
-
-
-def load_shells(root: Path) -> ImageSet:
-    species = class_folders(root / "train")
-    parts = [[images_in(root, part, species)] for part in ("train", "test")]
-    return train_then_test(root, "shells", *parts, class_names=species)
-
-
-SHELLS = DataSet(
-    title="Shells of the North Sea",
-    loader=load_shells,
-    licence="CC BY 4.0",
-    where="https://example.org/shells",
-    layout="    train/cockle/*.png\n    test/cockle/*.png",
-)
 
 
 @pytest.fixture
@@ -37,7 +22,7 @@ def shells(tmp_path):
         for species in ("cockle", "whelk"):
             (tmp_path / part / species).mkdir(parents=True)
             Image.new("RGB", (8, 8)).save(tmp_path / part / species / "1.png")
-    DATA_SETS.add("shells", SHELLS, "shells of two species")
+    example("data set")
     yield tmp_path
     DATA_SETS.remove("shells")
 
@@ -52,7 +37,8 @@ def test_an_added_data_set_opens_by_name_and_folder(shells):
 
 def test_the_command_line_lists_an_added_data_set(shells):
     (last,) = json.loads(CliRunner().invoke(main, ["data", "--list", "--json"]).stdout)[-1:]
-    expected = {"title": SHELLS.title, "licence": SHELLS.licence, "where": SHELLS.where, "layout": SHELLS.layout}
+    added = DATA_SETS["shells"]
+    expected = {"title": added.title, "licence": added.licence, "where": added.where, "layout": added.layout}
     assert last == {"name": "shells", **expected}
     shown = CliRunner().invoke(main, ["data", "show", f"shells:{shells}", "--json"])
     assert json.loads(shown.stdout)["classes"] == 2
@@ -60,9 +46,10 @@ def test_the_command_line_lists_an_added_data_set(shells):
 
 def test_what_is_missing_is_told_with_the_layout_and_where_to_ask(shells):
     (shells / "test" / "whelk" / "1.png").unlink()
+    added = DATA_SETS["shells"]
     with pytest.raises(MissingDataError) as error:
         open_images(f"shells:{shells}")
-    assert all(part in str(error.value) for part in (str(shells / "test" / "whelk"), SHELLS.layout, SHELLS.where))
+    assert all(part in str(error.value) for part in (str(shells / "test" / "whelk"), added.layout, added.where))
 
 
 def test_without_a_folder_the_error_says_how_to_name_one(shells, monkeypatch):
@@ -81,7 +68,7 @@ def test_a_folder_that_cannot_be_read_is_an_error_of_the_data():
 
 def test_a_name_that_is_taken_is_refused(shells):
     with pytest.raises(JustrightError, match="a second data set named 'cub'"):
-        DATA_SETS.add("cub", SHELLS, "")
+        DATA_SETS.add("cub", DATA_SETS["shells"], "")
 
 
 def test_every_data_set_of_the_package_says_how_to_get_it():

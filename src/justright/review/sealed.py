@@ -1,0 +1,67 @@
+"""JSON on one line that ends in a checksum of the rest, and a number kept in a file in that way."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}$')
+
+logger = logging.getLogger(__name__)
+
+
+def sealed(value: dict[str, Any]) -> bytes:
+    """The value as a line of JSON, with its checksum."""
+    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
+    return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+
+
+def unsealed(line: bytes) -> dict[str, Any] | None:
+    """The value of a line, without its line break; None where the checksum is not there or not right.
+
+    ValueError or RecursionError for a checksum that is right on what is no JSON: somebody made that by hand.
+    """
+    found = CHECKSUM.search(line)
+    if found is None or zlib.crc32(line[: found.start()]) != int(found[1], 16):
+        return None
+    value: dict[str, Any] = json.loads(line[: found.start()] + b"}")
+    return value
+
+
+class SealedCount:
+    """How many actions were answered, in a file of its own: what the log must hold at least.
+
+    It is replaced, never half-written, and not waited for until it is on disk: a smaller number than the true one is
+    no error. So it costs next to nothing.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def read(self) -> int | None:
+        """The number; None where there is none, or a damaged one."""
+        try:
+            value = unsealed(self.path.read_bytes().rstrip(b"\n"))
+            n = value and value.get("saved")
+        except FileNotFoundError:
+            return None
+        except (ValueError, RecursionError):
+            n = None
+        if not isinstance(n, int):
+            logger.warning("%s is damaged; the next action writes it anew", self.path)
+            return None
+        return n
+
+    def write(self, n: int) -> None:
+        """Note the number. What it is about is on disk already, so that a failure is only told."""
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        try:
+            temporary.write_bytes(sealed({"saved": n}))
+            temporary.replace(self.path)
+        except OSError as error:
+            logger.warning("%s could not be written: %s", self.path, error)

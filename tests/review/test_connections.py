@@ -1,0 +1,127 @@
+"""Connections to a real server that has few places, and little or much time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from tests.review.live import LiveReview
+
+from justright.review.connections import LIMITS, ConnectionLimits
+
+FOREVER = 3600.0
+N_CONNECTIONS, N_STRANGERS = 16, 4
+
+
+@pytest.fixture(scope="module")
+def serve(finished_run, tmp_path_factory):
+    """`serve(seconds=1)`: a server with few places and these limits."""
+    with ExitStack() as running:
+
+        def start(**limits) -> LiveReview:
+            run = Path(shutil.copytree(finished_run, tmp_path_factory.mktemp("served") / "run"))
+            review = LiveReview(run, ConnectionLimits(N_CONNECTIONS, N_STRANGERS, **limits))
+            review.start()
+            running.callback(review.stop)
+            return review
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def patient(serve):
+    return serve(seconds=FOREVER)
+
+
+@pytest.fixture(scope="module")
+def hasty(serve):
+    return serve(seconds=0.2)
+
+
+def head(live: LiveReview, path: str = "status", **headers: str) -> bytes:
+    url = urlsplit(live.url)
+    lines = [f"GET {url.path}{path} HTTP/1.1", f"Host: {url.netloc}", *(f"{k}: {v}" for k, v in headers.items())]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+def is_closed(connection) -> bool:
+    """Whether the server ends it; waits as long as it does not."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_for_one_stranger_more_the_oldest_is_closed_and_no_other(patient):
+    with ExitStack() as open_:
+        strangers = [open_.enter_context(patient.connect(b"GET /")) for _ in range(N_STRANGERS + 2)]
+        assert [is_closed(each) for each in strangers[:2]] == [True, True]
+        for each in strangers[2:]:
+            each.sendall(b" HTTP/1.1\r\nHost: elsewhere\r\n\r\n")
+            assert each.recv(12) == b"HTTP/1.1 421"
+
+
+def test_who_has_shown_the_token_keeps_the_connection_however_many_strangers_come(patient):
+    with httpx.Client() as client, ExitStack() as open_:
+        client.get(patient.url).raise_for_status()
+        with patient.connect(head(patient)) as mine:
+            assert mine.recv(12) == b"HTTP/1.1 200"
+            strangers = [open_.enter_context(patient.connect(b"GET /")) for _ in range(3 * N_STRANGERS)]
+            assert all(is_closed(each) for each in strangers[: -N_STRANGERS - 1])
+            while not mine.recv(4096).endswith(b"}"):
+                pass
+            mine.sendall(head(patient))
+            assert mine.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("path", ["", "nonsense/status"])
+def test_a_whole_request_without_the_token_makes_no_place_for_others(patient, path):
+    with patient.connect(f"GET /{path} HTTP/1.1\r\nHost: 127.0.0.1:{patient.port}\r\n\r\n".encode()) as stranger:
+        answer = b""
+        while data := stranger.recv(4096):  # up to the end of the connection
+            answer += data
+    assert answer.startswith(b"HTTP/1.1 403")
+
+
+def test_those_with_the_token_are_bounded_too_and_hear_why(serve):
+    live = serve(seconds=FOREVER)
+    with ExitStack() as open_:
+        answers = [open_.enter_context(live.connect(head(live))).recv(12) for _ in range(N_CONNECTIONS)]
+    assert answers == [b"HTTP/1.1 200"] * (N_CONNECTIONS - 1) + [b"HTTP/1.1 503"]
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nX: y"])
+def test_a_request_that_does_not_arrive_is_no_longer_waited_for(hasty, sent):
+    with hasty.connect(sent) as slow:
+        assert is_closed(slow)
+
+
+def test_neither_is_the_rest_of_a_body_and_nothing_is_done(hasty):
+    url = urlsplit(hasty.url)
+    body = json.dumps({"id": "ab" * 8, "base": 0, "reviewer": "anna", "action": {"do": "keep", "cluster": 0}}).encode()
+    post = f"POST {url.path}act HTTP/1.1\r\nHost: {url.netloc}\r\nContent-Type: application/json\r\n"
+    with hasty.connect(f"{post}Content-Length: {len(body) + 1}\r\n\r\n".encode() + body) as slow:
+        assert is_closed(slow)
+    assert not (hasty.run / "review" / "log.jsonl").exists()
+
+
+def test_nor_is_the_rest_of_a_second_request(hasty):
+    while True:  # this test may be the slow one: then it asks again
+        with contextlib.suppress(ConnectionError), hasty.connect(head(hasty)) as slow:
+            answer = slow.recv(4096)
+            while answer and not answer.endswith(b"}"):
+                answer += slow.recv(4096)
+            if answer:
+                slow.sendall(head(hasty)[:-1])
+                assert is_closed(slow)
+                break
+
+
+def test_the_usual_limits_leave_most_places_to_those_with_the_token():
+    assert LIMITS.n_strangers < LIMITS.n_connections / 2

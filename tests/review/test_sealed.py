@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import pytest
+
+from justright.review.sealed import SealedCount, sealed, unsealed
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, {"name": 'Größe "x" \n'}, {"a": {"crc": "00000000"}}])
+def test_what_was_sealed_is_one_line_and_comes_back(value):
+    line = sealed(value)
+    assert line.endswith(b"}\n")
+    assert line.count(b"\n") == 1
+    assert unsealed(line[:-1]) == value
+
+
+def test_no_byte_can_change():
+    line = sealed({"seq": 12, "name": "gull"})[:-1]
+    for place in range(len(line)):
+        for bit in range(8):
+            assert unsealed(line[:place] + bytes([line[place] ^ 1 << bit]) + line[place + 1 :]) is None
+        assert unsealed(line[:place]) is None
+
+
+def test_a_count_is_kept_and_may_be_absent_or_damaged(tmp_path, caplog):
+    count = SealedCount(tmp_path / "saved.json")
+    assert count.read() is None
+    assert not caplog.text
+    for n in (0, 7, 123_456, 3):
+        count.write(n)
+        assert count.read() == n
+    assert [each.name for each in tmp_path.iterdir()] == ["saved.json"]
+    count.path.write_bytes(count.path.read_bytes().replace(b"3", b"4", 1))
+    assert count.read() is None
+    assert "damaged" in caplog.text
+
+
+def test_a_count_that_cannot_be_written_is_told(tmp_path, caplog):
+    SealedCount(tmp_path / "absent" / "saved.json").write(1)
+    assert "could not be written" in caplog.text
