@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 
 import pytest
 
-from justright.files import remove_leftovers, replacing, write_text
+from justright.files import bytes_of, leftovers, naming, remove_leftovers, replacing, size_text, write_text
 
 
 def test_after_an_error_the_old_file_is_there_and_nothing_else(tmp_path):
@@ -31,3 +32,49 @@ def test_what_a_killed_process_left_is_removed_and_what_a_running_one_writes_is_
         (tmp_path / name).write_text("half")
     remove_leftovers(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {f".model.json.{os.getpid()}.tmp", ".mine.tmp", "a.1.tmp"}
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        OSError(errno.EFBIG, "Error writing bytes to file. Detail: [errno 27] File too large"),
+        ValueError(f"Error while serializing: I/O error: File too large (os error {errno.EFBIG})"),
+    ],
+    ids=["pyarrow", "safetensors"],
+)
+def test_a_file_that_cannot_grow_is_named_whoever_writes_it(tmp_path, raised):
+    with pytest.raises(OSError, match="File too large") as caught, replacing(tmp_path / "a"):
+        raise raised
+    assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(tmp_path / "a"))
+    assert caught.value.strerror == "File too large"
+
+
+def test_an_array_that_cannot_be_written_whole_counts_as_a_full_disk_and_other_errors_stay(tmp_path):
+    with pytest.raises(OSError, match="full") as caught, naming(tmp_path / "a"):
+        raise OSError("800 requested and 12 written")
+    assert caught.value.errno == errno.ENOSPC
+    for other in (OSError("no image"), ValueError("no number"), FileNotFoundError(errno.ENOENT, "gone", "b")):
+        with pytest.raises(type(other)) as same, naming(tmp_path / "a"):
+            raise other
+        assert same.value is other
+    assert other.filename == "b"
+
+
+def test_leftovers_are_found_below_a_folder_too_and_sizes_are_counted_and_said(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    half = tmp_path / "banks" / "one" / f".rows.npy.{ended.pid}.tmp"
+    half.parent.mkdir(parents=True)
+    half.write_bytes(bytes(1500))
+    (tmp_path / "whole").write_bytes(bytes(500))
+    if os.name == "posix":
+        assert leftovers(tmp_path) == [half]
+    assert bytes_of(tmp_path) == bytes_of(half, tmp_path / "whole", tmp_path / "nowhere") == 2000
+    assert [size_text(n) for n in (0, 999, 1500, 2_340_000_000)] == ["0 B", "999 B", "1.5 KB", "2.34 GB"]
+
+
+def test_without_a_flush_it_is_whole_or_not_there_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda file: pytest.fail("flushed"))
+    with replacing(tmp_path / "a", is_flushed=False) as temporary:
+        temporary.write_text("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -2,39 +2,91 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What the system says where a file cannot grow: the disk is full, or a limit is reached."""
+
+UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def naming(path: Path) -> Iterator[None]:
+    """Where a file cannot grow, say so with its name, as an OSError, whatever library wrote it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None and re.fullmatch(r"\d+ requested and \d+ written", str(error)):  # numpy leaves out why
+            raise OSError(errno.ENOSPC, "the disk is full, or a limit is reached", str(path)) from error
+        if error.errno in IS_FULL:
+            error.filename, error.strerror = error.filename or str(path), os.strerror(error.errno)
+        raise
+    except Exception as error:  # safetensors has an error of its own, which ends in the number of the system's
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None or int(number[1]) not in IS_FULL:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
+
+
+@contextmanager
+def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
     """Write to the path this yields; on leaving without an error it takes the place of `path` at once.
 
-    A reader sees the old file or the new one, never half of it. After an error nothing has changed.
+    A reader sees the old file or the new one, never half of it. After an error nothing has changed. Without
+    `is_flushed` a power cut may leave it empty: for thousands of files that can be made again.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
+        with naming(path):
+            yield temporary
+            if is_flushed:
+                with temporary.open("rb") as written:
+                    os.fsync(written.fileno())
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete what `replacing` could not, in this folder, because its process was killed.
+def leftovers(folder: Path) -> list[Path]:
+    """What `replacing` could not delete, in this folder and below, because its process was killed.
 
-    Where one cannot ask whether a process is still there (outside POSIX) nothing is deleted.
+    Where one cannot ask whether a process is still there (outside POSIX) nothing is taken for one.
     """
-    for leftover in folder.glob(".*.tmp") if os.name == "posix" else ():
-        process = leftover.suffixes[-2].removeprefix(".") if len(leftover.suffixes) > 1 else ""
+    found = []
+    for path in folder.rglob(".*.tmp") if os.name == "posix" else ():
+        process = path.suffixes[-2].removeprefix(".") if len(path.suffixes) > 1 else ""
         if process.isdecimal() and not _is_running(int(process)):
-            leftover.unlink(missing_ok=True)
+            found.append(path)
+    return found
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete them."""
+    for path in leftovers(folder):
+        path.unlink(missing_ok=True)
+
+
+def bytes_of(*paths: Path) -> int:
+    """What files take, and folders with all that is in them; nothing where there is none."""
+    total = 0
+    for path in paths:
+        for file in path.rglob("*") if path.is_dir() else (path,):
+            with suppress(OSError):  # gone at this moment
+                total += file.stat().st_size if file.is_file() else 0
+    return total
+
+
+def size_text(n_bytes: int) -> str:
+    """A number of bytes for a person, such as 1.5 GB."""
+    unit = next((unit for unit in reversed(UNITS) if n_bytes >= UNITS[unit]), "B")
+    return f"{n_bytes / UNITS[unit]:.3g} {unit}"
 
 
 def _is_running(process: int) -> bool:

@@ -8,6 +8,7 @@ from tests.benchmark.test_suite import TINY
 from justright.benchmark.suite import read_suite
 from justright.benchmark.suite_runner import RESULTS, failed_runs, read_results, run_suite, suite_results
 from justright.errors import DataError, DegenerateError, JustrightError
+from justright.features import backbone
 from justright.runs.run import Run
 
 
@@ -77,10 +78,10 @@ def test_an_error_in_a_process_is_told_and_ends_the_suite(tmp_path):
 def test_a_run_without_an_answer_leaves_a_line_and_the_others_go_on(suite, tmp_path, monkeypatch):
     carry_out = Run.all
 
-    def refuse_rivals(run):
+    def refuse_rivals(run, **options):
         if run.spec.pool_role == "rival":
             raise DegenerateError("nothing to choose from")
-        return carry_out(run)
+        return carry_out(run, **options)
 
     monkeypatch.setattr(Run, "all", refuse_rivals)
     assert [line["setting"] for line in run_suite(suite, tmp_path)] == ["own"] * 4
@@ -90,6 +91,29 @@ def test_a_run_without_an_answer_leaves_a_line_and_the_others_go_on(suite, tmp_p
     before = (tmp_path / RESULTS).read_bytes()
     run_suite(suite, tmp_path)
     assert (tmp_path / RESULTS).read_bytes() == before, "it is not tried again"
+
+
+def test_a_setting_with_another_backbone_gets_it(tmp_path, monkeypatch):
+    other = '[[settings]]\nname = "other"\nrun = { selector = "own", backbone = "twin" }\nseeds = [1]\n'
+    (tmp_path / "tiny.toml").write_text(TINY + other)
+    loaded, used = [], {}
+    load, carry_out = backbone.load_backbone, Run.all
+
+    def load_twin(name, *more):
+        loaded.append(name)
+        found = load("glyph_vit", *more)
+        found.name = name
+        return found
+
+    def note(run, **options):
+        used[run.folder.path.name] = run.backbone.name
+        return carry_out(run, **options)
+
+    monkeypatch.setattr(backbone, "load_backbone", load_twin)
+    monkeypatch.setattr(Run, "all", note)
+    run_suite(read_suite(tmp_path / "tiny.toml"), tmp_path, only=("digits",))
+    assert used == {"own-0": "glyph_vit", "own-1": "glyph_vit", "other-1": "twin"}
+    assert loaded == ["glyph_vit", "twin"], "each once"
 
 
 def test_an_unknown_problem_is_refused(suite, tmp_path):

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 from click.testing import CliRunner
+from tests.bad_day.commands import discover, results
 
 from justright.cli import main
 
@@ -26,3 +30,41 @@ def test_the_cache_is_listed_and_cleared(make_tree, tmp_path, monkeypatch):
     assert json.loads(call("cache", "clear", "--json"))["freed"] == value["bytes"]
     assert "0 B of at most 20 GB" in call("cache", "list")
     assert "'much' is no size" in call("cache", "clear", "--limit", "much", exit_code=1)
+
+
+def test_banks_and_leftovers_of_killed_builds_are_listed_and_cleared_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    call(*discover(tmp_path / "run", "--set", "views=3"))
+    (bank,) = [each for each in banks() if each["transform"] == "weak"]
+    assert (bank["backbone"], bank["precision"], bank["images"], bank["views"]) == ("glyph_vit", "float16", 128, 3)
+    assert bank["bytes"] > 128 * 3 * 4000
+    assert bank["name"] in call("cache", "list")
+    half = tmp_path / "home" / "banks" / bank["name"] / f".rows000000-view000-round0000.npy.{ended_process()}.tmp"
+    half.write_bytes(bytes(5000))
+    listed = json.loads(call("cache", "list", "--json"))
+    assert listed["leftovers"] == {"files": [str(half)], "bytes": 5000}
+    assert "5 KB half-written" in call("cache", "list")
+    freed = json.loads(call("cache", "clear", "--limit", "1GB", "--json"))
+    assert (freed["leftovers"], freed["banks"], freed["features"]) == (5000, 0, 0)
+    assert not half.exists()
+    for shard in half.parent.glob("*.npy"):
+        os.utime(shard, (2**32, 2**32))
+    features = listed["bytes"]
+    freed = json.loads(call("cache", "clear", "--limit", f"{features + bank['bytes']}B", "--json"))
+    assert freed["features"] == 0, "banks go first"
+    assert [each["name"] for each in banks()] == [bank["name"]], "the one that was used last stays"
+    assert json.loads(call("cache", "clear", "--backbone", "another", "--json"))["freed"] == 0
+    assert json.loads(call("cache", "clear", "--json"))["banks"] == bank["bytes"]
+    assert banks() == []
+    call(*discover(tmp_path / "again", "--set", "views=3"))
+    assert results(tmp_path / "again") == results(tmp_path / "run")
+
+
+def banks():
+    return json.loads(call("cache", "list", "--json"))["banks"]["banks"]
+
+
+def ended_process() -> int:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid

@@ -3,10 +3,11 @@ from __future__ import annotations
 import click
 from click.testing import CliRunner
 
-from justright.cli.common import SOURCES, Command, NameOf, network_options, seed_option
+from justright.cli.common import SOURCES, Command, NameOf, network_options, own_folder, seed_option
 from justright.data.catalog import DATA_SETS
 from justright.data.opening import open_images
 from justright.registry import Registry
+from justright.runs.owner import OwnedError
 
 
 @click.command(cls=Command, headings={"size": "Shape"}, tables={"Colors": {"red": "the warm one"}, "Empty": {}})
@@ -62,3 +63,16 @@ def test_the_kinds_of_sources_are_those_that_can_be_opened():
     (example,) = [name for name in DATA_SETS if f"{name}:" in SOURCES["NAME:FOLDER"]]
     assert example == "cub"
     assert len(open_images("glyphs")) > 0
+
+
+def test_a_folder_is_owned_until_the_command_ends_and_by_the_first_process_of_several_only(tmp_path, monkeypatch):
+    @click.command()
+    def write() -> None:
+        own_folder(tmp_path)
+        own_folder(tmp_path)
+
+    done = CliRunner().invoke(write)
+    assert isinstance(done.exception, OwnedError)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("RANK", "1")
+    assert CliRunner().invoke(write).exit_code == 0

@@ -49,6 +49,21 @@ def test_two_are_kept_and_the_newest_is_read(tmp_path):
     assert kept.load().tensors["scalar"] == 1000
 
 
+def test_a_finished_training_keeps_what_it_found_and_neither_momentum_nor_an_older_one(tmp_path):
+    kept = Checkpoints(tmp_path)
+    kept.finish()
+    for number in (3, 5):
+        kept.save(number, checkpoint(float(number)))
+    (tmp_path / "step-000000001.damaged").touch()
+    for _ in range(2):
+        kept.finish()
+        assert [path.name for path in tmp_path.iterdir()] == ["step-000000005.safetensors"]
+    found = kept.load()
+    assert found.tensors.keys() == {"network/a", "scalar"}
+    assert found.tensors["scalar"] == 5.0
+    assert found.state == STATE
+
+
 def test_where_there_was_never_any_there_is_none(tmp_path):
     assert Checkpoints(tmp_path / "nowhere").load() is None
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
 from justright.demo.experiments import OWN
 from justright.errors import DataError, JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
+from justright.runs.owner import OwnedError, owned
 from justright.runs.problem import Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
@@ -262,3 +267,45 @@ def test_damaged_features_are_refused_with_what_to_delete(problem, backbone, tmp
     data.write_bytes(data.read_bytes()[:-4])
     with pytest.raises(DataError, match=r"(?s)Try: delete .*target.features"):
         Run(problem, spec, run.path, backbone).all()
+
+
+def test_a_run_in_a_folder_that_has_an_owner_is_refused_and_changes_nothing(problem, backbone, tmp_path):
+    with owned(tmp_path), pytest.raises(OwnedError, match=f"process {os.getpid()} since"):
+        Run(problem, spec_of(method="kmeans", settings={}), tmp_path, backbone).all()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_processes_that_train_together_only_the_first_takes_the_folder(problem, backbone, tmp_path, monkeypatch):
+    run = Run(problem, spec_of(method="kmeans", settings={}), tmp_path, backbone)
+    monkeypatch.setattr(run, "_all", lambda: RunFolder(tmp_path))
+    run.processes.rank = 1
+    with owned(tmp_path):
+        assert run.all() == RunFolder(tmp_path)
+    run.processes.rank = 0
+    with owned(tmp_path), pytest.raises(OwnedError):
+        run.all()
+
+
+def test_a_finished_run_keeps_one_small_checkpoint_and_no_bank_of_its_own_and_can_be_called_again(
+    problem, backbone, tmp_path
+):
+    spec = spec_of(method="mugcd", settings=SETTINGS | {"refresh": 0.5})
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    for folder in (run.path, run.path / "stage1"):
+        (checkpoint,) = (folder / "checkpoint").iterdir()
+        with safe_open(checkpoint, framework="np") as file:
+            assert {name.split("/")[0] for name in file.keys()} == {"network"}  # noqa: SIM118
+        assert not (folder / "bank").exists()
+    before = {name: (run.path / name).read_bytes() for name in ("predictions.parquet", "model.safetensors")}
+    again = Run(problem, spec, run.path, backbone).all()
+    assert {name: (again.path / name).read_bytes() for name in before} == before
+
+
+def test_what_a_killed_process_left_in_the_folder_is_removed(problem, backbone, tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    half = tmp_path / "run" / "checkpoint" / f".step-000000009.safetensors.{ended.pid}.tmp"
+    half.parent.mkdir(parents=True)
+    half.write_bytes(b"half")
+    Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone).all()
+    assert not half.exists()

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_problem import problem_of
-from justright.errors import DataError, DegenerateError, JustrightError
+from justright.errors import DataError, DegenerateError
 from justright.hashing import hash_value
 from justright.progress import Track, silent
+from justright.runs.owner import LOCK, owned
 from justright.runs.run_folder import RunFolder
 
 RESULTS = "results.jsonl"
@@ -46,20 +47,20 @@ def run_suite(
         n_jobs: problems at once; each has one process, so that its runs share features and views.
         only: names of problems; all if empty.
     """
-    out.mkdir(parents=True, exist_ok=True)
     wanted = [problem for problem in suite.problems if not only or problem.name in only]
     if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
         raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(each.name for each in suite.problems))
-    done = {line["print"] for line in read_results(out / RESULTS)}
-    todo = [
-        (problem, runs)
-        for problem in wanted
-        if (runs := [run for run in suite.runs_of(problem) if _fingerprint(suite, problem, *run) not in done])
-    ]
-    tasks = [(suite, problem, runs, out, data) for problem, runs in todo]
-    for line in track(_lines(tasks, n_jobs), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
-        _append(out / RESULTS, line)
-    return suite_results(suite, out)
+    with owned(out):
+        done = {line["print"] for line in read_results(out / RESULTS)}
+        todo = [
+            (problem, runs)
+            for problem in wanted
+            if (runs := [run for run in suite.runs_of(problem) if _fingerprint(suite, problem, *run) not in done])
+        ]
+        tasks = [(suite, problem, runs, out, data) for problem, runs in todo]
+        for line in track(_lines(tasks, n_jobs), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
+            _append(out / RESULTS, line)
+        return suite_results(suite, out)
 
 
 def suite_results(suite: Suite, out: Path) -> list[Line]:
@@ -99,33 +100,16 @@ def read_results(path: Path) -> list[Line]:
 
 
 def _lines(tasks: list[tuple[Any, ...]], n_jobs: int) -> Iterator[Line]:
-    if n_jobs == 1:
-        for task in tasks:
-            yield from _run_problem(*task)
+    if n_jobs > 1:
+        yield from side_by_side(_run_problem_on_one_core, {task[1].name: task for task in tasks}, n_jobs)
         return
-    context = multiprocessing.get_context("spawn")
-    queue = context.Manager().Queue()
-    with context.Pool(n_jobs, maxtasksperchild=1) as pool:
-        jobs = [pool.apply_async(_put_problem, (queue, task)) for task in tasks]
-        n_left = len(jobs)
-        while n_left:
-            line = queue.get()
-            if isinstance(line, str):
-                raise JustrightError(line)
-            if line is None:
-                n_left -= 1
-            else:
-                yield line
+    for task in tasks:
+        yield from _run_problem(*task)
 
 
-def _put_problem(queue: Any, task: tuple[Any, ...]) -> None:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is loaded, which happens below; a core a process
-    try:
-        for line in _run_problem(*task):
-            queue.put(line)
-        queue.put(None)
-    except Exception as error:  # told by the parent, which would otherwise wait for ever
-        queue.put(f"{task[1].name}: {type(error).__name__}: {error}")
+def _run_problem_on_one_core(*task: Any) -> Iterator[Line]:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is loaded, which happens below
+    yield from _run_problem(*task)
 
 
 def _run_problem(
@@ -135,23 +119,30 @@ def _run_problem(
     from justright.runs.run import Run
 
     problem = problem_of(described, data)
-    spec = suite.spec(*runs[0], n_target=None)
-    backbone = load_backbone(spec.backbone, spec.checkpoint, spec.device, spec.img_size)
+    backbones = dict[tuple[Any, ...], Any]()
     for setting, seed in runs:
         started = time.perf_counter()
         spec = suite.spec(setting, seed, problem.n_target_classes)
+        network = (spec.backbone, spec.checkpoint, spec.device, spec.img_size)
+        if network not in backbones:
+            backbones[network] = load_backbone(*network)
         path = out / "runs" / _file_name(described.name) / f"{_file_name(setting.name)}-{seed}"
-        if path.exists():  # what a kill or another setting of the same name has left
-            shutil.rmtree(path)
-        run = Run(problem, spec, path, backbone, {"command": f"justright benchmark run {suite.name}"})
+        run = Run(problem, spec, path, backbones[network], {"command": f"justright benchmark run {suite.name}"})
         about = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
         about["print"] = _fingerprint(suite, described, setting, seed)
-        try:
-            yield about | _result(run.all(), time.perf_counter() - started)
-        except DegenerateError as error:
-            yield about | {"failed": str(error)}
-        for large in ("checkpoint", "stage1", "pool.features", "target.features", "model.safetensors"):
-            shutil.rmtree(path / large) if (path / large).is_dir() else (path / large).unlink(missing_ok=True)
+        with owned(path):
+            _remove(each for each in path.iterdir() if each.name != LOCK)  # what a kill or another setting has left
+            try:
+                yield about | _result(run.all(is_owned=True), time.perf_counter() - started)
+            except DegenerateError as error:
+                yield about | {"failed": str(error)}
+            _remove(path / each for each in ("checkpoint", "stage1", "pool.features", "target.features"))
+            _remove([path / "model.safetensors"])
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def _result(run: RunFolder, seconds: float) -> Line:

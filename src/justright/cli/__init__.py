@@ -49,10 +49,11 @@ class Commands(click.Group):
         except JustrightError as error:
             raise click.ClickException(str(error)) from error
         except OSError as error:
-            if error.errno == errno.EPIPE or error.strerror is None:  # click ends quietly on a closed pipe
+            if error.errno == errno.EPIPE:  # click ends quietly on a closed pipe
                 raise
-            place = f"{error.filename} cannot be written or read: " if error.filename else ""
-            raise click.ClickException(f"{place}{error.strerror}\nTry: name another place") from error
+            from justright.cli.file_errors import message_of
+
+            raise click.ClickException(message_of(error)) from error
         except KeyboardInterrupt:
             click.echo("\nStopped. Finished files are kept whole, nothing half-written is left.", err=True)
             ctx.exit(STOPPED_BY_USER)

@@ -1,22 +1,31 @@
-"""`justright cache`: the features kept by image content, and the room they take."""
+"""`justright cache`: the features and view banks that are kept by image content, and the room they take."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 import click
 
 from justright.cli.terminal import Terminal, with_terminal
-from justright.features.cache import UNITS, FeatureCache
+from justright.features.cache import FeatureCache, parse_size
+from justright.features.home import home
+from justright.features.kept_banks import KeptBanks
+from justright.files import bytes_of, leftovers, remove_leftovers, size_text
+
+FEATURES = ("name", "backbone", "pooling", "precision", "images", "size", "last used")
+BANKS = ("name", "backbone", "transform", "precision", "images", "views", "size", "last used")
 
 
 @click.group()
 def cache() -> None:
-    """List or remove the features that are kept for later runs.
+    """List or remove what is kept for later runs.
 
-    Features are kept so that no image is computed twice. They lie in the folder JUSTRIGHT_HOME, by default
-    .cache/justright in your home. When they grow larger than JUSTRIGHT_CACHE_LIMIT, by default 20GB, those that were
-    not used for the longest time are removed.
+    Features are kept so that no image is computed twice, view banks so that a second training finds the views of the
+    first. They lie in the folder JUSTRIGHT_HOME, by default .cache/justright in your home. When features grow larger
+    than JUSTRIGHT_CACHE_LIMIT, by default 20GB, those that were not used for the longest time are removed. Banks stay
+    until you clear them; a run says before it starts how large they get, and stops if they do not fit.
 
     \b
     Examples:
@@ -30,32 +39,59 @@ def cache() -> None:
 @cache.command("list")
 @with_terminal
 def show(terminal: Terminal) -> None:
-    """List kept features by backbone, with size and last use."""
-    kept = FeatureCache()
-    sections = kept.sections()
-    columns = ("name", "backbone", "pooling", "precision", "images", "size", "last used")
-    rows = []
-    for each in sections:
-        used = f"{datetime.fromtimestamp(each['used']):%Y-%m-%d %H:%M}"
-        rows.append([*(each[name] for name in columns[:5]), _size(each["bytes"]), used])
-    if rows:
-        terminal.table("Kept features", columns, rows)
-    total = sum(each["bytes"] for each in sections)
-    value = {"place": str(kept.root), "limit": kept.limit, "bytes": total, "sections": sections}
-    terminal.result(value, f"{_size(total)} of at most {_size(kept.limit)} in {kept.root}")
+    """List kept features and banks, with size and last use."""
+    kept, banks, half = FeatureCache(), KeptBanks(), leftovers(home())
+    sections, listed = kept.sections(), banks.all()
+    if sections:
+        terminal.table("Kept features", FEATURES, _rows(sections, FEATURES))
+    if listed:
+        terminal.table("Kept view banks", BANKS, _rows(listed, BANKS))
+    of_features, of_banks = (sum(each["bytes"] for each in every) for every in (sections, listed))
+    value = {
+        "place": str(kept.root),
+        "limit": kept.limit,
+        "bytes": of_features,
+        "sections": sections,
+        "banks": {"place": str(banks.root), "bytes": of_banks, "banks": listed},
+        "leftovers": {"files": [str(path) for path in half], "bytes": bytes_of(*half)},
+    }
+    lines = [
+        f"{size_text(of_features)} of at most {size_text(kept.limit)} in {kept.root}",
+        f"{size_text(of_banks)} in {banks.root}",
+    ]
+    if half:
+        lines.append(
+            f"{size_text(bytes_of(*half))} half-written by processes that were killed; `cache clear` removes it"
+        )
+    terminal.result(value, "\n".join(lines))
 
 
 @cache.command()
-@click.option("--backbone", help="Remove only features of this backbone, or one line of `cache list` by its name.")
+@click.option("--backbone", help="Remove only what is of this backbone, or one line of `cache list` by its name.")
 @click.option("--limit", metavar="SIZE", help="Keep this much, such as 500MB or 10GB; what was used longest ago goes.")
 @with_terminal
 def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
-    """Remove kept features. They are computed again when needed."""
-    kept = FeatureCache()
-    freed = kept.clear(backbone, limit)
-    terminal.result({"place": str(kept.root), "freed": freed}, f"{_size(freed)} freed in {kept.root}")
+    """Remove kept features and banks. They are computed again when needed.
+
+    What killed processes have left half-written goes in any case. With --limit banks go before features, which are
+    smaller and took as long to compute. Do not clear while a run is on its way: it may have to be started again.
+    """
+    kept, banks = FeatureCache(), KeptBanks()
+    allowed = None if limit is None else parse_size(limit)
+    half = bytes_of(*leftovers(home()))
+    remove_leftovers(home())
+    before = sum(each["bytes"] for each in kept.sections() if backbone in (None, each["backbone"], each["name"]))
+    of_banks = banks.clear(backbone, None if allowed is None else max(0, allowed - before))
+    of_features = kept.clear(backbone, limit)
+    freed = {"features": of_features, "banks": of_banks, "leftovers": half}
+    total = sum(freed.values())
+    parts = ", ".join(f"{name} {size_text(n_bytes)}" for name, n_bytes in freed.items())
+    terminal.result({"place": str(home()), "freed": total, **freed}, f"{size_text(total)} freed in {home()}: {parts}")
 
 
-def _size(n_bytes: int) -> str:
-    unit = next((unit for unit in reversed(UNITS) if n_bytes >= UNITS[unit]), "B")
-    return f"{n_bytes / UNITS[unit]:.3g} {unit}"
+def _rows(every: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> list[list[object]]:
+    rows = []
+    for each in every:
+        used = f"{datetime.fromtimestamp(each['used']):%Y-%m-%d %H:%M}"
+        rows.append([*(each[name] for name in columns[:-2]), size_text(each["bytes"]), used])
+    return rows

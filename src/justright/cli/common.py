@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import click
 
 from justright.registry import Registry
+from justright.runs.owner import owned
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -34,6 +36,15 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --backbone, --checkpoint and --device."""
     about = "Network that computes features; `justright extract --help` lists them."
     return click.option("--backbone", default="dinov2_vitb14", help=about)(checkpoint_option(device_option(command)))
+
+
+def own_folder(folder: Path) -> None:
+    """Be the only command that writes to a folder, until this one ends; refused if another does already.
+
+    Of the processes that torchrun starts the first one owns it, for all.
+    """
+    if int(os.environ.get("RANK", "0")) == 0:
+        click.get_current_context().with_resource(owned(folder))
 
 
 class NameOf(click.ParamType):  # type: ignore[type-arg]

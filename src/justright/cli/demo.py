@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from justright.cli.common import FOLDER, seed_option
+from justright.cli.common import FOLDER, own_folder, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
       justright demo --out somewhere --seed 1 --json
       justright demo --full --out full
     """
+    own_folder(out)
     if full:
         _run_full(terminal, out, seed)
         return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from justright.cli.common import FILE, FOLDER, SOURCES, NameOf, network_options, seed_option
+from justright.cli.common import FILE, FOLDER, SOURCES, NameOf, network_options, own_folder, seed_option
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption, given_params
 from justright.cli.terminal import Terminal, with_terminal
@@ -139,6 +139,7 @@ def discover(
         raise JustrightError(
             "neither --pool nor --labeled was given", expected="labeled images to learn from", advice="--labeled FOLDER"
         )
+    own_folder(out)
     from justright.data import open_images
     from justright.discovery.processes import Processes, join_processes, leave_processes
     from justright.features.backbone import load_backbone
@@ -164,7 +165,8 @@ def discover(
         asked |= {"copies left out": n_copies, "command": shlex.join(["justright", *sys.argv[1:]])}
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
         run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth)
-        finished = run.all()
+        terminal.say(str(run.disk))
+        finished = run.all(is_owned=True)
         if Processes().is_first:
             show_run(terminal, finished, with_report=not no_report)
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from justright.data.folder import is_image_name
 from justright.data.image_set import ImageSet
+from justright.files import replacing
 from justright.parallel import n_cores
 from justright.progress import Track, silent
 
@@ -45,10 +45,8 @@ def _write_chunk(images: ImageSet, root: Path, rows: range) -> int:
         file = root / (path if is_image_name(path) else f"{path}.png")
         if file.exists():
             continue
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # a rename makes it whole or absent; a flush to disk for each of thousands would take minutes
-        temporary = file.with_name(f".{file.name}.{os.getpid()}")
-        temporary.write_bytes(images.encoded(row))
-        temporary.replace(file)
+        # whole or absent; a flush to disk for each of thousands would take minutes
+        with replacing(file, is_flushed=False) as temporary:
+            temporary.write_bytes(images.encoded(row))
         n_written += 1
     return n_written

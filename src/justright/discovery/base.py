@@ -105,6 +105,11 @@ class Discovery(ABC):
         self._conclude(data, self._learn(self.backbone_, data, plain, track))
         return self
 
+    @classmethod
+    def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:
+        """Each training of the method: its settings, and the kinds of views it reads. Here none."""
+        return []
+
     @abstractmethod
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
         """Learn from the images, and say how features find their category: all that a method must supply.

@@ -24,6 +24,9 @@ FORMAT = "justright checkpoint 1"
 N_KEPT = 2
 """The newest may be damaged; the one before it is then a few minutes old."""
 
+MOMENTUM = "momentum/"
+"""How the names of tensors begin that only another step of training needs."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -73,6 +76,18 @@ class Checkpoints:
                 advice="delete the folder to start anew",
             )
         return None
+
+    def finish(self) -> None:
+        """Keep of a training that is over what it found, which a later call goes on from: no momentum, no older one."""
+        found = self.load()
+        if found is None:
+            return
+        newest, *older = self._files()
+        if any(name.startswith(MOMENTUM) for name in found.tensors):
+            kept = {name: tensor for name, tensor in found.tensors.items() if not name.startswith(MOMENTUM)}
+            self.save(int(newest.stem.rpartition("-")[2]), Checkpoint(kept, found.state))
+        for path in (*older, *self.folder.glob("*.damaged")):
+            path.unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob("step-*.safetensors"), reverse=True)

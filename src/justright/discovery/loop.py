@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from justright.discovery.checkpoints import Checkpoint, Checkpoints, refuse_changes
+from justright.discovery.checkpoints import MOMENTUM, Checkpoint, Checkpoints, refuse_changes
 from justright.discovery.configs import TrainConfig
 from justright.discovery.failures import stop_if_gradient_not_finite, stop_if_not_finite
 from justright.discovery.learner import Learner, Outputs
@@ -172,7 +172,7 @@ class Training:
         tensors = {f"network/{name}": tensor for name, tensor in self.learner.changing().items()}
         for name, parameter in self.trained.items():
             if (buffer := self.optimizer.state[parameter].get("momentum_buffer")) is not None:
-                tensors[f"momentum/{name}"] = buffer
+                tensors[f"{MOMENTUM}{name}"] = buffer
         state = {"made_with": self.made_with, "progress": vars(self.progress), "scaler": self.scaler.state_dict()}
         self.checkpoints.save(self._n_done, Checkpoint(tensors, state))
 
@@ -187,7 +187,7 @@ class Training:
             for name, tensor in self.learner.changing().items():
                 tensor.copy_(found.tensors[f"network/{name}"])
         for name, parameter in self.trained.items():
-            if (buffer := found.tensors.get(f"momentum/{name}")) is not None:
+            if (buffer := found.tensors.get(f"{MOMENTUM}{name}")) is not None:
                 self.optimizer.state[parameter]["momentum_buffer"] = buffer.to(parameter.device).clone()
         self.scaler.load_state_dict(found.state["scaler"])
         self.progress = Progress(**found.state["progress"])

@@ -126,6 +126,11 @@ class MuGCD(TrainedDiscovery):
     name = "mugcd"
     config_class = MuGCDConfig
 
+    @classmethod
+    def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:
+        """That of GCD, then its own."""
+        return [(config.stage1, tuple(GCDLearner.streams)), (config, tuple(MuGCDLearner.streams))]
+
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
         config: MuGCDConfig = self.config
         first, folder = config.stage1, self.folder and self.folder / "stage1"

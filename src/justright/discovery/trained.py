@@ -28,6 +28,11 @@ class TrainedDiscovery(Discovery):
 
     config_class: ClassVar[type[TrainConfig]]
 
+    @classmethod
+    def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:
+        """One training, with the views that a learner reads unless it says otherwise."""
+        return [(config, tuple(Learner.streams))]
+
     def _train(
         self,
         learner: Learner,

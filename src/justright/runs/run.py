@@ -10,7 +10,7 @@ import json
 import platform
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -23,8 +23,10 @@ from justright.discovery.methods import METHODS
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
-from justright.files import replacing
+from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
+from justright.runs.disk import DiskPlan, tidy
+from justright.runs.owner import owned
 from justright.runs.parts import config_of, counted, counter_input, frozen_features
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
@@ -65,12 +67,21 @@ class Run:
         self.folder = RunFolder(out)
         self.asked, self.tensorboard, self.truth = dict(asked or {}), tensorboard, truth
         self.config = config_of(spec)
+        self.disk = DiskPlan(problem, spec.method, self.config, backbone, out)
         self.processes = Processes()
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
 
-    def all(self) -> RunFolder:
-        """Every stage, in order."""
+    def all(self, is_owned: bool = False) -> RunFolder:
+        """Every stage, in order. Nobody else may write to the folder meanwhile; `is_owned` says that this is seen to.
+
+        Of several processes that train together the first one owns the folder, for all of them.
+        """
+        takes_it = self.processes.is_first and not is_owned
+        with owned(self.folder.path) if takes_it else nullcontext():
+            return self._all()
+
+    def _all(self) -> RunFolder:
         self._begin()
         with self._timed("extract"):
             pool, target = self.processes.in_turn(self._extract)
@@ -88,6 +99,7 @@ class Run:
             with self._timed("evaluate"):
                 self._evaluate(method)
             self._finish(method, n_target, k_source, self._fingerprints(pool, target))
+            tidy(self.folder.path)
         self.processes.wait()
         return RunFolder(self.folder.path)
 
@@ -102,6 +114,9 @@ class Run:
         if self.truth is not None:
             with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
                 copy_truth(self.truth, Path(folder) / "truth.parquet")
+        if self.processes.is_first:
+            remove_leftovers(path)
+            self.disk.expect_room()
         if not (path / "run.json").exists() and self.processes.is_first:
             self.folder.save_about({"spec": spec, "asked": self.asked, "is_finished": False})
         self.processes.wait()
@@ -196,5 +211,6 @@ class Run:
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
-        yield
+        with naming(self.folder.path):
+            yield
         self.seconds[stage] = time.perf_counter() - started

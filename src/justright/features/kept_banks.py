@@ -1,0 +1,77 @@
+"""The view banks that are kept for later runs: what each is, what it takes, and how to be rid of it.
+
+A bank is made again when it is needed, so any of them may go, though not while a run reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+from justright.features.home import home
+from justright.files import bytes_of
+
+logger = logging.getLogger(__name__)
+
+INDEX = "index.json"
+
+
+class KeptBanks:
+    """All banks below `root`, by default those of the home."""
+
+    def __init__(self, root: Path | None = None):
+        self.root = home() / "banks" if root is None else root
+
+    def all(self) -> list[dict[str, Any]]:
+        """Each bank: name, backbone, transform, precision, images, views, bytes, and when it was last used.
+
+        One whose index cannot be read, as a killed build may leave it, has no backbone and no images.
+        """
+        return [_about(folder) for folder in sorted(self.root.glob("*")) if folder.is_dir()]
+
+    def clear(self, backbone: str | None = None, limit: int | None = None) -> int:
+        """Remove the banks of a backbone (of all without a name), or only what is above `limit`; the bytes freed.
+
+        Those that were used longest ago go first.
+        """
+        chosen = [bank for bank in self.all() if backbone in (None, bank["backbone"], bank["name"])]
+        left = sum(bank["bytes"] for bank in chosen)
+        freed = 0
+        for bank in sorted(chosen, key=lambda bank: float(bank["used"])):
+            if limit is not None and left <= limit:
+                break
+            shutil.rmtree(self.root / bank["name"], ignore_errors=True)
+            gone = bank["bytes"] - bytes_of(self.root / bank["name"])
+            left, freed = left - gone, freed + gone
+        return freed
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    shards = list(folder.glob("rows*.npy"))
+    stats = [path.stat() for path in shards]
+    read_or_written = [max(each.st_mtime, each.st_atime) for each in stats]
+    return {
+        "name": folder.name,
+        **_said(folder / INDEX),
+        "views": len({shard.name.split("-")[1] for shard in shards}),
+        "bytes": bytes_of(folder),
+        "used": max(read_or_written, default=folder.stat().st_mtime),
+    }
+
+
+def _said(index: Path) -> dict[str, Any]:
+    """What the index says of a bank, or nothing."""
+    try:
+        about = json.loads(index.read_text(encoding="utf-8"))
+        return {
+            "backbone": str(about["backbone"]),
+            "transform": str(about["transform"]["kind"]).lower(),
+            "precision": str(about["precision"]),
+            "images": int(about["n_images"]),
+        }
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        logger.warning("%s cannot be read: %s; `justright cache clear` removes it", index, error)
+        return {"backbone": "", "transform": "", "precision": "", "images": 0}

@@ -1,0 +1,167 @@
+"""What a run will write, known before it starts, and refused before it starts if there is no room for it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from justright.discovery.methods import METHODS
+from justright.errors import JustrightError
+from justright.features.home import home
+from justright.files import bytes_of, size_text
+from justright.runs.problem import Problem
+
+FEATURE_BYTES = 4
+"""Features are float32."""
+
+SMALLER = ({"views": 2}, {"bank_precision": "int8"}, {"views": 2, "bank_precision": "int8"}, {"views": "fresh"})
+"""Settings that need less room, the mildest first."""
+
+
+@dataclass(frozen=True)
+class PlannedFiles:
+    """Files of one kind in one folder: what they take in the end, and how much of that is there already."""
+
+    what: str
+    place: Path
+    n_bytes: int
+    n_there: int = 0
+
+    @property
+    def n_missing(self) -> int:
+        """What will be written."""
+        return max(0, self.n_bytes - self.n_there)
+
+
+@dataclass(frozen=True)
+class _Bank:
+    stream: str
+    precision: str
+    root: Path
+
+
+class DiskPlan:
+    """What a run writes with these settings.
+
+    Parameters:
+        problem: its images are counted.
+        method: one of `METHODS`.
+        config: the settings of the method.
+        backbone: says how large a stored view is.
+        folder: the folder of the run.
+    """
+
+    def __init__(self, problem: Problem, method: str, config: Any, backbone: Any, folder: Path):
+        self.problem, self.method, self.config, self.backbone, self.folder = problem, method, config, backbone, folder
+
+    def files(self) -> list[PlannedFiles]:
+        """Features, view banks and checkpoints."""
+        return [*self._features(), *self._banks(), *self._checkpoints()]
+
+    def __str__(self) -> str:
+        files = [each for each in self.files() if each.n_missing]
+        parts = [f"{each.what} {size_text(each.n_missing)} in {each.place}" for each in files]
+        total = sum(each.n_missing for each in files)
+        return f"Writes {size_text(total)}: {', '.join(parts)}." if parts else "Everything large is on disk already."
+
+    def expect_room(self) -> None:
+        """Refuse what does not fit, naming a setting that would."""
+        lacking = self._lacking()
+        if not lacking:
+            return
+        advice = f"free {size_text(max(lacking.values()))}, or name another --out or JUSTRIGHT_HOME"
+        for settings in SMALLER if METHODS[self.method].trainings(self.config) else ():
+            config = self.config.with_settings(settings)
+            if not DiskPlan(self.problem, self.method, config, self.backbone, self.folder)._lacking():
+                advice = f"{' '.join(f'--set {name}={value}' for name, value in settings.items())}, or {advice}"
+                break
+        places = ", ".join(f"{size_text(lack)} too little is free in {place}" for place, lack in lacking.items())
+        raise JustrightError(f"there is no room for this run: {places}\n{self}", advice=advice)
+
+    def _lacking(self) -> Mapping[Path, int]:
+        """By a folder of each disk that is too small, how much."""
+        needed: dict[int, int] = {}
+        place_on: dict[int, Path] = {}
+        for each in self.files():
+            place = _existing(each.place)
+            disk = place.stat().st_dev
+            needed[disk] = needed.get(disk, 0) + each.n_missing
+            place_on.setdefault(disk, place)
+        free = {disk: shutil.disk_usage(place).free for disk, place in place_on.items()}
+        return {place_on[disk]: needed[disk] - free[disk] for disk in needed if needed[disk] > free[disk]}
+
+    def _features(self) -> Iterator[PlannedFiles]:
+        n_bytes = (len(self.problem.pool.images) + len(self.problem.target)) * self.backbone.dim * FEATURE_BYTES
+        there = [self.folder / f"{part}.features" for part in ("pool", "target")]
+        yield PlannedFiles("features", self.folder, n_bytes, bytes_of(*there))
+        yield PlannedFiles("features", home() / "features", n_bytes, bytes_of(home() / "features"))
+
+    def _banks(self) -> Iterator[PlannedFiles]:
+        from justright.features.bank_records import record_type
+
+        n_images = len(self.problem.target) + self.config.sees_labels * len(self.problem.pool.images)
+        for bank, n_views in self._views().items():
+            names, shapes = self.backbone.stored_names, self.backbone.stored_shapes
+            layout = record_type(names, shapes, bank.precision)  # type: ignore[arg-type]
+            n_bytes = n_images * n_views * layout.itemsize
+            what = f"{n_views} {bank.stream} view{'s' * (n_views > 1)} of each image in {bank.precision}"
+            yield PlannedFiles(what, bank.root, n_bytes, self._there(bank, n_images))
+
+    def _views(self) -> dict[_Bank, int]:
+        """How many views each bank has."""
+        found = {_Bank("plain", "float32", home() / "banks"): 1}
+        for number, (config, streams) in enumerate(trainings := METHODS[self.method].trainings(self.config)):
+            folder = self.folder if number == len(trainings) - 1 else self.folder / "stage1"
+            for stream in streams if config.views != "fresh" else ():
+                root = folder / "bank" if config.refresh else home() / "banks"
+                bank = _Bank(stream, config.bank_precision, root)
+                found[bank] = max(found.get(bank, 0), config.views)
+        return found
+
+    def _there(self, bank: _Bank, n_images: int) -> int:
+        """The largest bank of this kind for so many images: whether it is of these, the bank itself will see."""
+        from justright.data.views import transform_named
+
+        sought = {"backbone": self.backbone.name, "precision": bank.precision, "n_images": n_images}
+        kind = type(transform_named(bank.stream)).__name__
+        sizes = [0]
+        for index in bank.root.glob("*/index.json"):
+            try:
+                about = json.loads(index.read_text(encoding="utf-8"))
+                is_alike = about["transform"]["kind"] == kind and sought.items() <= about.items()
+            except (OSError, ValueError, TypeError, KeyError, AttributeError):
+                continue
+            if is_alike:
+                sizes.append(bytes_of(index.parent))
+        return max(sizes)
+
+    def _checkpoints(self) -> Iterator[PlannedFiles]:
+        """Parameters and momentum, two generations and one that is being written; the model once."""
+        tuned = sum(each.numel() for each in self.backbone.tuned_state().values())
+        n_bytes = 0
+        for config, _ in (trainings := METHODS[self.method].trainings(self.config)):
+            head = config.hidden_dim * (self.backbone.dim + config.hidden_dim + config.out_dim)
+            n_bytes += 3 * 2 * FEATURE_BYTES * (tuned + head)
+        there = [self.folder / part for part in ("checkpoint", "stage1")] if trainings else []
+        is_done = (self.folder / "model.safetensors").exists()  # what was trained is kept smaller
+        yield PlannedFiles("checkpoints", self.folder, n_bytes, n_bytes if is_done else bytes_of(*there))
+        model = self.folder / "model.safetensors"
+        yield PlannedFiles("the model", self.folder, FEATURE_BYTES * tuned, bytes_of(model))
+
+
+def _existing(place: Path) -> Path:
+    """The folder itself, or the nearest one above it that is there."""
+    return next(each for each in (place.absolute(), *place.absolute().parents) if each.exists())
+
+
+def tidy(folder: Path) -> None:
+    """Leave of a finished run what a later call starts from: one small checkpoint, no view bank of its own."""
+    from justright.discovery.checkpoints import Checkpoints
+
+    for each in (folder, folder / "stage1"):
+        Checkpoints(each / "checkpoint").finish()
+        shutil.rmtree(each / "bank", ignore_errors=True)

@@ -1,0 +1,65 @@
+"""Real commands in processes of their own, on drawn letters."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.benchmark.test_suite import TINY
+
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+LETTERS = "glyphs:scripts=hebrew,per_class=4"
+DIGITS = "glyphs:scripts=digits,per_class=4"
+
+
+def words(*command: object) -> list[str]:
+    """What starts `justright` as a program."""
+    return [sys.executable, "-m", "justright", *map(str, command)]
+
+
+def environment(home: Path) -> dict[str, str]:
+    return os.environ | ENVIRONMENT | {"JUSTRIGHT_HOME": str(home)}
+
+
+def call(home: Path, *command: object, before=None) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; `before` runs in its process before it starts."""
+    return subprocess.run(
+        words(*command), env=environment(home), capture_output=True, text=True, timeout=300, preexec_fn=before
+    )
+
+
+def start(home: Path, *command: object) -> subprocess.Popen[str]:
+    """Start a command and go on."""
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(words(*command), env=environment(home), stdout=nothing, stderr=nothing, text=True)
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    """Until a process has written something into a file."""
+    while not (path.exists() and path.stat().st_size):
+        assert process.poll() is None, f"ended with {process.returncode}"
+        time.sleep(0.01)
+
+
+def discover(out: Path, *more: object) -> list[object]:
+    """A run that takes a moment: three epochs."""
+    settings = ("--set", "views=2", "--set", "batch_size=16", "--epochs", 3, "--no-report")
+    network = ("--backbone", "glyph_vit", "--k", 22)
+    return ["discover", "--labeled", DIGITS, "--target", LETTERS, *network, *settings, "--out", out, *more]
+
+
+def tiny_suite(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tiny.toml").write_text(TINY)
+    return folder / "tiny.toml"
+
+
+RESULTS = ("predictions.parquet", "tuned.npy", "model.safetensors", "model.json", "weights.parquet")
+
+
+def results(run: Path) -> dict[str, bytes]:
+    """The bytes of what a run found; times and paths, which may differ, are in none of these files."""
+    return {name: (run / name).read_bytes() for name in RESULTS if (run / name).exists()}

@@ -1,0 +1,36 @@
+"""`discover` on a disk that is too small: refused before anything is computed, and a warm run goes on."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+
+from click.testing import CliRunner
+from tests.bad_day.commands import discover
+
+from justright.cli import main
+
+Usage = namedtuple("Usage", "total used free")
+
+
+def test_discover_says_what_it_will_write_and_stops_where_it_does_not_fit(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+
+    def call(n_free, *more):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 0, n_free))
+        return CliRunner().invoke(main, [str(word) for word in discover(tmp_path / "run", *more)])
+
+    refused = call(20_000_000, "--set", "views=100")
+    said = " ".join(refused.stderr.split())
+    assert refused.exit_code == 1
+    assert "Writes 78" in said
+    assert "100 weak views of each image in float16" in said
+    assert "there is no room for this run" in said
+    assert "Try: --set views=2, or free" in said
+    assert not (tmp_path / "run").exists(), "nothing was begun"
+    assert not (tmp_path / "home" / "banks").exists()
+    done = call(20_000_000)
+    assert done.exit_code == 0, done.output
+    again = call(100_000)
+    assert again.exit_code == 0, again.output
+    assert "Everything large is on disk already." in again.stderr

@@ -1,0 +1,126 @@
+"""Where nothing more can be written, every command says so in a few lines, and works on when there is room again."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from tests.bad_day.commands import DIGITS, LETTERS, call, discover, results, tiny_suite
+from tests.bad_day.limited import call_all
+
+LIMITS = (0, 100, 3_000, 20_000, 700_000, 2_000_000)
+"""Bytes a file may have: the owner's note, run.json, features, index, bank and checkpoint are larger, in turn."""
+
+
+def is_told(ended) -> bool:
+    """Whether a command has failed with one clear message."""
+    said = ended.err.rpartition("Error: ")[2].splitlines()
+    return ended.code == 1 and len(said) == 2 and said[0].endswith(": File too large") and said[1].startswith("Try: ")
+
+
+def test_discover_says_which_file_cannot_be_written_and_goes_on_once_it_can(tmp_path):
+    run, other = discover(tmp_path / "run"), discover(tmp_path / "other")
+    home = tmp_path / "home"
+    *limited, finished, undisturbed = call_all(
+        [*((home, limit, run) for limit in LIMITS), (home, None, run), (tmp_path / "second home", None, other)]
+    )
+    for limit, ended in zip(LIMITS, limited, strict=True):
+        assert is_told(ended), (limit, ended)
+        assert "Try: allow larger files" in ended.err
+    named = [ended.err.partition(" cannot be written")[0].rpartition("/")[2] for ended in limited]
+    assert named[:2] == [".owner", "run.json"]
+    assert named[-2].endswith(".npy")
+    assert named[-1].endswith(".safetensors")
+    assert (finished.code, undisturbed.code) == (0, 0), finished.err
+    assert results(tmp_path / "run") == results(tmp_path / "other")
+    left = [path for folder in (tmp_path / "run", home) for path in folder.rglob(".*")]
+    assert left == [], "nothing half-written stays"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run, features of its images, a split, and the home they were made in."""
+    folder = tmp_path_factory.mktemp("finished")
+    extract = ("extract", "--backbone", "glyph_vit", "--out")
+    made = [
+        [*discover(folder / "run"), "--target-has-labels"],
+        [*extract, folder / "letters", LETTERS],
+        [*extract, folder / "digits", DIGITS],
+    ]
+    for ended in call_all([(folder / "home", None, words) for words in made]):
+        assert ended.code == 0, ended.err
+    return folder
+
+
+COMMANDS = {
+    "extract": ("extract", LETTERS, "--backbone", "glyph_vit", "--pooling", "average", "--out", "{out}"),
+    "estimate": (
+        "estimate",
+        "{made}/digits",
+        "--target",
+        "{made}/letters",
+        "--counter",
+        "spread",
+        "--out",
+        "{out}.json",
+    ),
+    "predict": ("predict", "{made}/run", DIGITS, "--out", "{out}.csv"),
+    "report": ("report", "{made}/run", "--out", "{out}.html"),
+    "review": ("review", "{made}/run", "--export", "{out}.csv"),
+    "select": ("select", "{made}/digits", "--target", "{made}/letters", "--n-clusters", "5", "--out", "{out}.parquet"),
+    "evaluate": (
+        *("evaluate", "{made}/run/predictions.parquet", "--truth", "{made}/run/truth.parquet", "--out", "{out}.json"),
+    ),
+    "audit": ("audit", LETTERS, "--out", "{out}.json"),
+    "data glyphs": ("data", "glyphs", "--scripts", "digits", "--per-class", "2", "--out", "{out}"),
+    "data split": ("data", "split", LETTERS, "--out", "{out}"),
+    "benchmark": ("benchmark", "run", "{suite}", "--only", "digits", "--out", "{out}"),
+}
+
+
+def test_every_other_command_does_the_same(tmp_path, finished):
+    def words(name, out):
+        named = {"out": tmp_path / out / "result", "made": finished, "suite": tiny_suite(tmp_path)}
+        return [word.format(**named) for word in COMMANDS[name]]
+
+    tries = ((100, "limited"), (None, "limited"), (None, "undisturbed"))
+    calls = [(finished / "home", limit, words(name, f"{name}/{out}")) for name in COMMANDS for limit, out in tries]
+    ended = call_all(calls)
+    for place, name in enumerate(COMMANDS):
+        limited, again, undisturbed = ended[3 * place : 3 * place + 3]
+        assert is_told(limited), (name, limited)
+        assert (again.code, undisturbed.code) == (0, 0), (name, again.err)
+        assert written(tmp_path / name / "limited") == written(tmp_path / name / "undisturbed"), name
+
+
+def written(folder):
+    """The files of a result; those of a suite and its runs tell how long it took."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    timed = ("results.jsonl", "run.json", ".html")
+    return {name: None if name.endswith(timed) else path.read_bytes() for name, path in files.items()}
+
+
+def test_the_demo_says_so_too(tmp_path):
+    (ended,) = call_all([(tmp_path / "home", 3_000, ["demo", "--out", tmp_path / "demo"])])
+    assert is_told(ended), ended
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a file where a folder should be")
+def test_an_out_or_home_that_cannot_be_written_is_one_message(tmp_path):
+    (tmp_path / "file").touch()
+    for home, out in ((tmp_path / "file", tmp_path / "run"), (tmp_path / "home", tmp_path / "file" / "run")):
+        ended = call(home, *discover(out))
+        assert ended.returncode == 1
+        assert f"{tmp_path / 'file'}" in ended.stderr.replace("\n", "")
+        assert "Not a directory" in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_read_only_is_one_message(tmp_path):
+    (tmp_path / "locked").mkdir(mode=0o555)
+    for home, out in ((tmp_path / "locked", tmp_path / "run"), (tmp_path / "home", tmp_path / "locked" / "run")):
+        ended = call(home, *discover(out))
+        assert ended.returncode == 1
+        assert "Permission denied" in ended.stderr
+        assert "Traceback" not in ended.stderr

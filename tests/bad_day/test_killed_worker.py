@@ -1,0 +1,37 @@
+"""A suite with several processes, one of which is killed: told, not waited for, and what was done is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+from tests.bad_day.commands import call, environment, tiny_suite, wait_for, words
+
+from justright.runs.owner import LOCK
+
+
+def scores(out):
+    lines = map(json.loads, (out / "results.jsonl").read_text().splitlines())
+    return {(line["problem"], line["setting"], line["seed"]): line["all"] for line in lines}
+
+
+def test_a_killed_process_of_a_suite_ends_it_with_a_message_and_the_next_call_runs_what_is_missing(tmp_path):
+    out, home = tmp_path / "out", tmp_path / "home"
+    suite = ("benchmark", "run", tiny_suite(tmp_path))
+    process = subprocess.Popen(
+        words(*suite, "--jobs", 2, "--out", out), env=environment(home), stderr=subprocess.PIPE, text=True
+    )
+    lock = out / "runs" / "digits" / "own-0" / LOCK
+    wait_for(lock, process)
+    os.kill(json.loads(lock.read_text())["process"], signal.SIGKILL)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "digits: its process was ended by SIGKILL" in said
+    assert "Traceback" not in said
+    assert [problem for problem, _, _ in scores(out)] == ["hebrew"] * 3
+    for folder in ("out", "undisturbed"):
+        done = call(home, *suite, "--out", tmp_path / folder)
+        assert done.returncode == 0, done.stderr
+    assert scores(out) == scores(tmp_path / "undisturbed")

@@ -1,0 +1,63 @@
+"""Two real commands and one folder: the second is refused at once; a killed first one stands in nobody's way."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from tests.bad_day.commands import call, discover, results, start, tiny_suite, wait_for
+
+from justright.runs.owner import LOCK
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Starts a command that owns tmp_path / "out", and stops it there until it is killed."""
+    processes = []
+
+    def begin(*command):
+        process = start(tmp_path / "home", *command)
+        processes.append(process)
+        wait_for(tmp_path / "out" / LOCK, process)
+        process.send_signal(signal.SIGSTOP)
+        return process
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def test_a_second_discover_is_refused_cold_and_warm_and_works_once_the_first_is_killed(tmp_path, started):
+    out, home = tmp_path / "out", tmp_path / "home"
+    first = started(*discover(out))
+    cold = call(home, *discover(out))
+    done = call(home, *discover(tmp_path / "undisturbed"))
+    assert done.returncode == 0, done.stderr
+    warm = call(home, *discover(out))
+    for second in (cold, warm):
+        assert second.returncode == 1
+        assert f"is being written by process {first.pid} since 20" in second.stderr
+        assert "Traceback" not in second.stderr
+    assert [path.name for path in out.iterdir()] == [LOCK], "nothing was written beside the first one's back"
+    first.kill()
+    first.wait()
+    assert (out / LOCK).exists()
+    third = call(home, *discover(out))
+    assert third.returncode == 0, third.stderr
+    assert results(out) == results(tmp_path / "undisturbed")
+    assert not (out / LOCK).exists()
+
+
+def test_a_second_suite_and_a_second_demo_are_refused_too(tmp_path, started):
+    suite = ("benchmark", "run", tiny_suite(tmp_path), "--out", tmp_path / "out")
+    first = started(*suite)
+    for command in (suite, ("demo", "--out", tmp_path / "out")):
+        second = call(tmp_path / "home", *command)
+        assert second.returncode == 1
+        assert f"is being written by process {first.pid} since 20" in second.stderr
+    first.kill()
+    first.wait()
+    done = call(tmp_path / "home", *suite, "--only", "digits")
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 2

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from justright.features.kept_banks import KeptBanks
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Three banks of 1000, 2000 and 3000 bytes, used in this order, and what a kill may leave."""
+    for number, (name, backbone) in enumerate((("old", "a"), ("middle", "b"), ("new", "a")), start=1):
+        folder = tmp_path / name
+        folder.mkdir()
+        about = {"backbone": backbone, "transform": {"kind": "Weak"}, "precision": "int8", "n_images": 7}
+        text = json.dumps(about)
+        (folder / "index.json").write_text(text)
+        for view in range(2):
+            shard = folder / f"rows000000-view{view:03d}-round0000.npy"
+            shard.write_bytes(bytes(1000 * number - len(text) if view == 0 else 0))
+            os.utime(shard, (number, number))
+        os.utime(folder, (number, number))
+    return tmp_path
+
+
+def names(kept):
+    return [bank["name"] for bank in kept.all()]
+
+
+def test_each_bank_says_what_it_is(root):
+    (bank,) = [bank for bank in KeptBanks(root).all() if bank["name"] == "middle"]
+    said = {"name": "middle", "backbone": "b", "transform": "weak", "precision": "int8", "images": 7, "views": 2}
+    assert bank == said | {"bytes": 2000, "used": 2.0}
+
+
+def test_above_a_limit_those_go_that_were_used_longest_ago(root):
+    kept = KeptBanks(root)
+    assert kept.clear(limit=6000) == 0
+    assert kept.clear(limit=5500) == 1000
+    assert names(kept) == ["middle", "new"]
+    assert kept.clear(limit=100) == 5000
+    assert names(kept) == []
+
+
+def test_the_banks_of_one_backbone_or_one_bank_are_cleared_alone(root):
+    kept = KeptBanks(root)
+    assert kept.clear("b") == 2000
+    assert kept.clear("old") == 1000
+    assert names(kept) == ["new"]
+    assert kept.clear() == 3000
+
+
+def test_a_bank_without_an_index_is_listed_and_cleared_and_no_banks_are_none(root, caplog):
+    (root / "old" / "index.json").write_text("[]")
+    kept = KeptBanks(root)
+    (bank,) = [bank for bank in kept.all() if bank["name"] == "old"]
+    assert (bank["backbone"], bank["images"]) == ("", 0)
+    assert "cannot be read" in caplog.text
+    kept.clear()
+    assert names(kept) == names(KeptBanks(root / "nowhere")) == []

@@ -1,0 +1,125 @@
+"""What a run will write is known to the byte before it starts, and refused with an option that would fit."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+
+import pytest
+
+from justright.data import glyph_set, merge_pool
+from justright.discovery.methods import METHODS
+from justright.errors import JustrightError
+from justright.features.backbone import load_backbone
+from justright.runs.disk import DiskPlan
+from justright.runs.problem import Problem
+from justright.runs.run import Run
+from justright.runs.spec import RunSpec
+
+Usage = namedtuple("Usage", "total used free")
+SETTINGS = {"n_epochs": 1, "n_steps": 1, "batch_size": 8}
+
+
+@pytest.fixture(scope="module")
+def backbone():
+    return load_backbone("glyph_vit")
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return Problem(merge_pool([glyph_set(2, ["digits"], dataset="digits")]), glyph_set(2, ["hebrew"]).without_labels())
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def plan_of(problem, backbone, tmp_path):
+    def make(method="simgcd", **settings):
+        config = METHODS[method].config_class().small().with_settings(SETTINGS | settings)
+        return DiskPlan(problem, method, config, backbone, tmp_path / "run")
+
+    return make
+
+
+def banks(plan):
+    return {each.what: each.n_bytes for each in plan.files() if "view" in each.what}
+
+
+def free(n_bytes, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**12, 0, n_bytes))
+
+
+def needed(plan):
+    return sum(each.n_missing for each in plan.files())
+
+
+def test_banks_are_counted_by_views_precision_and_streams(plan_of):
+    plain = {"1 plain view of each image in float32": banks(plan_of())["1 plain view of each image in float32"]}
+    four, eight = (banks(plan_of(views=views))[f"{views} weak views of each image in float16"] for views in (4, 8))
+    assert 2 * four == eight
+    assert set(banks(plan_of(views="fresh"))) == set(plain)
+    mugcd = banks(plan_of("mugcd", views=4, bank_precision="int8"))
+    assert set(mugcd) == {*plain, "4 strong views of each image in int8", "4 weak views of each image in int8"}
+    kmeans = METHODS["kmeans"].config_class()
+    plan = DiskPlan(plan_of().problem, "kmeans", kmeans, plan_of().backbone, plan_of().folder)
+    assert banks(plan) == plain
+
+
+def test_what_a_run_wrote_is_what_it_had_said(problem, backbone, plan_of, home, tmp_path):
+    spec = RunSpec(scale="small", settings=SETTINGS, backbone="glyph_vit", n_target=22)
+    run = Run(problem, spec, tmp_path / "run", backbone)
+    said = {each.what: each for each in run.disk.files() if each.place != tmp_path / "run"}
+    run.all()
+    for each in said.values():
+        stored = [path for path in each.place.rglob("*.npy") if not path.name.endswith(".ids.npy")]
+        assert stored, each.what
+    n_bytes = sum(path.stat().st_size for path in (home / "banks").rglob("*.npy"))
+    assert 0 <= n_bytes - sum(banks(run.disk).values()) < 3 * 4096, "headers of files"
+    assert str(run.disk) == "Everything large is on disk already."
+
+
+def test_what_does_not_fit_is_refused_with_the_mildest_setting_that_does(plan_of, monkeypatch):
+    plan = plan_of(views=32)
+    for settings, said in (
+        ({"views": 2}, "Try: --set views=2, or free"),
+        ({"views": 2, "bank_precision": "int8"}, "Try: --set views=2 --set bank_precision=int8, or free"),
+        ({"views": "fresh"}, "Try: --set views=fresh, or free"),
+    ):
+        free(needed(plan_of(**settings)), monkeypatch)
+        with pytest.raises(JustrightError, match=said) as caught:
+            plan.expect_room()
+        assert "32 weak views of each image in float16" in caught.value.came
+    free(10, monkeypatch)
+    with pytest.raises(JustrightError, match=r"Try: free .* or name another --out or JUSTRIGHT_HOME"):
+        plan.expect_room()
+    free(needed(plan), monkeypatch)
+    plan.expect_room()
+
+
+def test_int8_is_named_where_it_is_enough(plan_of, monkeypatch):
+    free(needed(plan_of(views=2, bank_precision="int8")), monkeypatch)
+    with pytest.raises(JustrightError, match="Try: --set bank_precision=int8, or free"):
+        plan_of(views=2, bank_precision="float32").expect_room()
+
+
+def test_a_renewed_bank_lies_in_the_run_and_each_disk_is_counted_for_itself(plan_of, tmp_path):
+    places = {each.what: each.place for each in plan_of("mugcd", refresh=0.5).files()}
+    assert places["4 strong views of each image in float16"] == tmp_path / "run" / "bank"
+    assert places["1 plain view of each image in float32"] == tmp_path / "home" / "banks"
+
+
+def test_a_bank_that_is_there_needs_no_room_and_a_damaged_index_counts_for_nothing(
+    problem, backbone, plan_of, home, tmp_path, monkeypatch
+):
+    spec = RunSpec(scale="small", settings=SETTINGS, backbone="glyph_vit", n_target=22)
+    Run(problem, spec, tmp_path / "run", backbone).all()
+    free(100_000_000, monkeypatch)
+    plan_of(views=4).expect_room()
+    assert not any(each.n_missing for each in plan_of(views=4).files())
+    for index in (home / "banks").glob("*/index.json"):
+        index.write_text("[]")
+    assert sum(each.n_missing for each in plan_of(views=4).files()) == sum(banks(plan_of(views=4)).values())

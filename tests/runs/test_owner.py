@@ -1,0 +1,92 @@
+"""One owner at a time, and a killed one holds nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from justright.runs import owner
+from justright.runs.owner import LOCK, OwnedError, owned
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from justright.runs.owner import owned
+with owned(Path(sys.argv[1])):
+    print("mine", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that owns tmp_path / "run"."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True, env=os.environ
+    )
+    assert process.stdout.readline() == "mine\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def own(folder):
+    with owned(folder):
+        pass
+
+
+def test_a_second_owner_is_refused_with_the_process_and_since_when(tmp_path, holder):
+    with pytest.raises(OwnedError, match=rf"run is being written by process {holder.pid} since \d{{4}}-\d\d-\d\d \d"):
+        own(tmp_path / "run")
+
+
+def test_the_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    assert (tmp_path / "run" / LOCK).exists()
+    own(tmp_path / "run")
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+def test_two_of_one_process_are_two(tmp_path):
+    with owned(tmp_path), pytest.raises(OwnedError, match=f"process {os.getpid()} since"):
+        own(tmp_path)
+    own(tmp_path)
+
+
+def test_a_folder_that_was_made_for_nothing_goes_again_and_one_with_files_stays(tmp_path):
+    own(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    with owned(tmp_path / "new"):
+        (tmp_path / "new" / "result").touch()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["result"]
+
+
+def test_a_lock_file_that_was_removed_meanwhile_is_not_taken_for_the_one_that_is_there(tmp_path, monkeypatch):
+    lock, removed = owner._lock, []
+
+    def remove_and_lock(file):
+        if not removed:
+            removed.append((tmp_path / LOCK).unlink())  # as the owner before does when it ends
+        return lock(file)
+
+    monkeypatch.setattr(owner, "_lock", remove_and_lock)
+    with owned(tmp_path), pytest.raises(OwnedError):
+        own(tmp_path)
+
+
+def test_an_owner_from_another_machine_is_named_with_it_and_garbage_is_another_process(tmp_path):
+    path = tmp_path / "said"
+    for text, said in (
+        (b'{"process": 7, "host": "far", "since": "noon"}', "process 7 on far since noon"),
+        (b"", "another process"),
+        (b"[]", "another process"),
+    ):
+        path.write_bytes(text)
+        with path.open("rb", buffering=0) as file:
+            assert owner._said(file) == said
