@@ -22,8 +22,7 @@ from justright.data.class_split import random_half
 from justright.data.decoding import decode
 from justright.errors import BadImageError, DataError
 from justright.features.cache import FeatureCache
-from justright.files import write_json
-from justright.runs.run_folder import FORMAT, RunFolder
+from justright.runs.run_folder import RunFolder
 
 WREN = ["a.png", "b.png"]
 PLAIN = ("path", "label", "class_name", "dataset", "id", "split", "superclass")
@@ -286,7 +285,7 @@ def test_odd_metadata_does_not_cost_a_picture():
 
 
 def run_with(folder: Path, name: str, data: bytes) -> RunFolder:
-    write_json(folder / "run.json", {"format": FORMAT})
+    RunFolder(folder).save_about({})
     (folder / name).write_bytes(data)
     return RunFolder(folder)
 

@@ -14,11 +14,11 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from justright import estimation
 from justright.clustering import SemiSupKMeans
 from justright.clustering.checks import check_labels
 from justright.discovery.methods import METHODS
 from justright.errors import DataError, DegenerateError, JustrightError
+from justright.estimation import COUNTERS
 from justright.selection import SELECTORS, BinsSelector, CuiSelector
 from justright.selection.shards import as_labels
 from justright.settings import refuse_out_of_range
@@ -31,10 +31,9 @@ NO_COUNT = [*NO_NUMBER, 2.5, 2.0, 10**30]
 NO_WHOLE_NUMBER = [*NEVER, True, False, math.inf, 2.5, 2.0]
 NO_SWITCH = [*NEVER, 0, 1, None, "no"]
 
-COUNTERS = ("CombinedCounter", "LabeledSearchCounter", "MixtureCounter", "SpreadCounter")
 OWNERS: dict[str, Any] = {name: SELECTORS[name]() for name in SELECTORS}
 OWNERS |= {"SemiSupKMeans": SemiSupKMeans(3)}
-OWNERS |= {name: getattr(estimation, name)() for name in COUNTERS}
+OWNERS |= {name: COUNTERS[name]() for name in COUNTERS}
 OWNERS |= {f"config of {name}": METHODS[name].config_class() for name in METHODS}
 
 

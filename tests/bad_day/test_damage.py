@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from justright.discovery.tuned import own_copy
 from tests.discovery.tiny import backbone_of_noise, drawn_images
 
 from justright.discovery.model_files import read_model
 from justright.errors import JustrightError
 from justright.features.backbone import Backbone
 from justright.hashing import hash_value
+from justright.models.teacher import own_copy
 from justright.runs.problem import Problem, make_problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder

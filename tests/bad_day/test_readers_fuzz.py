@@ -33,7 +33,9 @@ from justright.data.decoding import decode
 from justright.discovery.methods import METHODS
 from justright.errors import BadImageError, JustrightError
 from justright.features.cache import FeatureCache
-from justright.features.store import HEADER, read_header, read_quarantine, read_shards
+from justright.features.store import HEADER, read_header, read_quarantine
+from justright.features.store_header import Header
+from justright.features.store_shards import read_shards
 from justright.runs.run_folder import RunFolder
 
 TIMES = int(os.environ.get("JUSTRIGHT_FUZZ", "1"))
@@ -287,7 +289,12 @@ def test_any_settings_make_a_config_or_are_refused(method, data):
 
 
 def readers_of_a_store(folder: Path) -> list[Callable[[], Any]]:
-    return [lambda: read_header(folder), lambda: read_shards(folder), lambda: read_quarantine(folder)]
+    header = Header([8], "float16")
+    return [
+        lambda: read_header(folder),
+        lambda: read_shards(folder / "shards.jsonl", header),
+        lambda: read_quarantine(folder),
+    ]
 
 
 HEADERS = st.fixed_dictionaries(

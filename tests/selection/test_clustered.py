@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from justright.progress import silent
 from justright.selection import BinsSelector, ClassWeights, PoolFeatures, TargetFeatures
 from justright.selection.clustered import ClusteredSelector
 
@@ -12,7 +13,7 @@ class Farthest(ClusteredSelector):
 
     n_clusters, metric, mass, seed = 2, "euclidean", "images", 0
 
-    def _decide(self, classes, clusters):
+    def _decide(self, classes, clusters, track=silent):
         largest = clusters.centroids()[self._mass(clusters).argmax()]
         away = np.linalg.norm(classes.centroids() - largest, axis=1)
         kept = (away == away.max()).astype(float)
