@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,3 +139,14 @@ def test_changes_are_listed_by_name_with_before_and_now():
     assert "seed" not in said
     assert "same:" not in said
     refuse_changes(before, before, Path())
+
+
+def test_what_a_running_process_writes_stays_and_what_a_dead_one_left_goes(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    writing, left = (tmp_path / f".step-000000001.safetensors.{each}.tmp" for each in (os.getpid(), dead.pid))
+    for half in (writing, left):
+        half.write_bytes(b"half")
+    assert Checkpoints(tmp_path).load() is None
+    assert writing.exists(), "two processes of one training load in turn, and the first may save already"
+    assert not left.exists()

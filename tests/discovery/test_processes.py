@@ -29,7 +29,7 @@ def run_two(root):
         text=True,
         timeout=900,
     )
-    assert done.returncode == 0, done.stderr[-5000:]
+    assert done.returncode == 0, done.stderr[-20000:]
 
 
 def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):

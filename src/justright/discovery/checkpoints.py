@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from justright.errors import DataError
-from justright.files import replacing
+from justright.files import remove_leftovers, replacing
 
 _log = logging.getLogger(__name__)
 
@@ -56,8 +56,7 @@ class Checkpoints:
 
     def load(self) -> Checkpoint | None:
         """The newest one that is whole, loudly if it is not the newest; None if there was never any."""
-        for half in self.folder.glob(".step-*.tmp"):  # what a kill left of a file it was writing
-            half.unlink(missing_ok=True)
+        remove_leftovers(self.folder)  # of a killed process; another one of this training may be writing now
         files, damaged = self._files(), list[Path]()
         for path in files:
             try:
