@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import signal
 import string
 import tempfile
@@ -24,8 +23,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.bad_day.fuzzing import budget
 from tests.conftest import picture
 
 from justright.data import ImageSet, from_dataset, open_images, read_class_split
@@ -38,19 +38,7 @@ from justright.features.store_header import Header
 from justright.features.store_shards import read_shards
 from justright.runs.run_folder import RunFolder
 
-TIMES = int(os.environ.get("JUSTRIGHT_FUZZ", "1"))
 SECONDS = 20
-
-
-def budget(n: int) -> settings:
-    """Settings of a test that tries `n` cases in the usual run."""
-    return settings(
-        max_examples=n * TIMES,
-        derandomize=TIMES == 1,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 @contextmanager
