@@ -250,6 +250,24 @@ def test_a_truth_that_cannot_be_read_is_refused_before_any_work(problem, backbon
     assert not (tmp_path / "run").exists()
 
 
+def test_a_finished_run_that_is_refused_stays_finished(finished, problem, backbone, tmp_path, monkeypatch):
+    before = (finished.path / "run.json").read_bytes()
+    (tmp_path / "truth.csv").write_text("no truth")
+    again = Run(problem, spec_of(selector="bins"), finished.path, backbone, truth=tmp_path / "truth.csv")
+    with pytest.raises(DataError):
+        again.all()
+    assert (finished.path / "run.json").read_bytes() == before
+    again.truth = None
+
+    def refuse():
+        raise JustrightError("there is no room for this run")
+
+    monkeypatch.setattr(again.disk, "expect_room", refuse)
+    with pytest.raises(JustrightError, match="no room"):
+        again.all()
+    assert (finished.path / "run.json").read_bytes() == before
+
+
 def test_a_truth_from_a_file_is_copied_and_judged_by(problem, backbone, tmp_path):
     problem.truth.save(tmp_path / "truth.parquet")
     unknown = replace(problem, truth=None)

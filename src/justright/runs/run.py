@@ -107,18 +107,19 @@ class Run:
         from justright.discovery.checkpoints import refuse_changes
 
         path, spec = self.folder.path, self.spec.to_json()
-        if (path / "run.json").exists():
+        is_begun = (path / "run.json").exists()
+        if is_begun:
             refuse_changes(RunFolder(path).about["spec"], spec, path)
-            if self.processes.is_first:
-                RunFolder(path).begin_again()
         if self.truth is not None:
             with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
                 copy_truth(self.truth, Path(folder) / "truth.parquet")
         if self.processes.is_first:
             remove_leftovers(path)
             self.disk.expect_room()
-        if not (path / "run.json").exists() and self.processes.is_first:
-            self.folder.save_about({"spec": spec, "asked": self.asked, "is_finished": False})
+            if is_begun:  # not before: a run that is refused stays finished
+                RunFolder(path).begin_again()
+            else:
+                self.folder.save_about({"spec": spec, "asked": self.asked, "is_finished": False})
         self.processes.wait()
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
