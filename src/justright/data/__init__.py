@@ -11,25 +11,3 @@ from justright.data.opening import open_images
 from justright.data.pool import Origin, Pool, merge_pool
 from justright.data.splits import Split, gcd_split
 from justright.data.truth import Truth
-
-__all__ = [
-    "ClassSplit",
-    "ImageSet",
-    "Origin",
-    "Pool",
-    "Split",
-    "Truth",
-    "first_half",
-    "from_dataset",
-    "gcd_split",
-    "glyph_set",
-    "grade",
-    "graded",
-    "merge_pool",
-    "open_archive",
-    "open_folder",
-    "open_images",
-    "open_manifest",
-    "random_half",
-    "read_class_split",
-]

@@ -19,13 +19,18 @@ LABELS = f"whole numbers from 0 to {MAX_LABEL:,}; empty or -1 where unknown"
 LABELS_ADVICE = "numbers that are names belong into a column class_name, without a column label"
 
 
-def text_column(table: pa.Table, name: str, origin: str) -> pa.ChunkedArray:
-    """A column as text, whatever plain type it has; lists, structs, bytes that are no text and twins are refused."""
+def text_column(table: pa.Table, name: str, origin: str, kept: pa.DataType | None = None) -> pa.ChunkedArray:
+    """A column as text, whatever plain type it has; lists, structs, bytes that are no text and twins are refused.
+
+    A column of the type `kept` stays as it is.
+    """
     if (n := table.column_names.count(name)) > 1:
         raise DataError(f"{origin} has {n} columns named {name}", expected="one", advice="rename or remove the others")
     values = table[name]
     try:
         values.validate(full=True)  # files may claim that any bytes are text
+        if values.type == kept:
+            return values
         if pa.types.is_nested(values.type):
             raise ValueError("not plain")
         text = values.cast(pa.string())
@@ -81,44 +86,22 @@ def saved_columns(table: pa.Table, origin: str) -> pa.Table:
     n = table.num_rows
     kept: dict[str, Any] = dict.fromkeys(COLUMNS)
     for name in [name for name in [*COLUMNS, *superclass_columns(table)] if name in table.column_names]:
-        is_plain = name not in ("source", "path", "label") and table.column_names.count(name) == 1
-        kept[name] = _as_is(table[name], name) if is_plain else None
-        if kept[name] is None:
-            kept[name] = text_column(table, name, origin)
+        kind = None if name in ("source", "path", "label") else COLUMNS.get(name, NAME)
+        kept[name] = text_column(table, name, origin, kind)
     kept["path"] = path_values(table, "path", origin)
     if kept["source"].null_count:
         raise DataError(f"{origin}: a row has no source", expected="folder:, zip: or glyphs: in every row")
-    kept["label"] = _saved_labels(kept["label"], n, origin)
-    if kept["dataset"] is None or kept["dataset"].null_count:
-        kept["dataset"] = pc.fill_null(_text_or_nulls(kept["dataset"], n), Path(origin).stem)
+    labels = (np.full(n, UNLABELED), None) if kept["label"] is None else whole_labels(kept["label"], origin)
+    if labels is None:
+        raise DataError(f"{origin}: column label holds text", expected=LABELS)
+    kept["label"] = labels[0]
+    dataset = pa.nulls(n, pa.string()) if kept["dataset"] is None else kept["dataset"]
+    if dataset.null_count:
+        kept["dataset"] = pc.fill_null(dataset.cast(pa.string()), Path(origin).stem)
     found = {name: column(name, values, n) for name, values in kept.items()}
     if SAVED_BYTES in table.column_names:
         found[SAVED_BYTES] = _saved_bytes(table, kept["path"], kept["source"], origin)
     return pa.table(found)
-
-
-def _as_is(values: pa.ChunkedArray, name: str) -> pa.ChunkedArray | None:
-    """The values where they have the right type already and are sound."""
-    if values.type != COLUMNS.get(name, NAME):
-        return None
-    try:
-        values.validate(full=True)
-    except pa.ArrowException:
-        return None
-    return values
-
-
-def _text_or_nulls(values: pa.ChunkedArray | None, n: int) -> pa.ChunkedArray | pa.Array:
-    return pa.nulls(n, pa.string()) if values is None else values.cast(pa.string())
-
-
-def _saved_labels(label: pa.ChunkedArray | None, n: int, origin: str) -> Array:
-    if label is None:
-        return np.full(n, UNLABELED)
-    numbers = whole_labels(label, origin)
-    if numbers is None:
-        raise DataError(f"{origin}: column label holds text", expected=LABELS)
-    return numbers[0]
 
 
 def _saved_bytes(table: pa.Table, paths: Any, sources: Any, origin: str) -> pa.ChunkedArray:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,10 @@ from justright.errors import DataError, MissingDataError
 from justright.files import write_json
 from justright.settings import is_whole
 
+# the paper's word for a group of new classes, and SSB's, which says how hard it is to tell them from old ones
 SSB_NAMES = {"Similar": "Hard", "Medium": "Medium", "Dissimilar": "Easy"}
-"""The paper's word for a group of new classes, and SSB's. SSB's words say how hard it is to tell them from old ones."""
-
-UNGRADED = "Ungraded"
-"""The group of new classes of which nobody has said how similar they are."""
-
+UNGRADED = "Ungraded"  # the group of new classes of which nobody has said how similar they are
+Hierarchy = Mapping[int, tuple[str, ...]]  # the super-categories above each class, coarse to fine
 SSB_LAYOUT = 'SSB\'s JSON: {"known_classes": [...], "unknown_classes": {"Easy": [...], "Medium": [...], "Hard": [...]}}'
 
 
@@ -78,20 +76,17 @@ def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> Cl
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path} is not a class split ({error})", expected=SSB_LAYOUT) from error
     label_of = {name: label for label, name in (classes or {}).items()}
-    return ClassSplit(
-        _labels(known, label_of, path), {group: _labels(labels, label_of, path) for group, labels in levels}
-    )
 
+    def label(named: Any) -> int:
+        if not ((is_whole(named) and named >= 0) or (isinstance(named, str) and named in label_of)):
+            raise DataError(
+                f"{path} names the class {named!r}",
+                expected="class indices, or names that the data set has",
+                advice="pass classes=images.classes when the split names classes by text",
+            )
+        return named if isinstance(named, int) else label_of[named]
 
-def _labels(classes: Sequence[Any], label_of: Mapping[str, int], path: Path) -> tuple[int, ...]:
-    strange = [c for c in classes if not ((is_whole(c) and c >= 0) or (isinstance(c, str) and c in label_of))]
-    if strange:
-        raise DataError(
-            f"{path} names the class {strange[0]!r}",
-            expected="class indices, or names that the data set has",
-            advice="pass classes=images.classes when the split names classes by text",
-        )
-    return tuple(c if isinstance(c, int) else label_of[c] for c in classes)
+    return ClassSplit(tuple(map(label, known)), {group: tuple(map(label, labels)) for group, labels in levels})
 
 
 def first_half(labels: Collection[int]) -> ClassSplit:
@@ -116,14 +111,12 @@ def random_half(labels: Collection[int], seed: int = 0) -> ClassSplit:
     return ClassSplit(old, {UNGRADED: tuple(label for label in ordered if label not in set(old))})
 
 
-def graded(split: ClassSplit, hierarchy: Mapping[int, tuple[str, ...]]) -> ClassSplit:
+def graded(split: ClassSplit, hierarchy: Hierarchy) -> ClassSplit:
     """The same split with its new classes grouped by how close the hierarchy puts them to the old ones."""
     return ClassSplit(split.old, grade(split.new, split.old, hierarchy))
 
 
-def grade(
-    classes: Iterable[int], others: Iterable[int], hierarchy: Mapping[int, tuple[str, ...]]
-) -> dict[str, tuple[int, ...]]:
+def grade(classes: Iterable[int], others: Iterable[int], hierarchy: Hierarchy) -> dict[str, tuple[int, ...]]:
     """Group `classes` into Similar, Medium and Dissimilar by the share of their path that the nearest of `others` has.
 
     share(a) = max_b |common prefix of a's and b's path, coarse to fine| / |path of a|

@@ -23,8 +23,7 @@ COLUMNS = {
     "dataset": NAME,
     "split": NAME,
 }
-SUPERCLASS = "superclass"
-"""The finest super-category stands in this column; `superclass2`, `superclass3`, ... are coarser."""
+SUPERCLASS = "superclass"  # the column of the finest super-category; `superclass2`, `superclass3`, ... are coarser
 
 
 def superclass_column(depth: int) -> str:

@@ -11,12 +11,10 @@ from PIL import Image
 from justright.errors import DataError
 from justright.types import Array
 
-WHITE = (255, 255, 255)
+Tile = Image.Image | UInt8[Array, "_height _width 3"]
 
 
-def contact_sheet(
-    images: Sequence[Image.Image | UInt8[Array, "height width 3"]], columns: int, gap: int = 2
-) -> Image.Image:
+def contact_sheet(images: Sequence[Tile], columns: int, gap: int = 2) -> Image.Image:
     """Put images into rows of `columns`, left to right, on white. All have the size of the first."""
     if not images or columns < 1:
         raise DataError(
@@ -24,14 +22,12 @@ def contact_sheet(
         )
     tiles = [Image.fromarray(image) if isinstance(image, np.ndarray) else image for image in images]
     width, height = tiles[0].size
-    odd = next((number for number, tile in enumerate(tiles) if tile.size != (width, height)), None)
-    if odd is not None:
-        raise DataError(
-            f"Image {odd} of the sheet measures {tiles[odd].size}", expected=f"{(width, height)}, like the first"
-        )
     rows = -(-len(tiles) // columns)
-    sheet = Image.new("RGB", (columns * (width + gap) - gap, rows * (height + gap) - gap), WHITE)
+    sheet = Image.new("RGB", (columns * (width + gap) - gap, rows * (height + gap) - gap), "white")
     for number, tile in enumerate(tiles):
+        if tile.size != (width, height):
+            came = f"Image {number} of the sheet measures {tile.size}"
+            raise DataError(came, expected=f"{(width, height)}, like the first")
         row, column = divmod(number, columns)
         sheet.paste(tile, (column * (width + gap), row * (height + gap)))
     return sheet

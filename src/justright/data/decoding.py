@@ -10,9 +10,8 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 
 from justright.errors import BadImageError
 
-MAX_PIXELS = 100_000_000
-"""Larger images are refused before they are decoded: a few kilobytes can unpack to gigabytes."""
-
+MAX_PIXELS = 100_000_000  # larger images are refused before they are decoded: a few kilobytes can unpack to gigabytes
+# what makes an image upright, by EXIF orientation; Pillow's own way writes the metadata anew and fails on odd ones
 TURNS: dict[object, Image.Transpose] = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -22,8 +21,6 @@ TURNS: dict[object, Image.Transpose] = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""What makes an image upright, by EXIF orientation. Pillow's own way writes the metadata anew and fails on odd ones."""
-
 # Pillow warns of odd metadata and of large images. Metadata does not matter here and size is judged below; a filter
 # around each call would not be safe among threads.
 warnings.filterwarnings("ignore", module=r"PIL\.")
@@ -47,16 +44,16 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
             )
         image.load()
         return to_rgb(image)
-    except UnidentifiedImageError as error:
-        raise BadImageError(f"{name}: not an image, or of a format Pillow cannot read") from error
-    except Image.DecompressionBombError as error:
-        raise BadImageError(f"{name}: too large, {error}") from error
     except BadImageError:
         raise
     except Exception as error:
         # decoders fail on damaged files in more ways than anyone has listed; nothing is hidden, for it is said
-        reason = "truncated" if "truncated" in str(error).lower() else "unreadable"
-        raise BadImageError(f"{name}: {reason} ({error})") from error
+        reason = f"{'truncated' if 'truncated' in str(error).lower() else 'unreadable'} ({error})"
+        if isinstance(error, UnidentifiedImageError):
+            reason = "not an image, or of a format Pillow cannot read"
+        elif isinstance(error, Image.DecompressionBombError):
+            reason = f"too large, {error}"
+        raise BadImageError(f"{name}: {reason}") from error
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
@@ -65,9 +62,8 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if upright.mode == "RGB":
         return upright
     if upright.has_transparency_data:
-        layered = upright.convert("RGBA")
-        white = Image.new("RGBA", layered.size, "white")
-        return Image.alpha_composite(white, layered).convert("RGB")
+        white = Image.new("RGBA", upright.size, "white")
+        return Image.alpha_composite(white, upright.convert("RGBA")).convert("RGB")
     if upright.mode.startswith("I") or upright.mode == "F":
         return _from_deep_gray(upright)
     return upright.convert("RGB")

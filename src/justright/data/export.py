@@ -14,8 +14,7 @@ from justright.files import replacing
 from justright.parallel import n_cores
 from justright.progress import Track, silent
 
-CHUNK = 200
-"""Images a worker writes before it reports back."""
+CHUNK = 200  # images a worker writes before it reports back
 
 
 def write_tree(images: ImageSet, root: Path, n_processes: int | None = None, track: Track = silent) -> int:

@@ -17,9 +17,7 @@ from justright.types import UNLABELED
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".avif", ".jp2"}
 )
-
-MAX_WAYS = 100
-"""Folders that link each other have more names than anyone can read: so many ways to one folder are refused."""
+MAX_WAYS = 100  # more ways to one folder are refused: folders that link each other have more names than one can read
 
 
 def open_folder(root: Path, dataset: str | None = None) -> ImageSet:
@@ -46,10 +44,9 @@ def open_folder(root: Path, dataset: str | None = None) -> ImageSet:
 
 def columns_of(paths: list[str]) -> dict[str, Any]:
     """Path, label, class name and super-categories of files in class folders, sorted as ImageFolder sorts."""
-    folders = sorted({os.path.dirname(path) for path in paths} - {""})
-    label_of = {folder: label for label, folder in enumerate(folders)} | {"": UNLABELED}
-    order = sorted(paths, key=lambda path: (label_of[os.path.dirname(path)], path))
+    order = sorted(paths, key=lambda path: (os.path.dirname(path), path))
     where = [os.path.dirname(path) for path in order]
+    label_of = {folder: label for label, folder in enumerate(sorted({*where} - {""}))} | {"": UNLABELED}
     return {
         "path": order,
         "label": [label_of[folder] for folder in where],

@@ -31,8 +31,7 @@ from justright.parallel import in_threads
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array, Labels
 
-SAVED_BYTES = "bytes"
-"""Column and source of images that only a saved table holds."""
+SAVED_BYTES = "bytes"  # column and source of images that only a saved table holds
 
 
 @dataclass(frozen=True)
@@ -60,19 +59,16 @@ class ImageSet:
 
         `superclasses` holds one such sequence a level, fine to coarse.
         """
+        if unknown := sorted(set(columns) - set(COLUMNS)):
+            raise TypeError(f"unknown columns {unknown}; an ImageSet has {sorted(COLUMNS)}")
         n = len(path)
-        columns |= {
-            "path": path,
-            "source": names_column([reader.source], np.zeros(n, np.int32)),
-            "dataset": names_column([dataset], np.zeros(n, np.int32)),
-        }
+        same = {"source": reader.source, "dataset": dataset}
+        columns |= {name: names_column([value], np.zeros(n, np.int32)) for name, value in same.items()}
         if columns.get("label") is None:
             columns["label"] = np.full(n, UNLABELED)
-        given = {name: column(name, columns.pop(name, None), n) for name in COLUMNS}
-        if columns:
-            raise TypeError(f"unknown columns {sorted(columns)}; an ImageSet has {sorted(COLUMNS)}")
-        for depth, names in enumerate(superclasses, start=1):
-            given[superclass_column(depth)] = column(superclass_column(depth), names, n)
+        columns = dict.fromkeys(COLUMNS) | columns | {"path": path}
+        columns |= {superclass_column(depth): names for depth, names in enumerate(superclasses, start=1)}
+        given = {name: column(name, values, n) for name, values in columns.items()}
         return cls(pa.table(given), {reader.source: reader})
 
     def __len__(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -78,48 +78,42 @@ def from_dataset(data: Any, name: str) -> ImageSet:
 
 def _from_hugging_face(data: Any, name: str) -> ImageSet:
     kinds = {column: type(feature).__name__ for column, feature in data.features.items()}
-    image = _first([c for c, kind in kinds.items() if kind == "Image"] + [c for c in ("image", "img") if c in kinds])
+
+    def first_column(wanted: str, *usual: str) -> str | None:
+        of_kind = [column for column, kind in kinds.items() if kind == wanted]
+        return next(iter(of_kind + [column for column in usual if column in kinds]), None)
+
+    image, label = first_column("Image", "image", "img"), first_column("ClassLabel", "label", "labels")
     if image is None:
         raise DataError(f"{name} has the columns {', '.join(kinds)}", expected="one that holds images")
-    label = _first(
-        [c for c, kind in kinds.items() if kind == "ClassLabel"] + [c for c in ("label", "labels") if c in kinds]
-    )
     pictures = ObjectReader(name, partial(_cell, data, image))
     labels = None if label is None else list(data[label])
-    return _with_labels(pictures, name, len(data), labels, getattr(data.features.get(label), "names", None))
+    return _labeled(pictures, name, range(len(data)), labels, getattr(data.features.get(label), "names", None))
 
 
 def _from_image_folder(data: Any, name: str) -> ImageSet:
     samples: Sequence[tuple[str, int]] = data.samples if hasattr(data, "samples") else data.imgs
     root = os.path.abspath(getattr(data, "root", None) or os.path.commonpath([path for path, _ in samples] or ["."]))
-    labels = [_whole(label, name, row) for row, (_, label) in enumerate(samples)]
-    return ImageSet.of(
-        FolderReader(Path(root)),
-        dataset=name,
-        path=[os.path.relpath(path, root) for path, _ in samples],
-        label=labels,
-        class_name=_names(labels, getattr(data, "classes", None)),
-    )
+    paths, labels = [os.path.relpath(path, root) for path, _ in samples], [label for _, label in samples]
+    return _labeled(FolderReader(Path(root)), name, paths, labels, getattr(data, "classes", None))
 
 
 def _from_items(data: Any, name: str) -> ImageSet:
-    labels = _first([getattr(data, attribute, None) for attribute in ("targets", "labels", "_labels")])
+    found = [getattr(data, attribute, None) for attribute in ("targets", "labels", "_labels")]
+    labels = next((labels for labels in found if labels is not None), None)
     if labels is None:
         first = data[0] if len(data) else None
         if not (isinstance(first, tuple) and len(first) == 2):
             raise DataError(f"{name} gives {type(first).__name__} items and has no targets", expected=EXPECTED)
         labels = [label for _, label in (data[i] for i in range(len(data)))]
-    return _with_labels(
-        ObjectReader(name, partial(_item, data)), name, len(data), labels, getattr(data, "classes", None)
-    )
+    pictures = ObjectReader(name, partial(_item, data))
+    return _labeled(pictures, name, range(len(data)), labels, getattr(data, "classes", None))
 
 
-def _with_labels(
-    reader: ObjectReader, name: str, n: int, labels: Sequence[Any] | None, names: Sequence[str] | None
-) -> ImageSet:
+def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names: Sequence[str] | None) -> ImageSet:
     numbers = None if labels is None else [_whole(label, name, row) for row, label in enumerate(labels)]
     class_name = None if numbers is None else _names(numbers, names)
-    return ImageSet.of(reader, dataset=name, path=[str(i) for i in range(n)], label=numbers, class_name=class_name)
+    return ImageSet.of(reader, dataset=name, path=[*map(str, paths)], label=numbers, class_name=class_name)
 
 
 def _whole(label: Any, name: str, row: int) -> int:
@@ -135,10 +129,6 @@ def _names(labels: Sequence[int], names: Sequence[str] | None) -> list[str | Non
     if names and max(labels, default=0) >= len(names):
         raise DataError(f"label {max(labels)}, but {len(names)} class names", expected="a name for every label")
     return [None if label < 0 else str(names[label]) if names else str(label) for label in labels]
-
-
-def _first(choices: Sequence[Any]) -> Any:
-    return next((choice for choice in choices if choice is not None), None)
 
 
 def _cell(data: Any, column: str, row: int) -> Any:

@@ -18,11 +18,11 @@ from torch.nn.functional import interpolate
 from justright.errors import DataError
 from justright.types import Array
 
-Pixels = UInt8[Tensor, "3 _height _width"]
-"""Three colors, any size; sizes that an underscore begins are not compared between arguments."""
+Pixels = UInt8[Tensor, "3 _height _width"]  # any size; those that an underscore begins are not compared
+Picture = Image.Image | UInt8[Array, "_height _width 3"] | Pixels
 
 
-def to_pixels(image: Image.Image | UInt8[Array, "height width 3"] | Pixels) -> Pixels:
+def to_pixels(image: Picture) -> Pixels:
     """The image as a tensor, colors first in shape and last in memory, where resizing is fastest."""
     if isinstance(image, Tensor):
         return image

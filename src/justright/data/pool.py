@@ -59,10 +59,9 @@ def _check(sets: Sequence[ImageSet]) -> None:
     if not sets or not any(len(images) for images in sets):
         raise DataError("the pool is empty", expected="at least one labeled set")
     names = [name for images in sets for name in images.datasets]
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+    if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(
-            f"two sets of the pool are called {twice!r}",
+            f"two sets of the pool are called {twice[0]!r}",
             expected="a name each, because classes are named dataset/class",
             advice="open one of them under another name",
         )
@@ -77,10 +76,8 @@ def _check(sets: Sequence[ImageSet]) -> None:
 
 def _capped(part: ImageSet, dataset: str, per_class: int | None, per_source: int | None, seed: int) -> ImageSet:
     if per_class is not None:
-        rows = [
-            _draw(np.flatnonzero(part.labels == label), per_class, seed, dataset, name)
-            for label, name in part.classes.items()
-        ]
+        members = [(np.flatnonzero(part.labels == label), name) for label, name in part.classes.items()]
+        rows = [_draw(own, per_class, seed, dataset, name) for own, name in members]
         part = part.take(np.sort(np.concatenate(rows)))
     if per_source is not None:
         part = part.take(_draw(np.arange(len(part)), per_source, seed, dataset))

@@ -22,21 +22,16 @@ from justright.data.decoding import decode
 from justright.errors import BadImageError, DataError, MissingDataError
 from justright.hashing import hash_bytes
 
-MAX_FILE_BYTES = 1 << 30
-"""A single image file above this is refused unread."""
-
+MAX_FILE_BYTES = 1 << 30  # A single image file above this is refused unread
+# Version and content id of what this process has hashed, by source and path: no file is read twice for its id.
+# Only what a reader computed itself is in here, never an id that came with a table.
 _HASHED: dict[str, dict[str, tuple[Any, str]]] = {}
-"""Version and content id of what this process has hashed, by source and path: no file is read twice for its id.
-
-Only what a reader computed itself is in here, never an id that came with a table.
-"""
 
 
 class Reader(ABC):
     """Finds images by path."""
 
-    source: str
-    """What stands in the table: a kind, a colon, and where."""
+    source: str  # what stands in the table: a kind, a colon, and where
 
     @abstractmethod
     def encoded(self, path: str) -> bytes:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from jaxtyping import Float, UInt8
-from PIL import Image
+from jaxtyping import Float
 from torch import Tensor
 
-from justright.data.pixels import Pixels, center_crop, normalize, resize_shorter, to_pixels
-from justright.types import Array
+from justright.data.pixels import Picture, center_crop, normalize, resize_shorter, to_pixels
 
 Color = tuple[float, float, float]
 
@@ -23,28 +21,20 @@ class ImageRecipe:
     """The test transform of a backbone: resize the shorter side, crop the middle, normalize.
 
     The defaults are those of the field's public code: 256, then 224, ImageNet colors.
-
-    Parameters:
-        resolution: pixels a side that the backbone sees.
-        resize: the shorter side before the crop.
-        mean, std: of colors on [0, 1].
-        interpolation: "bicubic" or "bilinear", both antialiased.
     """
 
-    resolution: int = 224
-    resize: int = 256
-    mean: Color = IMAGENET_MEAN
+    resolution: int = 224  # pixels a side that the backbone sees
+    resize: int = 256  # the shorter side before the crop
+    mean: Color = IMAGENET_MEAN  # of colors on [0, 1], and so is std
     std: Color = IMAGENET_STD
-    interpolation: str = "bicubic"
+    interpolation: str = "bicubic"  # or "bilinear", both antialiased
 
     @property
     def crop(self) -> float:
         """The share of the resized image that the crop keeps, one way."""
         return self.resolution / self.resize
 
-    def preprocess(
-        self, image: Image.Image | UInt8[Array, "height width 3"] | Pixels
-    ) -> Float[Tensor, "3 resolution resolution"]:
+    def preprocess(self, image: Picture) -> Float[Tensor, "3 resolution resolution"]:
         """The one test view of an image; the same numbers on every machine."""
         resized = resize_shorter(to_pixels(image), self.resize, self.interpolation)
         return normalize(center_crop(resized, self.resolution), self.mean, self.std)

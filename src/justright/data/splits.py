@@ -15,19 +15,12 @@ from justright.settings import BELOW_1
 
 @dataclass(frozen=True)
 class Split:
-    """What selection and training may know: labeled images, unlabeled images, and the roles of the classes.
+    """What selection and training may know: labeled images, unlabeled images, and the roles of the classes."""
 
-    Parameters:
-        labeled: the images whose labels training sees.
-        unlabeled: the target, without labels, class names and super-categories: these are in a Truth, apart.
-        classes: which classes are old and new; None where nobody knows, as with a person's own photos.
-        guide_classes: labels that only guide learning: no image of the target is ever called one of them.
-    """
-
-    labeled: ImageSet
-    unlabeled: ImageSet
-    classes: ClassSplit | None = None
-    guide_classes: tuple[int, ...] = ()
+    labeled: ImageSet  # the images whose labels training sees
+    unlabeled: ImageSet  # the target, without labels, class names and super-categories: these are in a Truth, apart
+    classes: ClassSplit | None = None  # old and new ones; None where nobody knows, as with a person's own photos
+    guide_classes: tuple[int, ...] = ()  # they only guide learning: no image of the target is ever called one of them
 
     @property
     def old_classes(self) -> tuple[int, ...]:
@@ -51,8 +44,7 @@ def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5,
     numpy's legacy generator; unlabeled is everything else. With the official train images in their official order
     and seed 0 this is the split of the published results. Both parts keep the order of `images`.
     """
-    absent = sorted(set(classes.old + classes.new) - set(images.classes))
-    if absent:
+    if absent := sorted(set(classes.old + classes.new) - set(images.classes)):
         raise DataError(
             f"the split names {len(absent)} classes that {images!r} lacks, such as {absent[:3]}",
             advice="check that the split belongs to this data set",
@@ -64,6 +56,5 @@ def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5,
     drawn = legacy_generator(seed).choice(len(of_old), int(labeled_share * len(of_old)), replace=False)
     is_labeled = np.zeros(len(images), dtype=bool)
     is_labeled[of_old[drawn]] = True
-    rest = images.take(np.flatnonzero(~is_labeled))
-    labeled = images.take(np.flatnonzero(is_labeled))
+    labeled, rest = (images.take(np.flatnonzero(rows)) for rows in (is_labeled, ~is_labeled))
     return Split(labeled, rest.without_labels(), classes), Truth(rest, classes.old)

@@ -12,22 +12,23 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
-from PIL import Image
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
 from justright.data.color_jitter import IDENTITY, TO_GRAY, ColorMap, jitter
-from justright.data.pixels import Pixels, crop, normalize, resize, resize_shorter, to_pixels
+from justright.data.pixels import Picture, Pixels, crop, normalize, resize, resize_shorter, to_pixels
 from justright.data.recipe import ImageRecipe
 from justright.errors import DataError
 from justright.seeding import generator
-from justright.types import Array
 
-VERSION = 1
-"""Goes up when a view of the same seed would come out otherwise: stored views of an older version are not reused."""
-
+VERSION = 1  # goes up when a view of the same seed would come out otherwise: older stored views are not reused
 CROP_TRIES = 10
+
+View = Float[Tensor, "3 size size"]
+Colors = Float[Tensor, "3 height width"]
+Span = tuple[float, float]  # from and to
+Box = tuple[int, int, int, int]  # top, left, height, width
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Weak:
 
     flip: float = 0.5
 
-    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> Float[Tensor, "3 size size"]:
+    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> View:
         """One view."""
         resized, size = resize_shorter(pixels, recipe.resize, recipe.interpolation), recipe.resolution
         top, left = (int(chance.integers(side - size + 1)) for side in resized.shape[1:])
@@ -49,27 +50,21 @@ class Strong:
     """Crop and resize, flip, color jitter, grayscale, blur.
 
     muGCD's recipe is not published; this DINO-like set is a reconstruction (methods.md 1.4), every part an option.
-
-    Parameters:
-        scale, ratio: the crop's share of the area, and its width by its height, from and to.
-        flip, jitter, grayscale, blur: how often each is done, as a share of the views.
-        brightness, contrast, saturation, hue: how strong jitter is at most.
-        blur_sigma: the width of the blur in pixels, from and to.
     """
 
-    scale: tuple[float, float] = (0.3, 1.0)
-    ratio: tuple[float, float] = (3 / 4, 4 / 3)
-    flip: float = 0.5
+    scale: Span = (0.3, 1.0)  # of the crop: its share of the area
+    ratio: Span = (3 / 4, 4 / 3)  # of the crop: width by height
+    flip: float = 0.5  # how often it is done, as a share of the views; so are jitter, grayscale and blur
     jitter: float = 0.8
-    brightness: float = 0.4
+    brightness: float = 0.4  # how strong jitter is at most; so are contrast, saturation and hue
     contrast: float = 0.4
     saturation: float = 0.2
     hue: float = 0.1
     grayscale: float = 0.2
     blur: float = 0.5
-    blur_sigma: tuple[float, float] = (0.1, 2.0)
+    blur_sigma: Span = (0.1, 2.0)  # the width of the blur in pixels
 
-    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> Float[Tensor, "3 size size"]:
+    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> View:
         """One view."""
         size = recipe.resolution
         height, width = pixels.shape[1:]
@@ -98,7 +93,7 @@ class Strong:
 class Plain:
     """The test transform: every view of an image is the same."""
 
-    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> Float[Tensor, "3 size size"]:
+    def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> View:
         """The one view."""
         return recipe.preprocess(pixels)
 
@@ -123,23 +118,15 @@ def describe(transform: Transform) -> dict[str, Any]:
 
 
 def draw_view(
-    image: Image.Image | UInt8[Array, "height width 3"] | Pixels,
-    transform: Transform,
-    recipe: ImageRecipe,
-    *,
-    seed: int,
-    image_id: str,
-    view: int,
-) -> Float[Tensor, "3 size size"]:
+    image: Picture, transform: Transform, recipe: ImageRecipe, *, seed: int, image_id: str, view: int
+) -> View:
     """View number `view` of an image, normalized: always the same one for the same arguments."""
     chance = generator(seed, "view", type(transform).__name__, image_id, view)
     return transform.draw(to_pixels(image), recipe, chance)
 
 
-def random_box(
-    height: int, width: int, scale: tuple[float, float], ratio: tuple[float, float], chance: np.random.Generator
-) -> tuple[int, int, int, int]:
-    """Top, left, height, width of a random crop: area uniform, ratio uniform in its logarithm.
+def random_box(height: int, width: int, scale: Span, ratio: Span, chance: np.random.Generator) -> Box:
+    """A random crop: area uniform, ratio uniform in its logarithm.
 
     A box that does not fit is drawn anew; after ten of them the largest middle box within `ratio` is taken.
     """
@@ -155,13 +142,13 @@ def random_box(
     return (height - box_height) // 2, (width - box_width) // 2, box_height, box_width
 
 
-def recolored(image: Float[Tensor, "3 height width"], color: ColorMap) -> Float[Tensor, "3 height width"]:
+def recolored(image: Colors, color: ColorMap) -> Colors:
     """Every pixel mapped, then clamped to [0, 1]."""
     matrix, shift = torch.from_numpy(color.matrix).to(image.dtype), torch.from_numpy(color.shift).to(image.dtype)
     return torch.addmm(shift[:, None], matrix, image.flatten(1)).clamp_(0.0, 1.0).view_as(image)
 
 
-def gaussian_blur(image: Float[Tensor, "3 height width"], sigma: float) -> Float[Tensor, "3 height width"]:
+def gaussian_blur(image: Colors, sigma: float) -> Colors:
     """Blur with a Gaussian cut at three sigma, mirrored at the border.
 
     Shifted copies are added up, one axis after the other: the sum runs in one order on any number of threads.

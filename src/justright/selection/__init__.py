@@ -22,30 +22,3 @@ SELECTORS.add("beta", BetaSelector, "soft weights, highest between too near and 
 SELECTORS.add("bins", BinsSelector, "discards the far, then the near")
 SELECTORS.add("cui", CuiSelector, "keeps the nearest")
 SELECTORS.add("random", RandomSelector, "keeps a share of the classes, drawn at random")
-
-__all__ = [
-    "ENGINES",
-    "SELECTORS",
-    "BetaSelector",
-    "BinsSelector",
-    "ClassWeights",
-    "CuiSelector",
-    "Engine",
-    "FileRows",
-    "ImageWeights",
-    "LabelEffect",
-    "OwnSelector",
-    "PoolFeatures",
-    "RandomSelector",
-    "Remark",
-    "SelectionPlot",
-    "Selector",
-    "Stability",
-    "TargetFeatures",
-    "UniformSelector",
-    "harden",
-    "label_effect",
-    "row_shards",
-    "stability",
-    "transfer_flow",
-]

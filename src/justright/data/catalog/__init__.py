@@ -5,11 +5,7 @@ from __future__ import annotations
 from justright.data.catalog.data_set import DataSet
 from justright.registry import Registry
 
-__all__ = ["DATA_SETS", "DataSet"]
-
-DATA_SETS: Registry[DataSet] = Registry("data set")
-"""By the name that `open_images` and the command line take, as in `cub:/data/cub`."""
-
+DATA_SETS: Registry[DataSet] = Registry("data set")  # by the name that `open_images` takes, as in `cub:/data/cub`
 for _name, _place, _about in (
     ("glyphs", "glyph_set:DATA_SET", "872 characters of 29 scripts, drawn by the package"),
     ("cub", "cub:DATA_SET", "200 species of birds"),

@@ -26,15 +26,10 @@ def load(root: Path) -> ImageSet:
     labels = Listing.read(root / "image_class_labels.txt")
     parts = Listing.read(root / "train_test_split.txt")
     check_present(root / "images", images.values)
-    return assemble(
-        root / "images",
-        "cub",
-        path=images.values,
-        label=labels.numbers(1, n_classes)[labels.rows_of(images)] - 1,
-        is_train=parts.numbers(0, 1)[parts.rows_of(images)] == 1,
-        class_names=classes.values,
-        superclasses=[[name.split(".")[-1].split("_")[-1] for name in classes.values]],
-    )
+    label = labels.numbers(1, n_classes)[labels.rows_of(images)] - 1
+    is_train = parts.numbers(0, 1)[parts.rows_of(images)] == 1
+    groups = [name.split(".")[-1].split("_")[-1] for name in classes.values]
+    return assemble(root / "images", "cub", images.values, label, is_train, classes.values, [groups])
 
 
 DATA_SET = DataSet(

@@ -15,20 +15,14 @@ from justright.errors import DataError, MissingDataError
 class DataSet:
     """One data set. `DATA_SETS.add` makes it known under a name.
 
-    Parameters:
-        title: what it is called in lists and errors.
-        loader: from the folder it lies in to its images. Raises FileNotFoundError for what is missing and DataError
-            for what is damaged.
-        licence: on which terms it may be used.
-        where: the place to request or download it.
-        layout: the files and folders that the loader expects, a line each.
+    The loader raises FileNotFoundError for what is missing and DataError for what is damaged.
     """
 
-    title: str
-    loader: Callable[[Path], ImageSet]
-    licence: str
-    where: str
-    layout: str
+    title: str  # what it is called in lists and errors
+    loader: Callable[[Path], ImageSet]  # from the folder it lies in to its images
+    licence: str  # on which terms it may be used
+    where: str  # the place to request or download it
+    layout: str  # the files and folders that the loader expects, a line each
 
     def load(self, root: str | Path) -> ImageSet:
         """Read the data set below `root`; a missing file is named together with the layout and the place to ask."""

@@ -14,17 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int, UInt8
 
-from justright.data.catalog.glyph_alphabet import BLOCKS, Script, faces_of
+from justright.data.catalog.glyph_alphabet import BLOCKS, faces_of
 from justright.data.catalog.glyph_drawing import draw_look, render
 from justright.errors import DataError
 from justright.seeding import generator
 from justright.types import Array
 
-DRAWING_VERSION = 1
-"""Raised whenever the same (seed, class, index) gives other pixels; whatever is kept on disk is keyed by it."""
-
+DRAWING_VERSION = 1  # raised whenever the same (seed, class, index) gives other pixels; what is on disk is keyed by it
 DEFAULT_SIZE = 64
 MIN_SIZE = 16  # below it most glyphs cannot be read
+Numbers = Int[Array, " images"] | Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,12 @@ def class_name(character: str) -> str:
     return f"u{ord(character):04x}-{unicodedata.name(character).lower().replace(' ', '-')}"
 
 
-_ROWS: tuple[tuple[str, Script], ...] = tuple((character, block) for block in BLOCKS for character in block.characters)
-_FACES: tuple[tuple[str, ...], ...] = tuple(faces_of(block) for _, block in _ROWS)
-
-GLYPH_CLASSES: tuple[GlyphClass, ...] = tuple(
+_ROWS = [(character, block) for block in BLOCKS for character in block.characters]
+GLYPH_CLASSES = tuple(
     GlyphClass(label, class_name(character), character, block.script, block.family)
     for label, (character, block) in enumerate(_ROWS)
 )
-SCRIPTS: tuple[str, ...] = tuple(block.script for block in BLOCKS)
+SCRIPTS = tuple(block.script for block in BLOCKS)
 
 
 def classes_of(*scripts: str) -> tuple[GlyphClass, ...]:
@@ -70,19 +67,14 @@ def draw_glyph(seed: int, label: int, index: int, size: int = DEFAULT_SIZE) -> U
         raise DataError(f"There is no glyph class {label}", expected=f"a label from 0 to {len(GLYPH_CLASSES) - 1}")
     if size < MIN_SIZE:
         raise DataError(f"Glyphs cannot be drawn {size} pixels wide", expected=f"a size of at least {MIN_SIZE}")
-    glyph = GLYPH_CLASSES[label]
-    rng = generator(seed, "glyph", glyph.name, index)
-    look = draw_look(rng, _FACES[label])
+    character, block = _ROWS[label]
+    rng = generator(seed, "glyph", GLYPH_CLASSES[label].name, index)
+    look = draw_look(rng, faces_of(block))
     grain = np.frombuffer(rng.bytes(size * size * 3), dtype=np.uint8).reshape(size, size, 3)
-    return render(look, glyph.character, grain)
+    return render(look, character, grain)
 
 
-def draw_glyphs(
-    seed: int,
-    labels: Int[Array, " images"] | Sequence[int],
-    indices: Int[Array, " images"] | Sequence[int],
-    size: int = DEFAULT_SIZE,
-) -> UInt8[Array, "images size size 3"]:
+def draw_glyphs(seed: int, labels: Numbers, indices: Numbers, size: int = DEFAULT_SIZE) -> UInt8[Array, "images _ _ 3"]:
     """One image for each pair of label and index."""
     images = [draw_glyph(seed, int(label), int(index), size) for label, index in zip(labels, indices, strict=True)]
     return np.stack(images) if images else np.empty((0, size, size, 3), dtype=np.uint8)

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from justright.data.catalog.data_set import DataSet
 from justright.data.catalog.layouts import class_folders, first_folder, images_in, missing, train_then_test
+from justright.data.class_split import legacy_generator
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
 N_CLASSES = 1000
-
 LICENCE = "non-commercial research and educational use, after registration"
 WHERE = "https://image-net.org/download.php"
-
-TREES_1K = ("imagenet1k", "ImageNet-1K")
-TREES_21K = ("imagenet21k", "ImageNet-21K")
+# SSB's names and the plain ones; the synset folders may also lie directly in the tree
 PARTS_21K = (("imagenet21k_train", "imagenet21k_val"), ("train", "val"))
-"""SSB's names and the plain ones; the synset folders may also lie directly in the tree."""
 
 
 def chosen_classes() -> list[int]:
     """The 100 of 1000 classes that the GCD protocol takes, by numpy's legacy generator with seed 0."""
-    # The legacy generator is the point: the modern one draws other classes.
-    chosen = np.random.RandomState(0).choice(N_CLASSES, 100, replace=False)
-    return sorted(chosen.tolist())
+    return sorted(legacy_generator(0).choice(N_CLASSES, 100, replace=False).tolist())
 
 
 def load_100(root: Path) -> ImageSet:
@@ -48,22 +41,18 @@ def load_1k_ssb(root: Path) -> ImageSet:
     Labels: the sorted synsets of ImageNet-1k, then the sorted others. Validation images, where they are there, are
     called "test". A synset of ImageNet-1k that lies in the 21k tree too is read from the 1k tree only.
     """
-    tree_1k, tree_21k = first_folder(root, *TREES_1K), first_folder(root, *TREES_21K)
+    tree_1k = first_folder(root, "imagenet1k", "ImageNet-1K")
+    tree_21k = first_folder(root, "imagenet21k", "ImageNet-21K")
     old = class_folders(root / tree_1k / "train")
     pairs = [(f"{tree_21k}/{train}", f"{tree_21k}/{test}") for train, test in PARTS_21K]
     train_21k, test_21k = next((pair for pair in pairs if (root / pair[0]).is_dir()), (tree_21k, ""))
     new = sorted(set(class_folders(root / train_21k)) - set(old))
     if not new:
         raise missing(root / train_21k / "n*")
-    train = [(f"{tree_1k}/train", old, 0), (train_21k, new, len(old))]
-    test = [(f"{tree_1k}/val", old, 0), (test_21k, new, len(old))]
-    return train_then_test(
-        root,
-        "imagenet1k-ssb",
-        train=[images_in(root, *part) for part in train],
-        test=[images_in(root, *part) for part in test if part[0] and (root / part[0]).is_dir()],
-        class_names=old + new,
-    )
+    train = [images_in(root, f"{tree_1k}/train", old), images_in(root, train_21k, new, len(old))]
+    parts = [(f"{tree_1k}/val", old, 0), (test_21k, new, len(old))]
+    test = [images_in(root, *part) for part in parts if part[0] and (root / part[0]).is_dir()]
+    return train_then_test(root, "imagenet1k-ssb", train, test, old + new)
 
 
 IMAGENET100 = DataSet(

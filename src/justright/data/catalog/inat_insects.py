@@ -9,10 +9,7 @@ from justright.data.catalog.layouts import class_folders, first_folder, images_i
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
-TRAIN = ("train_mini", "2021_train_mini")
-TEST = ("val", "2021_valid")
-"""The name in the archive, and the one torchvision gives."""
-
+TRAIN, TEST = ("train_mini", "2021_train_mini"), ("val", "2021_valid")  # as in the archive, and as torchvision has it
 RANKS = ("number", "kingdom", "phylum", "class", "order", "family", "genus", "species")
 
 
@@ -26,14 +23,11 @@ def load(root: Path) -> ImageSet:
     insects = [folder for folder, ranks in taxa.items() if ranks["class"] == "Insecta"]
     if not insects:
         raise missing(root / part / "*_Insecta_*")
-    return train_then_test(
-        root,
-        "inat-insects",
-        train=[images_in(root, part, insects)],
-        test=[images_in(root, name, insects) for name in TEST if (root / name).is_dir()][:1],
-        class_names=[f"{taxa[folder]['genus']} {taxa[folder]['species']}" for folder in insects],
-        superclasses=[[taxa[folder][rank] for folder in insects] for rank in ("genus", "family", "order")],
-    )
+    train = [images_in(root, part, insects)]
+    test = [images_in(root, name, insects) for name in TEST if (root / name).is_dir()][:1]
+    names = [f"{taxa[folder]['genus']} {taxa[folder]['species']}" for folder in insects]
+    groups = [[taxa[folder][rank] for folder in insects] for rank in ("genus", "family", "order")]
+    return train_then_test(root, "inat-insects", train, test, names, groups)
 
 
 def _ranks(folder: Path) -> dict[str, str]:

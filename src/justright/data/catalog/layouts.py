@@ -17,8 +17,11 @@ from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader
 from justright.types import Array, Labels, Mask
 
-Part: TypeAlias = tuple[list[str], Int[Array, " _"]]  # no name for the axis: two parts differ in length
-"""Paths of images and one label each."""
+# paths of images and one label each; no name for the axis: two parts differ in length
+Part: TypeAlias = tuple[list[str], Int[Array, " _"]]
+Parts: TypeAlias = Sequence[Part]
+Names: TypeAlias = Sequence[str]
+Levels: TypeAlias = Sequence[Sequence[str | None]]  # super-categories: one sequence a level, fine to coarse
 
 
 def missing(path: Path) -> FileNotFoundError:
@@ -73,20 +76,9 @@ def images_in(root: Path, part: str, folders: Sequence[str], first_label: int = 
 
 
 def assemble(
-    root: Path,
-    dataset: str,
-    *,
-    path: Sequence[str],
-    label: Labels,
-    is_train: Mask,
-    class_names: Sequence[str],
-    superclasses: Sequence[Sequence[str | None]] = (),
+    root: Path, dataset: str, path: Names, label: Labels, is_train: Mask, class_names: Names, superclasses: Levels = ()
 ) -> ImageSet:
-    """An ImageSet from columns with one entry an image, and names with one entry a class.
-
-    `superclasses` holds one sequence a level, fine to coarse.
-    """
-
+    """An ImageSet from columns with one entry an image, and names with one entry a class."""
     return ImageSet.of(
         FolderReader(root.absolute()),
         dataset=dataset,
@@ -99,23 +91,10 @@ def assemble(
 
 
 def train_then_test(
-    root: Path,
-    dataset: str,
-    train: Sequence[Part],
-    test: Sequence[Part],
-    class_names: Sequence[str],
-    superclasses: Sequence[Sequence[str | None]] = (),
+    root: Path, dataset: str, train: Parts, test: Parts, class_names: Names, superclasses: Levels = ()
 ) -> ImageSet:
     """An ImageSet from whole parts, one after the other, as most data sets come."""
-    parts = [*train, *test]
-    n_train = sum(len(paths) for paths, _ in train)
-    paths = [path for paths, _ in parts for path in paths]
-    return assemble(
-        root,
-        dataset,
-        path=paths,
-        label=np.concatenate([labels for _, labels in parts]),
-        is_train=np.arange(len(paths)) < n_train,
-        class_names=class_names,
-        superclasses=superclasses,
-    )
+    paths = [path for paths, _ in (*train, *test) for path in paths]
+    labels = np.concatenate([labels for _, labels in (*train, *test)])
+    is_train = np.arange(len(paths)) < sum(len(paths) for paths, _ in train)
+    return assemble(root, dataset, paths, labels, is_train, class_names, superclasses)

@@ -21,11 +21,8 @@ def load(root: Path) -> ImageSet:
     Super-categories are the ancestors of a class without the root, which all birds share.
     """
     root = inside(root, "nabirds")
-    images = Listing.read(root / "images.txt")
-    classes = Listing.read(root / "classes.txt")
-    parents = Listing.read(root / "hierarchy.txt")
-    labels = Listing.read(root / "image_class_labels.txt")
-    parts = Listing.read(root / "train_test_split.txt")
+    files = ("images", "classes", "hierarchy", "image_class_labels", "train_test_split")
+    images, classes, parents, labels, parts = (Listing.read(root / f"{name}.txt") for name in files)
     name_of = dict(zip(classes.keys, classes.values, strict=True))
     number_of = dict(zip(classes.keys, whole_numbers(classes.keys, 0, 10**6, classes.at).tolist(), strict=True))
     for row, node in enumerate(labels.values):
@@ -34,15 +31,10 @@ def load(root: Path) -> ImageSet:
     check_present(root / "images", images.values)
     nodes = sorted(set(labels.values), key=number_of.__getitem__)
     label_of = {node: label for label, node in enumerate(nodes)}
-    return assemble(
-        root / "images",
-        "nabirds",
-        path=images.values,
-        label=np.array([label_of[labels.values[row]] for row in labels.rows_of(images)]),
-        is_train=parts.numbers(0, 1)[parts.rows_of(images)] == 1,
-        class_names=[name_of[node] for node in nodes],
-        superclasses=levels_of([_ancestors(node, parents, name_of) for node in nodes]),
-    )
+    label = np.array([label_of[labels.values[row]] for row in labels.rows_of(images)])
+    is_train = parts.numbers(0, 1)[parts.rows_of(images)] == 1
+    names, groups = [name_of[node] for node in nodes], [_ancestors(node, parents, name_of) for node in nodes]
+    return assemble(root / "images", "nabirds", images.values, label, is_train, names, levels_of(groups))
 
 
 def _ancestors(node: str, parents: Listing, name_of: dict[str, str]) -> list[str]:

@@ -13,14 +13,10 @@ from justright.data.catalog.official_files import read_lines, read_mat, whole_nu
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
-TREES = ("", "car_data", "car_data/car_data")
-"""Where `train` and `test` lie in the class-folder layout; the usual archive nests them twice."""
-
-NAME_FILES = ("devkit/cars_meta.mat", "cars_meta.mat", "names.csv")
-"""Any of these gives the order of the classes."""
-
+TREES = ("", "car_data", "car_data/car_data")  # where class folders lie; the usual archive nests them twice
+NAME_FILES = ("devkit/cars_meta.mat", "cars_meta.mat", "names.csv")  # any of these gives the order of the classes
+# the labels of the test images are a file of their own, usually put into the devkit or beside it
 DEVKIT_TEST = ("devkit/cars_test_annos_withlabels.mat", "cars_test_annos_withlabels.mat")
-"""The labels of the test images are a file of their own, usually put into the devkit or beside it."""
 
 
 def load(root: Path) -> ImageSet:
@@ -28,14 +24,12 @@ def load(root: Path) -> ImageSet:
 
     Devkit: rows in the order of the annotations, train before test. Class folders: rows sorted by folder, then file.
     """
-    for tree in TREES:
-        if (root / tree / "train").is_dir():
-            return _from_class_folders(root, tree)
-    return _from_devkit(root)
-
-
-def _from_devkit(root: Path) -> ImageSet:
     names = _class_names(root)
+    tree = next((root / tree for tree in TREES if (root / tree / "train").is_dir()), None)
+    if tree is not None:
+        label_of = {_key(name): label for label, name in enumerate(names)}
+        train, test = (_foldered(tree, part, label_of) for part in ("train", "test"))
+        return train_then_test(tree, "cars", [train], [test], names)
     test_file = next((root / name for name in DEVKIT_TEST if (root / name).is_file()), root / DEVKIT_TEST[0])
     train = _annotated(root, "cars_train", root / "devkit/cars_train_annos.mat", len(names))
     test = _annotated(root, "cars_test", test_file, len(names))
@@ -53,13 +47,6 @@ def _annotated(root: Path, part: str, file: Path, n_classes: int) -> Part:
     files = [str(name) for name in rows["fname"]]
     check_present(root / part, files)
     return [f"{part}/{name}" for name in files], numbers - 1
-
-
-def _from_class_folders(root: Path, tree: str) -> ImageSet:
-    names = _class_names(root)
-    label_of = {_key(name): label for label, name in enumerate(names)}
-    train, test = (_foldered(root / tree, part, label_of) for part in ("train", "test"))
-    return train_then_test(root / tree, "cars", [train], [test], names)
 
 
 def _foldered(base: Path, part: str, label_of: dict[str, int]) -> Part:
