@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -15,34 +15,42 @@ from justright.clustering.arrays import like, to_numpy
 from justright.clustering.checks import check_features, check_labels, prepared
 from justright.errors import DegenerateError
 from justright.progress import Track, silent
+from justright.settings import WHOLE, YES_OR_NO, refuse_out_of_range, setting
 from justright.types import UNLABELED, Array
 
-PoolArrays = tuple[Any, Any]
-"""Features (images x dim) and labels (images) of classes of other kinds than those to be counted."""
+Fitted = TypeVar("Fitted", bound="CategoryCounter")
+Curve = Float[Array, "points 2"]
 
 
+@dataclass(eq=False, kw_only=True)
 class CategoryCounter(ABC):
     """Estimates K, the number of categories among labeled and unlabeled images.
 
-    Attributes:
-        n_categories_: the estimate.
-        curve_: what was looked at on the way, one point (x, y) per line.
-        curve_axes: the names of its axes.
-        is_interval_quick: whether an interval takes little time beside the estimate.
+    A counter is a dataclass whose fields are its parameters, and supplies `_count` and `interval`. After `fit` it has
+    n_categories_, the estimate, and curve_, what was looked at on the way, one point (x, y) per line.
     """
 
-    curve_axes: ClassVar[tuple[str, str]]
-    is_interval_quick: ClassVar[bool] = False
-    n_categories_: int
-    curve_: Float[Array, "points 2"]
+    curve_axes: ClassVar[tuple[str, str]]  # what x and y of the curve are
+    is_interval_quick: ClassVar[bool] = False  # whether an interval takes little time beside the estimate
 
-    @abstractmethod
-    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> CategoryCounter:
+    normalize: bool = setting(True, "scale every feature to length 1 first", YES_OR_NO)
+    seed: int = setting(0, "same seed, same result", WHOLE)
+
+    def fit(
+        self: Fitted, features: Any, labels: Any, track: Track = silent, pool: tuple[Any, Any] | None = None
+    ) -> Fitted:
         """Estimate K from features (images x dim) and labels (images), -1 for an unlabeled image.
 
-        Where no image is labeled, labels may be None, and a `pool` of other kinds tells what classes look like. Its
-        classes are not counted.
+        Where no image is labeled, labels may be None, and features and labels of a `pool` of other kinds tell what
+        classes look like. Its classes are not counted.
         """
+        refuse_out_of_range(self, DegenerateError)
+        self.n_categories_, self.curve_ = self._count(Given.of(features, labels, pool, self.normalize), track)
+        return self
+
+    @abstractmethod
+    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
+        """The estimate and the curve."""
 
     @abstractmethod
     def interval(self, level: float = 0.9, *, track: Track = silent) -> tuple[int, int]:
@@ -82,9 +90,9 @@ class Given:
             return Given(x, own, len(own))
         check_features(pool[0])
         of_pool = check_labels(*pool)
-        if (own != UNLABELED).any():
+        if n_labeled := int((own != UNLABELED).sum()):
             raise DegenerateError(
-                f"{int((own != UNLABELED).sum())} labeled images, and a pool.",
+                f"{n_labeled} labeled images, and a pool.",
                 expected="a pool only where no image is labeled: classes of other kinds tell less than own ones",
                 advice="leave the pool out",
             )

@@ -6,16 +6,16 @@ import math
 from dataclasses import dataclass
 from numbers import Integral
 from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, Given, PoolArrays
+from justright.estimation.base import CategoryCounter, Curve, Given
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
 from justright.progress import Track, silent
-from justright.settings import SHARE, WHOLE, YES_OR_NO, at_least, refuse_out_of_range, setting
+from justright.settings import SHARE, at_least, setting
 
 # Chosen on drawn problems and judged on others: benchmarks/study_counts.py, docs/findings.md.
 SPREAD_SHARE = 0.75
@@ -39,43 +39,31 @@ class CombinedCounter(CategoryCounter):
 
         log K +- error * (1 + few classes / L + few images * K / n + disagreement * d)
 
-    Parameters:
-        spread_share: the share of the spread in log K.
-        n_axes: principal axes kept, at most.
-        normalize: scale every feature to length 1 first.
-        seed: same seed, same result.
-
-    Attributes: n_categories_; estimates_, K by each part; curve_, that of the spread.
+    The curve is that of the spread; estimates_ is K by each part.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
     is_interval_quick: ClassVar[bool] = True
 
-    spread_share: float = setting(SPREAD_SHARE, allowed=SHARE)
-    n_axes: int = setting(128, allowed=at_least(1, Integral))
-    normalize: bool = setting(True, allowed=YES_OR_NO)
-    seed: int = setting(0, allowed=WHOLE)
+    spread_share: float = setting(SPREAD_SHARE, "the share of the spread in log K", SHARE)
+    n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
 
-    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> CombinedCounter:
+    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Count by the spread, then split and merge from there."""
-        refuse_out_of_range(self, DegenerateError)
-        given = Given.of(features, labels, pool, self.normalize)
         given.require_classes(1, advice="say K yourself")
         z = given.axes(self.n_axes).astype(np.float32)
-        n, self._n_classes, self._has_pool = given.n_counted, given.n_classes, given.has_pool
-        self._n_images = n
+        n = self._n_images = given.n_counted
+        self._n_classes, self._has_pool = given.n_classes, given.has_pool
         parts = (z[:n], given.labels[:n])
         spread = SpreadCounter(normalize=False, seed=self.seed)
         spread.fit(*parts, track, (z[n:], given.labels[n:]) if given.has_pool else None)
         self.estimates_ = {"spread": spread.n_categories_}
-        self.curve_ = spread.curve_
         log_k = math.log(spread.n_categories_)
         if not given.has_pool and given.n_classes > 1:
             mixture = MixtureCounter(start=spread.n_categories_, n_init=1, normalize=False, seed=self.seed)
             self.estimates_["mixture"] = mixture.fit(*parts, track).n_categories_
             log_k += (1 - self.spread_share) * math.log(self.estimates_["mixture"] / spread.n_categories_)
-        self.n_categories_ = self._bounded(round(math.exp(log_k)))
-        return self
+        return self._bounded(round(math.exp(log_k))), spread.curve_
 
     def interval(self, level: float = 0.9, *, track: Track = silent) -> tuple[int, int]:
         """K divided and multiplied by how far estimates are off; for other levels than 0.9 as a normal error has it."""

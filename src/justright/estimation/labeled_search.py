@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -16,11 +16,11 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.arrays import like, to_numpy
 from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, Given, PoolArrays, middle_interval
+from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.evaluation import Counts, match_counts
 from justright.progress import Track, silent
 from justright.seeding import generator
-from justright.settings import WHOLE, YES_OR_NO, at_least, refuse_out_of_range, setting
+from justright.settings import at_least, setting
 from justright.types import Array
 
 _FEWEST_IMAGES = 5  # a category of fewer images on average is nothing that the search considers by itself
@@ -39,31 +39,18 @@ class LabeledSearchCounter(CategoryCounter):
     returned. There is one seeding order, and every K takes a prefix of it, so neighboring K differ by what K changes
     and less by luck.
 
-    Parameters:
-        max_k: the largest K considered; None means a fifth of the unlabeled images, and at least twice the
-            labeled classes. Never above the distinct images.
-        max_iter: k-means iterations per K at most.
-        n_candidates: rows tried per seeding step; the best one is taken.
-        normalize: scale every feature to length 1 first.
-        seed: same seed, same result.
-
-    Attributes: n_categories_; curve_, each K looked at, ascending, with the accuracy on labeled images.
+    `max_k` None means a fifth of the unlabeled images, and at least twice the labeled classes. Never above the
+    distinct images. The curve holds each K looked at, ascending.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "accuracy on labeled images")
 
-    max_k: int | None = setting(None, allowed=at_least(1, Integral).or_none())
-    max_iter: int = setting(100, allowed=at_least(1, Integral))
-    n_candidates: int = setting(8, allowed=at_least(1, Integral))
-    normalize: bool = setting(True, allowed=YES_OR_NO)
-    seed: int = setting(0, allowed=WHOLE)
+    max_k: int | None = setting(None, "the largest K considered", at_least(1, Integral).or_none())
+    max_iter: int = setting(100, "k-means iterations per K at most", at_least(1, Integral))
+    n_candidates: int = setting(8, "rows tried per seeding step; the best one is taken", at_least(1, Integral))
 
-    def fit(
-        self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None
-    ) -> LabeledSearchCounter:
+    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Search K. How many clusterings it takes is not known beforehand; `track` is told the most there can be."""
-        refuse_out_of_range(self, DegenerateError)
-        given = Given.of(features, labels, pool, self.normalize)
         if given.has_pool or not given.is_labeled.any():
             pool_alone = "A pool, and no labeled image of the target's own classes."
             raise DegenerateError(
@@ -71,14 +58,10 @@ class LabeledSearchCounter(CategoryCounter):
                 expected="labeled images of classes that the target shows, for K to be judged by",
                 advice="CombinedCounter, which counts a target alone" if given.has_pool else "",
             )
-        self._is_labeled = given.is_labeled
-        self._class = given.labels[self._is_labeled]
-        self._x = given.x
+        self._x, self._is_labeled, self._class = given.x, given.is_labeled, given.labels[given.is_labeled]
         self._counts = self._search(self.seed, track)
         accuracy = {k: match_counts(counts).accuracy for k, counts in self._counts.items()}
-        self.curve_ = np.array(sorted(accuracy.items()), dtype=np.float64)
-        self.n_categories_ = _best(accuracy)
-        return self
+        return _best(accuracy), np.array(sorted(accuracy.items()), dtype=np.float64)
 
     def interval(self, level: float = 0.9, n_resamples: int = 100, *, track: Track = silent) -> tuple[int, int]:
         """The K that other labeled classes and another seeding would have given.

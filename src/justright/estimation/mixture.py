@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Int
 
 from justright.clustering import SemiSupKMeans
 from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, Given, PoolArrays, middle_interval
+from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.estimation.prior import gpc_prior, labeled_prior
 from justright.estimation.split_merge import SplitMerge
 from justright.progress import Track, silent
 from justright.seeding import generator
-from justright.settings import SHARE, WHOLE, YES_OR_NO, at_least, one_of, refuse_out_of_range, setting
+from justright.settings import SHARE, YES_OR_NO, at_least, one_of, setting
 from justright.types import UNLABELED, Array
 
 _STABLE_ROUNDS = 3
@@ -32,49 +32,33 @@ class MixtureCounter(CategoryCounter):
     cluster whether to split it and of near pairs whether to merge them, by the marginal likelihood under a
     normal-inverse-Wishart prior. The clusters are fed back until K holds for three rounds.
 
-    Parameters:
-        prior: "labeled" learns from the labeled classes how wide and how far apart classes are; "gpc" takes the
-            published constants, which suit unit features of a few dozen images per class.
-        n_axes: principal axes kept, at most.
-        start: the first K; None means 1.5 times the labeled classes, own ones or the pool's.
-        max_rounds: rounds at most.
-        accept_worse: the probability with which a split or merge is taken against the odds; GPC has 0.1.
-        use_labeled: whether clusters of labeled classes take part: a new class hidden in one splits off, a piece of
-            one is merged back. GPC leaves them alone, and then finds no more than k-means set free.
-        n_init: k-means restarts of the first round; later rounds go on from where the last one ended.
-        normalize: scale every feature to length 1 first.
-        seed: same seed, same result.
-
-    Attributes: n_categories_; curve_, the K before each round and the last one.
+    The `prior` "labeled" learns from the labeled classes how wide and how far apart classes are; "gpc" takes the
+    published constants, which suit unit features of a few dozen images per class. With `use_labeled` clusters of
+    labeled classes take part: a new class hidden in one splits off, a piece of one is merged back. GPC leaves them
+    alone, and then finds no more than k-means set free. The curve holds the K before each round and the last one.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = ("round", "K")
 
-    prior: Literal["labeled", "gpc"] = setting("labeled", allowed=one_of("labeled", "gpc"))
-    n_axes: int = setting(128, allowed=at_least(1, Integral))
-    start: int | None = setting(None, allowed=at_least(1, Integral).or_none())
-    max_rounds: int = setting(50, allowed=at_least(1, Integral))
-    accept_worse: float = setting(0.0, allowed=SHARE)
-    use_labeled: bool = setting(True, allowed=YES_OR_NO)
-    n_init: int = setting(10, allowed=at_least(1, Integral))
-    normalize: bool = setting(True, allowed=YES_OR_NO)
-    seed: int = setting(0, allowed=WHOLE)
+    prior: Literal["labeled", "gpc"] = setting("labeled", "what is expected of a cluster", one_of("labeled", "gpc"))
+    n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
+    start: int | None = setting(None, "the first K; 1.5 times the labeled classes", at_least(1, Integral).or_none())
+    max_rounds: int = setting(50, "rounds at most", at_least(1, Integral))
+    accept_worse: float = setting(0.0, "how often a change is taken against the odds; GPC has 0.1", SHARE)
+    use_labeled: bool = setting(True, "whether clusters of labeled classes take part", YES_OR_NO)
+    n_init: int = setting(10, "k-means restarts of the first round; later ones go on from there", at_least(1, Integral))
 
-    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> MixtureCounter:
+    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Split and merge until K is stable; `track` is told the most rounds there can be.
 
         Of a pool only the prior is learned: how wide its classes are, and how far apart.
         """
-        refuse_out_of_range(self, DegenerateError)
-        given = Given.of(features, labels, pool, self.normalize)
         z = given.axes(self.n_axes)
         z, self._niw = (z, gpc_prior(z)) if self.prior == "gpc" else labeled_prior(z, given.labels)
         self._z, self._given = z[: given.n_counted], given.labels[: given.n_counted]
         self._n_classes = given.n_classes
         history = self._rounds(np.arange(len(self._z)), self.seed, track)
-        self.curve_ = np.array(list(enumerate(history)), dtype=np.float64)
-        self.n_categories_ = history[-1]
-        return self
+        return history[-1], np.array(list(enumerate(history)), dtype=np.float64)
 
     def interval(self, level: float = 0.9, n_resamples: int = 10, *, track: Track = silent) -> tuple[int, int]:
         """How far K moves when a fifth of the images is left out, another fifth and another seed each time.

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.cluster.hierarchy import linkage
 
-from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, Given, PoolArrays, middle_interval
+from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.progress import Track, silent
 from justright.seeding import generator
-from justright.settings import WHOLE, YES_OR_NO, at_least, refuse_out_of_range, setting
+from justright.settings import at_least, setting
 from justright.types import UNLABELED, Array
 
 _BLOCK = 1024  # images whose distances to all others are held at a time
@@ -102,42 +101,28 @@ class SpreadCounter(CategoryCounter):
 
     A pool's classes are of other kinds, and wider or narrower. There the clusters of the target stand where those of
     the pool stand, on the logarithmic way from the spread of all images to that of nearest neighbors.
-
-    Parameters:
-        n_axes: principal axes kept, at most.
-        max_images: of more images this many are drawn, since the tree looks at every pair.
-        normalize: scale every feature to length 1 first.
-        seed: same seed, same result.
-
-    Attributes: n_categories_; curve_, K and the spread.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "spread of clusters")
 
-    n_axes: int = setting(128, allowed=at_least(1, Integral))
-    max_images: int = setting(6000, allowed=at_least(2, Integral))
-    normalize: bool = setting(True, allowed=YES_OR_NO)
-    seed: int = setting(0, allowed=WHOLE)
+    n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
+    max_images: int = setting(
+        6000, "of more images this many are drawn: a tree looks at all pairs", at_least(2, Integral)
+    )
 
-    def fit(self, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> SpreadCounter:
+    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Build two trees of clusters: of the labeled images, and of all that are counted."""
-        refuse_out_of_range(self, DegenerateError)
-        given = Given.of(features, labels, pool, self.normalize)
         given.require_classes(1, advice="say K yourself")
         z = given.axes(self.n_axes)
         kept = np.sort(generator(self.seed, "images").permutation(len(z))[: self.max_images])
         self._fewest = 1 if given.has_pool else given.n_classes
-        self._has_pool = given.has_pool
-        self._labels = given.labels[kept]
-        self._z = z[kept]
-        self._n_counted = int((kept < given.n_counted).sum())
+        self._z, self._labels, self._has_pool = z[kept], given.labels[kept], given.has_pool
         for _ in track(range(1), 1, "trees of clusters"):
-            self._tree = WardTree(self._z[: self._n_counted])
+            self._tree = WardTree(z[kept[kept < given.n_counted]])
             spread, level = self._spread_and_level(np.unique(self._labels[self._labels != UNLABELED]))
-        self.n_categories_ = self._k(spread, level)
-        k = np.geomspace(1, min(3 * self.n_categories_, len(spread)), _N_POINTS).round().astype(np.int64)
-        self.curve_ = np.stack([np.unique(k).astype(np.float64), spread[np.unique(k) - 1]], axis=1)
-        return self
+        found = self._k(spread, level)
+        k = np.unique(np.geomspace(1, min(3 * found, len(spread)), _N_POINTS).round().astype(np.int64))
+        return found, np.stack([k.astype(np.float64), spread[k - 1]], axis=1)
 
     def interval(self, level: float = 0.9, n_resamples: int = 10, *, track: Track = silent) -> tuple[int, int]:
         """The K that other labeled classes would have given: half of them each time, drawn without replacement."""
