@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import gammaln, multigammaln
 
 from justright.errors import DegenerateError
-from justright.types import UNLABELED, Array
+from justright.types import UNLABELED, Array, Labels
+
+Axes = Float[Array, "images axes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +62,13 @@ class NormalInverseWishart:
         return float(gammaln(len(x))) + self.log_marginal(x)
 
 
-def gpc_prior(z: Float[Array, "images axes"]) -> NormalInverseWishart:
+def gpc_prior(z: Axes) -> NormalInverseWishart:
     """The constants of GPC (Zhao et al., ICCV 2023): kappa 1e-4, nu = d + 1, Psi = 0.005 I, for unit features."""
     n_axes = z.shape[1]
     return NormalInverseWishart(mean=z.mean(axis=0), kappa=1e-4, nu=n_axes + 1.0, psi=0.005)
 
 
-def labeled_prior(
-    z: Float[Array, "images axes"], labels: Int[Array, " images"], strength: float = 10.0
-) -> tuple[Float[Array, "images axes"], NormalInverseWishart]:
+def labeled_prior(z: Axes, labels: Labels, strength: float = 10.0) -> tuple[Axes, NormalInverseWishart]:
     """Axes and a prior in which a labeled class is what a cluster is expected to look like.
 
     Axes are scaled so that labeled classes have variance 1 along each. Then, with d axes,

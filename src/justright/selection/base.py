@@ -32,8 +32,8 @@ from justright.types import Array
 logger = logging.getLogger(__name__)
 
 Fitted = TypeVar("Fitted", bound="Selector")
+# rows of the target (with repeats) and a seed in, class weights out
 Resample: TypeAlias = Callable[[Int[Array, " rows"], int], Float[Array, " classes"]]
-"""Rows of the target (with repeats) and a seed in, class weights out."""
 
 
 @dataclass(repr=False, eq=False)
@@ -45,11 +45,8 @@ class Selector(ABC):
     say what its figure shows (`plot`), which parameters do not go together (`check`), and what a resample of the target
     leaves as it is (`resampler`).
 
-    Attributes after `fit` or `fit_stream`, aligned, one entry per class of the pool:
-    classes_       labels in ascending order
-    class_weight_  at least 0; 0 leaves a class out, and 1 for all changes nothing
-    reason_        in a few words, why a class weighs what it weighs
-    and beside them weights_, all of the decision as a `ClassWeights`.
+    After `fit` or `fit_stream` it has weights_, its decision as a `ClassWeights`, and of that classes_, class_weight_
+    and reason_, one entry per class of the pool.
     """
 
     @abstractmethod
@@ -95,8 +92,7 @@ class Selector(ABC):
         """
         self.check()
         target = TargetFeatures(target_shards, engine, target_clusters, track)
-        weights = self._weigh(PoolFeatures(pool_shards, engine), target)
-        self.weights_ = weights
+        weights = self.weights_ = self._weigh(PoolFeatures(pool_shards, engine), target)
         self.classes_, self.class_weight_, self.reason_ = weights.classes, weights.weight, weights.reason
         for remark in () if quiet else weights.remarks:
             logger.warning(remark.for_python())

@@ -78,10 +78,15 @@ class BetaSelector(Selector):
             return self._weigh_images(pool, target)
         sums = pool.sums()
         centroids = sums.centroids()  # Eq. 7
-        _check_centroids(sums.classes, centroids)
+        if (is_zero := row_norms(centroids) == 0).any():
+            raise DegenerateError(
+                f"the features of class {sums.classes[is_zero][0]} cancel out: their mean is zero",
+                expected="a centroid with a direction",
+                advice="look at the images of this class, or level='image'",
+            )
         self.class_count_ = sums.counts
-        self.class_similarity_ = similarity_to_target(centroids, target, self.reduction)  # Eq. 12
-        return self._decision(sums.classes, self._final(self.class_similarity_, sums.counts), self.class_similarity_)
+        similarity = self.class_similarity_ = similarity_to_target(centroids, target, self.reduction)  # Eq. 12
+        return self._decision(sums.classes, self._final(similarity, sums.counts), similarity, None)
 
     def _weigh_images(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         target.require_repeatable("level='image' reads the target once for every block of the pool")
@@ -102,13 +107,7 @@ class BetaSelector(Selector):
         images = ImageWeights(of_image, self.image_weight_, self._reasons(self.image_weight_, self.image_similarity_))
         return self._decision(classes, weight, self.image_similarity_, images)
 
-    def _decision(
-        self,
-        classes: Int[Array, " classes"],
-        weight: Float[Array, " classes"],
-        weighed: Float[Array, " n"],
-        images: ImageWeights | None = None,
-    ) -> ClassWeights:
+    def _decision(self, classes: Array, weight: Array, weighed: Array, images: ImageWeights | None) -> ClassWeights:
         return ClassWeights(
             classes,
             weight,
@@ -172,13 +171,3 @@ class BetaSelector(Selector):
             return self._final(reduce_cosines(cosines[:, rows], self.reduction), sums.counts)
 
         return weigh
-
-
-def _check_centroids(classes: Int[Array, " classes"], centroids: Float[Array, "classes dim"]) -> None:
-    is_zero = row_norms(centroids) == 0
-    if is_zero.any():
-        raise DegenerateError(
-            f"the features of class {classes[is_zero][0]} cancel out: their mean is zero",
-            expected="a centroid with a direction",
-            advice="look at the images of this class, or level='image'",
-        )

@@ -16,6 +16,8 @@ from justright.types import Array
 TINY_WEIGHT = 1e-3
 TINY_SHARE = 0.9
 N_POINTS = 800
+Values = Float[Array, " n"]
+Counts = Int[Array, " n"]
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,17 @@ class BetaCurve:
     domain: str
     reference: float = math.nan
 
-    def density(self, similarity: Float[Array, " n"]) -> Float[Array, " n"]:
+    def density(self, similarity: Values) -> Values:
         """The density at each similarity; infinite at a pole."""
         # A cosine lives on [-1, 1], the density on [0, 1]: see docs/decisions.md, "beta domain".
         return beta_density(to_unit_interval(similarity, self.domain, self.reference), self.alpha, self.beta)  # Eq. 11
 
-    def soft_weights(self, similarity: Float[Array, " n"]) -> Float[Array, " n"]:
+    def soft_weights(self, similarity: Values) -> Values:
         """The density at each similarity; a pole is an error."""
         weight = self.density(similarity)
-        if not np.all(np.isfinite(weight)):
+        if len(at := similarity[~np.isfinite(weight)]):
             raise DegenerateError(
-                f"an infinite weight at similarity {similarity[~np.isfinite(weight)][0]:g}",
+                f"an infinite weight at similarity {at[0]:g}",
                 expected="alpha and beta of at least 1 where similarities reach the ends of [0, 1]",
                 advice="alpha >= 1 and beta >= 1, or domain='rank', which never reaches them",
             )
@@ -64,12 +66,8 @@ class BetaCurve:
 
 
 def final_weights(
-    weight: Float[Array, " n"],
-    counts: Int[Array, " n"],
-    threshold: float | None,
-    normalize: str,
-    weight_range: tuple[float, float] | None,
-) -> Float[Array, " n"]:
+    weight: Values, counts: Counts, threshold: float | None, normalize: str, weight_range: tuple[float, float] | None
+) -> Values:
     """Threshold or normalize, then clamp. `counts` are the images each weight stands for."""
     if threshold is not None:
         weight = harden(weight, threshold)
@@ -86,7 +84,7 @@ def final_weights(
     return weight if weight_range is None else np.clip(weight, *weight_range)
 
 
-def harden(weight: Float[Array, " n"], threshold: float) -> Float[Array, " n"]:
+def harden(weight: Values, threshold: float) -> Values:
     """1 where the weight exceeds the threshold, else 0 (Tab. 6).
 
     The threshold belongs to the weights as the density gives them, before any normalization.
@@ -94,7 +92,7 @@ def harden(weight: Float[Array, " n"], threshold: float) -> Float[Array, " n"]:
     return (weight > threshold).astype(np.float64)
 
 
-def remarks_about(weight: Float[Array, " n"]) -> tuple[Remark, ...]:
+def remarks_about(weight: Values) -> tuple[Remark, ...]:
     """A remark where nearly all weights, as the density gives them, vanish."""
     share = float(np.mean(weight < TINY_WEIGHT))
     if share <= TINY_SHARE:
@@ -103,17 +101,13 @@ def remarks_about(weight: Float[Array, " n"]) -> tuple[Remark, ...]:
     return (Remark(said, {"domain": "affine", "normalize": "mean"}),)
 
 
-def weight_reasons(
-    weight: Float[Array, " n"], similarity: Float[Array, " n"], peak: float | None, is_hard: bool
-) -> list[str]:
+def weight_reasons(weight: Values, similarity: Values, peak: float | None, is_hard: bool) -> list[str]:
     """Why each class or image weighs what it weighs."""
-    return [_reason(*pair, peak, is_hard) for pair in zip(weight.tolist(), similarity.tolist(), strict=True)]
-
-
-def _reason(weight: float, similarity: float, peak: float | None, is_hard: bool) -> str:
-    said = f"similarity {similarity:.2f} weighs {weight:.2f}"
-    if weight > 0:
-        return f"kept: similarity {similarity:.2f}" if is_hard else said
-    if peak is None:
-        return f"left out: {said}"
-    return f"too {'far' if similarity < peak else 'near'}: {said}"
+    reasons = []
+    for w, s in zip(weight.tolist(), similarity.tolist(), strict=True):
+        said = f"similarity {s:.2f} weighs {w:.2f}"
+        if w > 0:
+            reasons.append(f"kept: similarity {s:.2f}" if is_hard else said)
+        else:
+            reasons.append(f"{'left out' if peak is None else 'too far' if s < peak else 'too near'}: {said}")
+    return reasons

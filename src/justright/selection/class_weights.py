@@ -9,8 +9,7 @@ from jaxtyping import Float, Int
 
 from justright.types import Array
 
-MEASURES = ("similarity", "distance")
-"""Columns that say how close a class is to the target."""
+MEASURES = ("similarity", "distance")  # columns that say how close a class is to the target
 
 
 @dataclass(frozen=True)
@@ -22,14 +21,12 @@ class Remark:
 
     def for_python(self) -> str:
         """Advice for who writes a program."""
-        return self._with([f"{name}={value!r}" for name, value in self.params.items()])
+        return f"{self.said}; try {' or '.join(f'{name}={value!r}' for name, value in self.params.items())}"
 
     def for_command_line(self) -> str:
         """Advice for who types a command."""
-        return self._with([f"--{name.replace('_', '-')} {value}" for name, value in self.params.items()])
-
-    def _with(self, advice: list[str]) -> str:
-        return f"{self.said}; try {' or '.join(advice)}"
+        options = (f"--{name.replace('_', '-')} {value}" for name, value in self.params.items())
+        return f"{self.said}; try {' or '.join(options)}"
 
 
 @dataclass(frozen=True)
@@ -43,24 +40,15 @@ class ImageWeights:
 
 @dataclass(frozen=True)
 class ClassWeights:
-    """The decision of a selector, one entry per class of the pool.
+    """The decision of a selector, one entry per class of the pool."""
 
-    classes  labels in ascending order
-    weight   at least 0; 0 leaves a class out, and 1 for all changes nothing
-    reason   in a few words, why a class weighs what it weighs
-    columns  what led there, by name; "similarity" or "distance" says how close a class is to the target
-    found    numbers the selector found by itself, such as a threshold, by name
-    images   weights of single images, if they were weighed one by one
-    remarks  what a person should know about these weights
-    """
-
-    classes: Int[Array, " classes"]
-    weight: Float[Array, " classes"]
-    reason: list[str]
-    columns: Mapping[str, Array] = field(default_factory=dict)
-    found: Mapping[str, float] = field(default_factory=dict)
-    images: ImageWeights | None = None
-    remarks: tuple[Remark, ...] = ()
+    classes: Int[Array, " classes"]  # labels in ascending order
+    weight: Float[Array, " classes"]  # at least 0; 0 leaves a class out, and 1 for all changes nothing
+    reason: list[str]  # in a few words, why a class weighs what it weighs
+    columns: Mapping[str, Array] = field(default_factory=dict)  # what led there, by name; may hold one of MEASURES
+    found: Mapping[str, float] = field(default_factory=dict)  # numbers the selector found, such as a threshold, by name
+    images: ImageWeights | None = None  # weights of single images, if they were weighed one by one
+    remarks: tuple[Remark, ...] = ()  # what a person should know about these weights
 
     @property
     def measure(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from justright.errors import DegenerateError
 from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
@@ -43,9 +42,8 @@ class CuiSelector(ClusteredSelector):
         distance = DISTANCES[self.metric](classes.centroids(), clusters.centroids())
         class_mass, cluster_mass = self._mass(classes), self._mass(clusters)
         n_kept = self._number(len(classes.classes))
-        self.class_similarity_ = np.array(
-            [domain_similarity(row[None], None, cluster_mass, self.gamma) for row in distance]  # Eq. 9
-        )
+        similarity = [domain_similarity(row[None], None, cluster_mass, self.gamma) for row in distance]  # Eq. 9
+        self.class_similarity_ = np.array(similarity)
         if self.greedy == "single":
             # By distance, not by its exponential: a large gamma sends all similarities to 0, but not their order.
             order = np.argsort([emd(row[None], None, cluster_mass) for row in distance], kind="stable").tolist()
@@ -79,13 +77,7 @@ class CuiSelector(ClusteredSelector):
         return f"kept: rank {rank} of {n_kept}" if rank <= n_kept else f"too far: rank {rank} > {n_kept}"
 
 
-def _marginal_order(
-    distance: Float[Array, "classes clusters"],
-    class_mass: Float[Array, " classes"],
-    cluster_mass: Float[Array, " clusters"],
-    n_kept: int,
-    track: Track,
-) -> list[int]:
+def _marginal_order(distance: Array, class_mass: Array, cluster_mass: Array, n_kept: int, track: Track) -> list[int]:
     """Classes in the order in which each lowers the selection's earth mover's distance most."""
     chosen: list[int] = []
     for _ in track(range(n_kept), n_kept, "classes to keep"):

@@ -8,8 +8,7 @@ from jaxtyping import Float, Int
 from justright.errors import DegenerateError
 from justright.types import Array
 
-SHRINKAGE = 0.1
-"""Share of a plain sphere mixed into the scatter within classes, so that it can be inverted."""
+SHRINKAGE = 0.1  # share of a plain sphere mixed into the scatter within classes, so that it can be inverted
 
 
 def discriminant_features(

@@ -8,15 +8,10 @@ from jaxtyping import Bool, Float, Int
 from justright.types import Array
 
 DISCARDED = 0
+Numbers, Bins, Flags = Float[Array, " classes"], Int[Array, " classes"], Bool[Array, " classes"]
 
 
-def assign_bins(
-    distance: Float[Array, " classes"],
-    threshold: float | None,
-    counts: Int[Array, " classes"],
-    n_bins: int,
-    equal: str = "classes",
-) -> Int[Array, " classes"]:
+def assign_bins(distance: Numbers, threshold: float | None, counts: Bins, n_bins: int, equal: str = "classes") -> Bins:
     """Bin of each class: 0 beyond the threshold, else from 1, the nearest, to `n_bins`.
 
     Bins have equally many classes, earlier ones taking what is left over; or, with equal="images", about equally many
@@ -35,20 +30,14 @@ def assign_bins(
     return bins
 
 
-def vote(split_bins: Int[Array, "splits classes"], n_bins: int) -> Int[Array, " classes"]:
+def vote(split_bins: Int[Array, "splits classes"], n_bins: int) -> Bins:
     """The bin most splits put a class into; of equally frequent ones the smaller."""
     tally = np.stack([(split_bins == number).sum(axis=0) for number in range(n_bins + 1)])
     return tally.argmax(axis=0).astype(np.int64)
 
 
 def bin_reasons(
-    is_kept: Bool[Array, " classes"],
-    bins: Int[Array, " classes"],
-    distance: Float[Array, " classes"],
-    threshold: float,
-    n_bins: int,
-    keep_bin: int | None,
-    is_discarding: bool,
+    is_kept: Flags, bins: Bins, distance: Numbers, threshold: float, n_bins: int, keep_bin: int | None, discards: bool
 ) -> list[str]:
     """Why each class is kept or not; `keep_bin` None means that bins did not decide."""
     reasons = []
@@ -57,7 +46,7 @@ def bin_reasons(
         if number == DISCARDED:
             reasons.append(f"too far: {_apart(d, '>', threshold)}")
         elif keep_bin is None:
-            reasons.append(f"kept: {_apart(d, '<=', threshold)}" if is_discarding else "kept: nothing is discarded")
+            reasons.append(f"kept: {_apart(d, '<=', threshold)}" if discards else "kept: nothing is discarded")
         elif kept:
             reasons.append(f"kept: {place}")
         else:
@@ -65,13 +54,7 @@ def bin_reasons(
     return reasons
 
 
-def vote_reasons(
-    kept_share: Float[Array, " classes"],
-    is_kept: Bool[Array, " classes"],
-    bins: Int[Array, " classes"],
-    n_splits: int,
-    keep_bin: int | None,
-) -> list[str]:
+def vote_reasons(kept_share: Numbers, is_kept: Flags, bins: Bins, n_splits: int, keep_bin: int | None) -> list[str]:
     """Why each class is kept or not, where a majority of splits decided."""
     reasons = []
     for share, kept, number in zip(kept_share, is_kept, bins, strict=True):

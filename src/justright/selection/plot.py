@@ -14,22 +14,17 @@ from justright.types import Array
 class SelectionPlot:
     """One mark a class, and what explains where the marks lie.
 
-    measure  the column of the classes that is shown: "similarity" or "distance"
-    kind     "ranked": classes from the closest on, against the measure; "weights": the measure against the weight
-    title    above the figure
-    curves   lines as x and y behind the marks; the last one decides the weights
-    level    a horizontal line and its text, such as a threshold
-    cut      a vertical line after so many classes of the ranking, and its text
-    parts    consecutive parts of the ranking: number of classes, name, whether they are kept
+    A figure of the kind "ranked" has classes from the closest on against the measure, "weights" the measure against
+    the weight. Curves are lines as x and y behind the marks; the last one decides the weights.
     """
 
-    measure: str
+    measure: str  # the column of the classes that is shown: "similarity" or "distance"
     kind: str = "ranked"
-    title: str = ""
+    title: str = ""  # above the figure
     curves: tuple[tuple[Float[Array, " points"], Float[Array, " points"]], ...] = ()
-    level: tuple[float, str] | None = None
-    cut: tuple[int, str] | None = None
-    parts: tuple[tuple[int, str, bool], ...] = ()
+    level: tuple[float, str] | None = None  # a horizontal line and its text, such as a threshold
+    cut: tuple[int, str] | None = None  # a vertical line after so many classes of the ranking, and its text
+    parts: tuple[tuple[int, str, bool], ...] = ()  # of the ranking: number of classes, name, whether they are kept
 
 
 def from_the_closest(measure: str, values: Float[Array, " classes"]) -> Int[Array, " classes"]:

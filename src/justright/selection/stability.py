@@ -17,21 +17,14 @@ from justright.types import Array
 
 @dataclass(frozen=True)
 class Stability:
-    """What happened to each class over resamples, aligned with `classes`.
-
-    kept_share   share of resamples in which the class weighed more than 0
-    weight_mean  mean weight
-    weight_std   standard deviation of the weight
-    n_resamples  resamples that gave weights
-    n_failed     resamples in which nothing was left to select
-    """
+    """What happened to each class over resamples, aligned with `classes`."""
 
     classes: Int[Array, " classes"]
-    kept_share: Float[Array, " classes"]
+    kept_share: Float[Array, " classes"]  # share of resamples in which the class weighed more than 0
     weight_mean: Float[Array, " classes"]
-    weight_std: Float[Array, " classes"]
-    n_resamples: int
-    n_failed: int
+    weight_std: Float[Array, " classes"]  # the standard deviation of the weight
+    n_resamples: int  # those that gave weights
+    n_failed: int  # those in which nothing was left to select
 
 
 def stability(
@@ -57,11 +50,8 @@ def stability(
     if over not in ("both", "target", "splits"):
         raise JustrightError(f"over={over!r}", expected="'both', 'target' or 'splits'")
     selector.check()
-    pool, target = (
-        PoolFeatures([(pool_features, pool_labels)]),
-        TargetFeatures([target_features], clusters=target_clusters),
-    )
-    weigh = selector.resampler(pool, target)
+    pool = PoolFeatures([(pool_features, pool_labels)])
+    weigh = selector.resampler(pool, TargetFeatures([target_features], clusters=target_clusters))
     n_target = len(as_numpy(target_features))
     weights: list[Float[Array, " classes"]] = []
     n_failed = 0
@@ -77,12 +67,6 @@ def stability(
         raise DegenerateError(
             f"nothing was left to select in any of {n_resamples} resamples", expected="a selector that fits this target"
         )
-    all_weights = np.stack(weights)
-    return Stability(
-        classes=np.unique(as_numpy(pool_labels)),
-        kept_share=(all_weights > 0).mean(axis=0),
-        weight_mean=all_weights.mean(axis=0),
-        weight_std=all_weights.std(axis=0),
-        n_resamples=len(weights),
-        n_failed=n_failed,
-    )
+    drawn, classes = np.stack(weights), np.unique(as_numpy(pool_labels))
+    kept_share = (drawn > 0).mean(axis=0)
+    return Stability(classes, kept_share, drawn.mean(axis=0), drawn.std(axis=0), len(weights), n_failed)

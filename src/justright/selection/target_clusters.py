@@ -14,10 +14,11 @@ from justright.geometry import ClassSums, row_chunks
 from justright.seeding import generator
 from justright.selection.shards import ArrayLike, TargetFeatures, TargetItem, as_labels, as_numpy, n_rows, target_batch
 from justright.settings import Range, at_least
-from justright.types import Array
+from justright.types import Array, Features, Labels
 
-MAX_FIT_IMAGES = 50_000
-"""K-means places its centers on at most this many images, drawn by seed; every image then joins the nearest one."""
+MAX_FIT_IMAGES = 50_000  # k-means places its centers on at most this many images, drawn by seed; all join the nearest
+Centers = Float[Array, "clusters dim"]
+Clustered: TypeAlias = tuple[Int[Array, " target"], ClassSums]  # a cluster an image, sum and count of each cluster
 
 
 @runtime_checkable
@@ -36,7 +37,7 @@ CLUSTER_COUNT = Range(
 
 def cluster_target(
     target: TargetFeatures, dim: int, n_clusters: ClusterCount, seed: int, *, normalize: bool = False
-) -> tuple[Int[Array, " target"], ClassSums]:
+) -> Clustered:
     """The cluster of every target image, and sum and count of each cluster.
 
     Clusters that the target brings are taken as they are; they may also be true classes, for an oracle. Otherwise
@@ -61,9 +62,7 @@ def cluster_target(
     return np.concatenate(assigned), sums
 
 
-def nearest_center(
-    features: Float[Array, "images dim"], centers: Float[Array, "clusters dim"]
-) -> Int[Array, " images"]:
+def nearest_center(features: Features, centers: Centers) -> Labels:
     """The center nearest to each image, by squared Euclidean distance."""
     # |x|^2 is the same for every center and left out.
     half_norms = 0.5 * np.einsum("kd,kd->k", centers, centers)
@@ -71,17 +70,13 @@ def nearest_center(
     return np.concatenate(nearest).astype(np.int64)
 
 
-def _assign(
-    centers: Float[Array, "clusters dim"], item: TargetItem, normalize: bool
-) -> tuple[Int[Array, " images"], ClassSums]:
+def _assign(centers: Centers, item: TargetItem, normalize: bool) -> Clustered:
     batch = target_batch(item, centers.shape[1], normalize)
     nearest = nearest_center(batch, centers)
     return nearest, ClassSums().update(batch, nearest)
 
 
-def _given(
-    target: TargetFeatures, given: ArrayLike, dim: int, normalize: bool
-) -> tuple[Int[Array, " target"], ClassSums]:
+def _given(target: TargetFeatures, given: ArrayLike, dim: int, normalize: bool) -> Clustered:
     """The clusters that the target brings, and their sums."""
     clusters = as_labels(given, len(as_numpy(given)), "target_clusters")
     sums, start = ClassSums(), 0
@@ -90,9 +85,8 @@ def _given(
         sums.update(batch[: len(own)], own)
         start += len(batch)
     if start != len(clusters):
-        raise DataError(
-            f"{len(clusters)} target_clusters for {start} target images", expected="one cluster per target image"
-        )
+        came = f"{len(clusters)} target_clusters for {start} target images"
+        raise DataError(came, expected="one cluster per target image")
     return clusters, sums
 
 
@@ -133,7 +127,7 @@ def _take(target: TargetFeatures, rows: Int[Array, " sample"], dim: int, normali
     return np.concatenate(taken)
 
 
-def _k_means(sample: Float[Array, "sample dim"], n_clusters: int, seed: int) -> Float[Array, "clusters dim"]:
+def _k_means(sample: Float[Array, "sample dim"], n_clusters: int, seed: int) -> Centers:
     from sklearn.cluster import KMeans  # imported here because it takes a second
 
     wide = np.result_type(sample.dtype, np.float32)

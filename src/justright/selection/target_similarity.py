@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, reduce
-from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float
@@ -18,23 +17,21 @@ from justright.types import Array
 REDUCTIONS = ("min", "median", "max")
 REDUCTION = Range(lambda r: r in REDUCTIONS or SHARE.allows(r), "min, median, max or a quantile in [0, 1]", REDUCTIONS)
 
-Measure: TypeAlias = Callable[[Float[Array, "n dim"], Float[Array, "target dim"]], Float[Array, " n"]]
+Centroids, Similarity = Float[Array, "n dim"], Float[Array, " n"]
 
 
-def similarity_to_target(
-    centroids: Float[Array, "n dim"], target: TargetFeatures, reduction: str | float
-) -> Float[Array, " n"]:
+def similarity_to_target(centroids: Centroids, target: TargetFeatures, reduction: str | float) -> Similarity:
     """The cosine of each centroid to the farthest image ("min"), the nearest ("max"), or a quantile over all."""
     if reduction == "min":
         return reduce(np.minimum, target.each(partial(_measure, farthest_similarity, centroids)))
     if reduction == "max":
         return reduce(np.maximum, target.each(partial(_measure, nearest_similarity, centroids)))
-    work = partial(_quantile_of_shard, centroids, _quantile(reduction))
-    total = CosineQuantile(centroids, _quantile(reduction))
-    return merge_all(total, work, target.items(), target.engine).similarity()
+    quantile = _quantile(reduction)
+    work = partial(_quantile_of_shard, centroids, quantile)
+    return merge_all(CosineQuantile(centroids, quantile), work, target.items(), target.engine).similarity()
 
 
-def reduce_cosines(cosines: Float[Array, "n images"], reduction: str | float) -> Float[Array, " n"]:
+def reduce_cosines(cosines: Float[Array, "n images"], reduction: str | float) -> Similarity:
     """The same from cosines to all images of a target."""
     if reduction in ("min", "max"):
         extreme = cosines.min(axis=1) if reduction == "min" else cosines.max(axis=1)
@@ -46,9 +43,9 @@ def _quantile(reduction: str | float) -> float:
     return 0.5 if reduction == "median" else float(reduction)
 
 
-def _measure(measure: Measure, centroids: Float[Array, "n dim"], item: TargetItem) -> Float[Array, " n"]:
+def _measure(measure: Callable[..., Similarity], centroids: Centroids, item: TargetItem) -> Similarity:
     return measure(centroids, target_batch(item, centroids.shape[1]))
 
 
-def _quantile_of_shard(centroids: Float[Array, "n dim"], quantile: float, item: TargetItem) -> CosineQuantile:
+def _quantile_of_shard(centroids: Centroids, quantile: float, item: TargetItem) -> CosineQuantile:
     return CosineQuantile(centroids, quantile).update(target_batch(item, centroids.shape[1]))
