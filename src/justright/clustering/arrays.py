@@ -15,11 +15,8 @@ from scipy.sparse import csr_array
 
 from justright.types import Array
 
-# A block of scores of this many numbers (16 MB in float32) stays in the cache between the product and its minimum.
-_BLOCK_NUMBERS = 1 << 22
-
-# So few float32 numbers are added up before the sum goes on in float64: the rounding cannot pile up.
-_SUM_ROWS = 1 << 13
+_BLOCK_NUMBERS = 1 << 22  # a block of so many scores (16 MB) stays in the cache between the product and its minimum
+_SUM_ROWS = 1 << 13  # so few float32 numbers are added up before the sum goes on in float64: rounding cannot pile up
 
 
 def to_numpy(array: Any) -> Any:
@@ -29,8 +26,7 @@ def to_numpy(array: Any) -> Any:
 
 def like(array: Any, reference: Any) -> Any:
     """The numbers of a numpy array in the library and on the device of `reference`."""
-    xp = array_namespace(reference)
-    return xp.asarray(array, device=reference.device)
+    return array_namespace(reference).asarray(array, device=reference.device)
 
 
 def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -42,8 +38,7 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 def squared_norms(x: Float[Any, "rows dim"]) -> Float[Any, " rows"]:
     """||x_i||^2 for each row."""
-    xp = array_namespace(x)
-    return xp.vecdot(x, x, axis=-1)
+    return array_namespace(x).vecdot(x, x, axis=-1)
 
 
 def sum_by_group(x: Float[Any, "rows dim"], group: Int[Any, " rows"], n_groups: int) -> Float[Any, "{n_groups} dim"]:

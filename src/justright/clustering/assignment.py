@@ -9,35 +9,31 @@ from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
 from justright.clustering.arrays import like, row_blocks, squared_norms
+from justright.clustering.checks import Centroids, RowClusters, Rows, RowScores
 from justright.types import Array
 
 
-def nearest_two(
-    x: Float[Any, "rows dim"], centroids: Float[Any, "clusters dim"]
-) -> tuple[Int[Any, " rows"], Float[Any, " rows"], Float[Any, " rows"]]:
+def nearest_two(x: Rows, centroids: Centroids) -> tuple[RowClusters, RowScores, RowScores]:
     """The nearest centroid of each row, its score and that of the second nearest.
 
     score_ik = ||c_k||^2 - 2 x_i . c_k, the squared distance without its part ||x_i||^2 that is alike for all k.
     """
     xp = array_namespace(x)
     n = x.shape[0]
-    label = xp.zeros(n, dtype=xp.int64, device=x.device)
-    first, second = (xp.zeros(n, dtype=x.dtype, device=x.device) for _ in range(2))
+    label, first, second = (xp.zeros(n, dtype=kind, device=x.device) for kind in (xp.int64, x.dtype, x.dtype))
     for rows in row_blocks(n, centroids.shape[0]):
         label[rows], first[rows], second[rows] = _two_smallest(scores(x[rows, :], centroids))
     return label, first, second
 
 
-def scores(x: Float[Any, "rows dim"], centroids: Float[Any, "clusters dim"]) -> Float[Any, "rows clusters"]:
+def scores(x: Rows, centroids: Centroids) -> Float[Any, "rows clusters"]:
     """||c_k||^2 - 2 x_i . c_k by one matrix product."""
     score = x @ (-2 * centroids).T
     score += squared_norms(centroids)[None, :]
     return score
 
 
-def _two_smallest(
-    score: Float[Any, "rows clusters"],
-) -> tuple[Int[Any, " rows"], Float[Any, " rows"], Float[Any, " rows"]]:
+def _two_smallest(score: Float[Any, "rows clusters"]) -> tuple[RowClusters, RowScores, RowScores]:
     """Where each row is smallest, that value and the next; overwrites `score`."""
     xp = array_namespace(score)
     row = xp.arange(score.shape[0], device=score.device)
@@ -58,14 +54,14 @@ class NearestAssignment:
     Attributes: labels and own, the cluster of each row and its score.
     """
 
-    def __init__(self, x: Float[Any, "rows dim"]):
-        self.x = x
-        self.xp = array_namespace(x)
-        self.labels: Any = None
-        self.own: Any = None
-        self.rival: Any = None
+    labels: Any
+    own: Any
+    rival: Any
 
-    def update(self, centroids: Float[Any, "clusters dim"], moved: Int[Array, " moved"]) -> None:
+    def __init__(self, x: Rows):
+        self.x, self.xp = x, array_namespace(x)
+
+    def update(self, centroids: Centroids, moved: Int[Array, " moved"]) -> None:
         """Take note that the centroids of the clusters `moved` have new places; all of them at the first call."""
         if len(moved) == centroids.shape[0]:
             self.labels, self.own, self.rival = nearest_two(self.x, centroids)
@@ -77,17 +73,16 @@ class NearestAssignment:
         moved_centroids = xp.take(centroids, moved_here, axis=0)
         for rows in row_blocks(self.x.shape[0], len(moved)):
             self._compare(rows, scores(self.x[rows, :], moved_centroids), column[rows], moved_here)
-        self._look_again(centroids)
+        (stale,) = xp.nonzero(self.own > self.rival)
+        if stale.shape[0]:
+            found = nearest_two(xp.take(self.x, stale, axis=0), centroids)
+            self.labels[stale], self.own[stale], self.rival[stale] = found
 
     def replace(self, row: int, cluster: int, score: float) -> None:
         """Put one row into a cluster by hand; its next look is at every centroid."""
-        self.labels[row] = cluster
-        self.own[row] = score
-        self.rival[row] = -self.xp.inf
+        self.labels[row], self.own[row], self.rival[row] = cluster, score, -self.xp.inf
 
-    def _compare(
-        self, rows: slice, score: Float[Any, "rows moved"], column: Int[Any, " rows"], moved: Int[Any, " moved"]
-    ) -> None:
+    def _compare(self, rows: slice, score: Float[Any, "rows moved"], column: RowClusters, moved: Any) -> None:
         xp = self.xp
         is_own_moved = column >= 0
         row = xp.arange(score.shape[0], device=score.device)
@@ -100,10 +95,3 @@ class NearestAssignment:
         self.rival[rows] = xp.minimum(self.rival[rows], left)
         self.labels[rows] = xp.where(is_better, xp.take(moved, best), self.labels[rows])
         self.own[rows] = xp.where(is_better, first, own)
-
-    def _look_again(self, centroids: Float[Any, "clusters dim"]) -> None:
-        xp = self.xp
-        (stale,) = xp.nonzero(self.own > self.rival)
-        if stale.shape[0]:
-            found = nearest_two(xp.take(self.x, stale, axis=0), centroids)
-            self.labels[stale], self.own[stale], self.rival[stale] = found

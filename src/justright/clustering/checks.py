@@ -12,6 +12,10 @@ from justright.clustering.arrays import to_numpy
 from justright.errors import DegenerateError
 from justright.types import UNLABELED, Array
 
+Rows = Float[Any, "rows dim"]  # of numpy or torch, as are the others
+RowScores, RowClusters = Float[Any, " rows"], Int[Any, " rows"]
+Centroids = Float[Any, "clusters dim"]
+
 
 def check_features(features: Any) -> None:
     """Features are a table of finite numbers with at least one row and one column."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from justright.clustering.arrays import count_by_group, like, squared_norms, sum_by_group, to_numpy
 from justright.clustering.assignment import NearestAssignment
+from justright.clustering.checks import Centroids, RowClusters, Rows, RowScores
 from justright.types import Array
 
 
@@ -21,9 +21,9 @@ class Points:
     Labeled rows never move, so their sums stand for them: sum, count and squared norms per cluster.
     """
 
-    x: Float[Any, "rows dim"]
-    norms: Float[Any, " rows"]
-    labeled_sum: Float[Any, "clusters dim"]
+    x: Rows
+    norms: RowScores
+    labeled_sum: Centroids
     labeled_count: Int[Array, " clusters"]
     labeled_norm: float
 
@@ -37,13 +37,13 @@ class Points:
 class LloydFit:
     """Where one start led: each row's cluster, the centroids, their inertia and the number of iterations."""
 
-    labels: Int[Any, " rows"]
-    centroids: Float[Any, "clusters dim"]
+    labels: RowClusters
+    centroids: Centroids
     inertia: float
     n_iter: int
 
 
-def lloyd(points: Points, centroids: Float[Any, "clusters dim"], max_iter: int, tol: float) -> LloydFit:
+def lloyd(points: Points, centroids: Centroids, max_iter: int, tol: float) -> LloydFit:
     """Move centroids to the mean of their members and members to their nearest centroid, in turn.
 
     Neither half can raise the inertia sum_i ||x_i - c_i||^2 over labeled and unlabeled rows. Ends when no row
@@ -52,11 +52,10 @@ def lloyd(points: Points, centroids: Float[Any, "clusters dim"], max_iter: int, 
     xp, n_clusters, assignment = array_namespace(centroids), points.n_clusters, NearestAssignment(points.x)
     total = xp.astype(points.labeled_sum, xp.float64, copy=True)
     centroids = xp.asarray(centroids, copy=True)
-    assignment.update(centroids, np.arange(n_clusters))
+    moved, n_iter = np.arange(n_clusters), 0
+    assignment.update(centroids, moved)
     count, _ = _mend(points, assignment, centroids)
     total += sum_by_group(points.x, assignment.labels, n_clusters)
-    moved = np.arange(n_clusters)
-    n_iter = 0
     while n_iter < max_iter and len(moved):
         n_iter += 1
         where = like(moved, centroids)
@@ -72,9 +71,7 @@ def lloyd(points: Points, centroids: Float[Any, "clusters dim"], max_iter: int, 
     return LloydFit(assignment.labels, centroids, _inertia(points, centroids, assignment.own), n_iter)
 
 
-def _update_sums(
-    points: Points, total: Float[Any, "clusters dim"], before: Int[Any, " rows"], after: Int[Any, " rows"]
-) -> Int[Array, " moved"]:
+def _update_sums(points: Points, total: Centroids, before: RowClusters, after: RowClusters) -> Int[Array, " moved"]:
     """Carry the rows that changed from their old cluster to the new one; the clusters this touched."""
     xp = array_namespace(before)
     (changed,) = xp.nonzero(before != after)
@@ -88,9 +85,7 @@ def _update_sums(
     return moved
 
 
-def _mend(
-    points: Points, assignment: NearestAssignment, centroids: Float[Any, "clusters dim"]
-) -> tuple[Int[Array, " clusters"], int]:
+def _mend(points: Points, assignment: NearestAssignment, centroids: Centroids) -> tuple[Int[Array, " clusters"], int]:
     """Give every empty cluster the row farthest from its own centroid.
 
     The row comes from a cluster that keeps at least one other member, so that no hole moves on. Returns the number
@@ -114,7 +109,7 @@ def _mend(
     return count, n_empty
 
 
-def _inertia(points: Points, centroids: Float[Any, "clusters dim"], own: Float[Any, " rows"]) -> float:
+def _inertia(points: Points, centroids: Centroids, own: RowScores) -> float:
     xp = array_namespace(centroids)
     unlabeled = xp.sum(xp.clip(own + points.norms, 0, None), dtype=xp.float64)
     wide = xp.astype(centroids, xp.float64)

@@ -10,6 +10,7 @@ from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
 from justright.clustering.arrays import like, row_blocks, squared_norms, to_numpy
+from justright.clustering.checks import Centroids, Rows, RowScores
 from justright.types import Array
 
 
@@ -28,21 +29,15 @@ class SeedingOrder:
     will follow; it grows only as far as it is asked.
     """
 
-    def __init__(
-        self,
-        x: Float[Any, "rows dim"],
-        centroids: Float[Any, "given dim"],
-        restarts: Sequence[np.random.Generator],
-        n_candidates: int = 1,
-    ):
+    def __init__(self, x: Rows, given: Centroids, restarts: Sequence[np.random.Generator], n_candidates: int = 1):
         xp = array_namespace(x)
-        self.x = x
-        self.restarts = restarts
-        self.n_candidates = n_candidates
-        self.norms = squared_norms(x)
-        nearest = _distance_to_nearest(x, self.norms, centroids)
+        self.x, self.norms = x, squared_norms(x)
+        self.restarts, self.n_candidates = restarts, n_candidates
+        self.has_centroid = given.shape[0] > 0
+        nearest = xp.full((x.shape[0],), xp.inf, dtype=x.dtype, device=x.device)
+        for rows in row_blocks(x.shape[0], given.shape[0]) if self.has_centroid else ():
+            nearest[rows] = xp.min(_distances(x[rows, :], self.norms[rows], given), axis=1)
         self.distance = xp.stack([nearest] * len(restarts))  # (restarts, rows)
-        self.has_centroid = centroids.shape[0] > 0
         self.picks: list[Int[Array, " restarts"]] = []
 
     def prefix(self, n: int) -> Int[Array, "restarts prefix"]:
@@ -66,9 +61,7 @@ class SeedingOrder:
         self.distance = left[like(restart, left), like(best, left), :]
 
 
-def _distances(
-    x: Float[Any, "rows dim"], norms: Float[Any, " rows"], centroids: Float[Any, "places dim"]
-) -> Float[Any, "rows places"]:
+def _distances(x: Rows, norms: RowScores, centroids: Centroids) -> Float[Any, "rows clusters"]:
     """||x_i - c||^2, exactly 0 where the two are the same up to rounding."""
     xp = array_namespace(x)
     scale = norms[:, None] + squared_norms(centroids)[None, :]
@@ -78,20 +71,7 @@ def _distances(
     return xp.where(distance > tiny * scale, distance, xp.zeros_like(distance))
 
 
-def _distance_to_nearest(
-    x: Float[Any, "rows dim"], norms: Float[Any, " rows"], centroids: Float[Any, "given dim"]
-) -> Float[Any, " rows"]:
-    xp = array_namespace(x)
-    nearest = xp.full((x.shape[0],), xp.inf, dtype=x.dtype, device=x.device)
-    if centroids.shape[0]:
-        for rows in row_blocks(x.shape[0], centroids.shape[0]):
-            nearest[rows] = xp.min(_distances(x[rows, :], norms[rows], centroids), axis=1)
-    return nearest
-
-
-def _draw(
-    weight: Float[Any, "restarts rows"], uniform: Float[Array, "restarts candidates"]
-) -> Int[Array, "restarts candidates"]:
+def _draw(weight: Float[Any, "restarts rows"], uniform: Float[Array, "restarts _"]) -> Int[Array, "restarts _"]:
     """The first row at which the running sum of a restart's weights passes uniform * total."""
     xp = array_namespace(weight)
     running = xp.cumulative_sum(weight, axis=1, dtype=xp.float64)

@@ -19,9 +19,9 @@ from justright.errors import DegenerateError
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, refuse_out_of_range, setting
-from justright.types import UNLABELED, Array
+from justright.types import UNLABELED
 
-CENTROIDS = Range(lambda given: bool(array_namespace(given).all(array_namespace(given).isfinite(given))), "finite rows")
+INIT = Range(lambda given: bool(array_namespace(given).all(array_namespace(given).isfinite(given))), "finite rows")
 
 
 @dataclass(eq=False)
@@ -36,16 +36,9 @@ class SemiSupKMeans:
 
     Works on numpy arrays and torch tensors; what it learns is of the same kind, on the same device.
 
-    Parameters:
-        n_clusters: K, at least the number of labeled classes.
-        n_init: restarts; each draws from its own stream, so more of them can only lower the inertia.
-        max_iter: iterations of one restart at most.
-        tol: a restart ends when (sum_k ||shift_k||)^2 < tol; 0 goes on until no image changes.
-        n_candidates: rows tried per step of k-means++, the best one is taken; 1 in GCD, 2 + log K in scikit-learn.
-            More of them find lower inertia with fewer restarts.
-        seed: same seed, same result.
-        init: where the clusters beyond the labeled classes start, instead of k-means++; then n_init is not used.
-        normalize: scale every feature to length 1 first. `centroids_` and `init` live in that space.
+    Each restart draws from its own stream, so more of them can only lower the inertia; with `init` there is one. More
+    `n_candidates` find lower inertia with fewer restarts; GCD has 1, scikit-learn 2 + log K. A `tol` of 0 goes on until
+    no image changes. `centroids_` and `init` live in the space of normalized features.
 
     Attributes after `fit`:
         labels_: the cluster of each image.
@@ -53,14 +46,14 @@ class SemiSupKMeans:
         centroids_, inertia_, n_iter_: of the winning restart.
     """
 
-    n_clusters: int = setting(MISSING, allowed=WHOLE)
-    n_init: int = setting(10, allowed=at_least(1, Integral))
-    max_iter: int = setting(100, allowed=at_least(1, Integral))
-    tol: float = setting(1e-4, allowed=NOT_NEGATIVE)
-    n_candidates: int = setting(1, allowed=at_least(1, Integral))
-    seed: int = setting(0, allowed=WHOLE)
-    init: Float[Any, "new dim"] | None = setting(None, allowed=CENTROIDS.or_none())
-    normalize: bool = setting(True, allowed=YES_OR_NO)
+    n_clusters: int = setting(MISSING, "K, at least the number of labeled classes", WHOLE)
+    n_init: int = setting(10, "restarts", at_least(1, Integral))
+    max_iter: int = setting(100, "iterations of one restart at most", at_least(1, Integral))
+    tol: float = setting(1e-4, "a restart ends when (sum_k ||shift_k||)^2 is below it", NOT_NEGATIVE)
+    n_candidates: int = setting(1, "rows tried per step of k-means++; the best one is taken", at_least(1, Integral))
+    seed: int = setting(0, "same seed, same result", WHOLE)
+    init: Float[Any, "new dim"] | None = setting(None, "where new clusters start, not by k-means++", INIT.or_none())
+    normalize: bool = setting(True, "scale every feature to length 1 first", YES_OR_NO)
 
     def fit(self, features: Any, labels: Any = None, track: Track = silent) -> SemiSupKMeans:
         """Cluster features (images x dim) given labels (images), -1 for unlabeled and None for no label at all."""
@@ -76,46 +69,34 @@ class SemiSupKMeans:
         # Distances do not depend on the origin, but their rounding does: it is least around the mean.
         origin = xp.mean(x, axis=0)
         x = x - origin[None, :]
-        points, cluster_of_labeled = self._points(x, is_labeled, class_of_labeled)
+        labeled_here, unlabeled_here = like(is_labeled, x), like(~is_labeled, x)
+        cluster_of_labeled = like(class_of_labeled, x)
+        points = self._points(x[labeled_here, :], cluster_of_labeled, x[unlabeled_here, :])
         starts = self._starts(points, origin)
-        outcomes = (
-            lloyd(points, start, self.max_iter, self.tol) for start in track(starts, len(starts), "k-means restarts")
-        )
+        watched = track(starts, len(starts), "k-means restarts")
+        outcomes = (lloyd(points, start, self.max_iter, self.tol) for start in watched)
         best: LloydFit = min(outcomes, key=lambda outcome: outcome.inertia)
 
         self.labels_ = xp.zeros(x.shape[0], dtype=xp.int64, device=x.device)
-        self.labels_[like(is_labeled, x)] = cluster_of_labeled
-        self.labels_[like(~is_labeled, x)] = best.labels
-        self.centroids_ = best.centroids + origin[None, :]
+        self.labels_[labeled_here], self.labels_[unlabeled_here] = cluster_of_labeled, best.labels
+        self.centroids_, self.n_iter_ = best.centroids + origin[None, :], best.n_iter
         self.inertia_ = _inertia(x, best.centroids, self.labels_)
-        self.n_iter_ = best.n_iter
         return self
 
     def predict(self, features: Any) -> Any:
         """The cluster whose centroid is nearest to each feature."""
         check_features(features)
-        if features.shape[1] != self.centroids_.shape[1]:
-            raise DegenerateError(
-                f"Features of {features.shape[1]} numbers.", expected=f"{self.centroids_.shape[1]}, as in fit"
-            )
+        if (dim := self.centroids_.shape[1]) != features.shape[1]:
+            raise DegenerateError(f"Features of {features.shape[1]} numbers.", expected=f"{dim}, as in fit")
         x = prepared(features, self.normalize)
         origin = array_namespace(x).mean(self.centroids_, axis=0, keepdims=True)
         return nearest_two(x - origin, self.centroids_ - origin)[0]
 
-    def _points(
-        self, x: Float[Any, "images dim"], is_labeled: Any, class_of_labeled: Int[Array, " labeled"]
-    ) -> tuple[Points, Int[Any, " labeled"]]:
-        cluster = like(class_of_labeled, x)
-        labeled, unlabeled = x[like(is_labeled, x), :], x[like(~is_labeled, x), :]
-        xp = array_namespace(x)
-        points = Points(
-            x=unlabeled,
-            norms=squared_norms(unlabeled),
-            labeled_sum=sum_by_group(labeled, cluster, self.n_clusters),
-            labeled_count=count_by_group(cluster, self.n_clusters),
-            labeled_norm=float(xp.sum(squared_norms(labeled), dtype=xp.float64)),
-        )
-        return points, cluster
+    def _points(self, labeled: Float[Any, "labeled dim"], cluster: Int[Any, " labeled"], unlabeled: Any) -> Points:
+        xp, n = array_namespace(labeled), self.n_clusters
+        norm = float(xp.sum(squared_norms(labeled), dtype=xp.float64))
+        sums, counts = sum_by_group(labeled, cluster, n), count_by_group(cluster, n)
+        return Points(unlabeled, squared_norms(unlabeled), sums, counts, norm)
 
     def _starts(self, points: Points, origin: Float[Any, " dim"]) -> list[Float[Any, "clusters dim"]]:
         """The first centroids of each restart: class means, then drawn rows."""
@@ -148,8 +129,7 @@ class SemiSupKMeans:
 
 def _inertia(x: Float[Any, "images dim"], centroids: Float[Any, "clusters dim"], labels: Int[Any, " images"]) -> float:
     """sum_i ||x_i - c_{label i}||^2 from differences: products would lose what is left between near points."""
-    xp = array_namespace(x)
-    total = 0.0
+    xp, total = array_namespace(x), 0.0
     for rows in row_blocks(x.shape[0], x.shape[1]):
         difference = x[rows, :] - xp.take(centroids, labels[rows], axis=0)
         total += float(xp.sum(squared_norms(difference), dtype=xp.float64))
