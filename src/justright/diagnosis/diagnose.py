@@ -12,7 +12,7 @@ from justright.clustering import SemiSupKMeans
 from justright.diagnosis.hidden_classes import HiddenClasses, HiddenProblem, hidden_classes, thinned
 from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
 from justright.errors import DegenerateError, NothingSelectedError
-from justright.evaluation import evaluate
+from justright.evaluation import Scores, evaluate
 from justright.geometry import unit_rows
 from justright.progress import Track, silent
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, OwnSelector, Selector, UniformSelector
@@ -70,16 +70,16 @@ def diagnose(
         with suppress(NothingSelectedError):  # then it is own labels alone, and has no weights
             # quietly: remarks about a selector that may not be chosen would only confuse
             weights[name] = selector.fit(*pool, target, quiet=True).sample_weight(pool[1])
-    thin = {name: weight[rows] for name, weight in weights.items()}
-    features, labels = unit_rows(pool[0][rows]), pool[1][rows]
+    thin_pool = unit_rows(pool[0][rows]), pool[1][rows]
     outcomes: dict[str, list[DrawScores | None]] = {name: [] for name in settings}
     for number in track(range(n_draws), n_draws, "draws of hidden classes"):
         problem = source.draw(number)
         for name in settings:
             outcome = None
-            if name in thin:
+            if name in weights:
+                found = _score(source, problem, thin_pool, weights[name][rows], n_categories, seed + number)
                 kept = float((weights[name] > 0).mean())
-                outcome = _score(source, problem, features, labels, thin[name], n_categories, seed + number, kept)
+                outcome = None if found is None else DrawScores(new=found.new, all=found.all, kept=kept)
             outcomes[name].append(outcome)
     # Draws share classes: Nadeau and Bengio (2003) widen the interval by hidden over remaining.
     overlap = source.n_hidden / (source.n_classes - source.n_hidden)
@@ -87,30 +87,20 @@ def diagnose(
 
 
 def _score(
-    source: HiddenClasses,
-    problem: HiddenProblem,
-    pool: Float[Array, "pool dim"],
-    pool_labels: Int[Array, " pool"],
-    weight: Float[Array, " pool"],
-    n_categories: int,
-    seed: int,
-    kept: float,
-) -> DrawScores | None:
+    source: HiddenClasses, problem: HiddenProblem, pool: LabeledFeatures, weight: Array, n_categories: int, seed: int
+) -> Scores | None:
     """How well hidden images are found with this selection; None where nothing can be learned from it."""
     is_seen, is_used = ~problem.is_judged, weight > 0
     n_seen = int(is_seen.sum())
     shares = [np.full(n_seen, 1 / n_seen)]
     if is_used.any():
         shares.append(POOL_SHARE * weight[is_used] / weight[is_used].sum())
+    features = np.concatenate([source.own[is_seen], pool[0][is_used]])
+    # own and pool labels may be equal numbers for other classes
+    labels = np.concatenate([2 * problem.labels[is_seen], 2 * pool[1][is_used] + 1])
     everything = np.concatenate([source.own, source.target])
     try:
-        seen = discriminant_features(
-            np.concatenate([source.own[is_seen], pool[is_used]]),
-            # own and pool labels may be equal numbers for other classes
-            np.concatenate([2 * problem.labels[is_seen], 2 * pool_labels[is_used] + 1]),
-            everything,
-            np.concatenate(shares),
-        )
+        seen = discriminant_features(features, labels, everything, np.concatenate(shares))
     except DegenerateError:
         return None
     given = np.concatenate([problem.labels, np.full(len(source.target), UNLABELED)])
@@ -118,5 +108,4 @@ def _score(
     clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=seed).fit(seen, given).labels_
     judged = problem.is_judged
     found = np.asarray(clusters[: len(source.own)])[judged]
-    scores = evaluate(source.own_labels[judged], found, problem.is_old[judged], n_resamples=0)
-    return DrawScores(new=scores.new, all=scores.all, kept=kept)
+    return evaluate(source.own_labels[judged], found, problem.is_old[judged], n_resamples=0)

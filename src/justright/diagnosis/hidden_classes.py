@@ -12,14 +12,9 @@ from justright.geometry import unit_rows
 from justright.seeding import generator
 from justright.types import UNLABELED, Array, Labels
 
-MAX_PER_CLASS = 50
-MAX_CLASSES = 400
-MAX_TARGET = 4_000
-"""Beyond these numbers images and classes are drawn at random, to keep each of the many problems small."""
-
-LEAST_IMAGES = 4
-LEAST_CLASSES = 4
-"""With fewer, half of them would be too few to learn from or to find again."""
+# beyond these numbers images and classes are drawn at random, to keep each of the many problems small
+MAX_PER_CLASS, MAX_CLASSES, MAX_TARGET = 50, 400, 4_000
+LEAST_IMAGES, LEAST_CLASSES = 4, 4  # with fewer, half of them would be too few to learn from or to find again
 
 
 @dataclass(frozen=True)
@@ -67,9 +62,9 @@ def hidden_classes(
 ) -> HiddenClasses:
     """The images to draw problems from, at most so many, with features brought to length 1."""
     rows = thinned(labels, seed, "own")
-    if len(np.unique(labels[rows])) < LEAST_CLASSES:
+    if (n_classes := len(np.unique(labels[rows]))) < LEAST_CLASSES:
         raise DegenerateError(
-            f"{len(np.unique(labels[rows]))} own classes with at least {LEAST_IMAGES} labeled images",
+            f"{n_classes} own classes with at least {LEAST_IMAGES} labeled images",
             expected=f"at least {LEAST_CLASSES}: half of them are hidden and to be found again",
             advice="more labeled images of the target's own classes, or name a selector",
         )

@@ -14,9 +14,7 @@ from scipy.special import stdtrit
 from justright.types import Array
 
 OWN, EVERYTHING = "own", "none"
-AHEAD = 7 / 8
-"""The whole pool is taken unless another setting is better in this share of the draws: less is mostly luck."""
-
+AHEAD = 7 / 8  # the whole pool is taken unless another is better in this share of the draws: less is mostly luck
 LEVEL = 0.95  # all intervals hold together with this probability, however many settings are compared (Bonferroni)
 COLUMNS = ("setting", "All %", "New %", "All against own", "New against own", "better in draws", "images kept %")
 CAVEAT = (
@@ -32,6 +30,9 @@ class DrawScores:
     new: float
     all: float
     kept: float
+
+
+Draws = Sequence[DrawScores | None]  # None where nothing could be learned
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,7 @@ class Diagnosis:
     level: float = LEVEL
 
     @staticmethod
-    def of(
-        outcomes: Mapping[str, Sequence[DrawScores | None]], overlap: float, n_classes: int, n_hidden: int
-    ) -> Diagnosis:
+    def of(outcomes: Mapping[str, Draws], overlap: float, n_classes: int, n_hidden: int) -> Diagnosis:
         """Sum up outcomes, one a draw for each setting. `overlap` widens the intervals, for draws share classes.
 
         The whole pool is the choice, unless others are ahead of it in nearly all draws; then the best of those is.
@@ -129,9 +128,7 @@ class Diagnosis:
         return asdict(self)
 
 
-def _row(
-    name: str, found: Sequence[DrawScores | None], own: Sequence[DrawScores | None], overlap: float, level: float
-) -> RehearsedSetting:
+def _row(name: str, found: Draws, own: Draws, overlap: float, level: float) -> RehearsedSetting:
     pairs = [(mine, base) for mine, base in zip(found, own, strict=True) if mine is not None and base is not None]
     new = np.array([mine.new - base.new for mine, base in pairs])
     everywhere = np.array([mine.all - base.all for mine, base in pairs])
@@ -152,25 +149,23 @@ def difference(values: Float[Array, " draws"], overlap: float, level: float) -> 
 
     mean +- t s sqrt(1 / n + overlap), overlap = hidden over remaining classes
     """
-    n = len(values)
+    n, mean = len(values), float(values.mean())
     t = float(stdtrit(n - 1, 1 - (1 - level) / 2))
     half = t * float(values.std(ddof=1)) * math.sqrt(1 / n + overlap)
-    mean = float(values.mean())
     return Difference(mean, mean - half, mean + half)
 
 
-def _n_ahead(found: Sequence[DrawScores | None], others: Sequence[DrawScores | None]) -> int:
+def _n_ahead(found: Draws, others: Draws) -> int:
     """In how many draws one setting is ahead of another on All."""
     pairs = zip(found, others, strict=True)
     return sum(mine.all > other.all for mine, other in pairs if mine is not None and other is not None)
 
 
+Ranked = Sequence[RehearsedSetting]
 TITLES = {OWN: "own (no pool)", EVERYTHING: "none (the whole pool)"}
 
 
-def _verdict(
-    winner: RehearsedSetting, ranked: Sequence[RehearsedSetting], standard: str, ahead: Mapping[str, int]
-) -> str:
+def _verdict(winner: RehearsedSetting, ranked: Ranked, standard: str, ahead: Mapping[str, int]) -> str:
     title, usual = TITLES.get(winner.name, winner.name), TITLES[standard]
     if len(ranked) == 1:
         return f"Take {title}: no other setting had an answer."

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
 from justright.errors import DataError
-from justright.evaluation.counts import Counts, adjusted_rand_index, normalized_mutual_information
+from justright.evaluation.counts import Counts, adjusted_rand_index, normalized_mutual_information, sum_by
 from justright.evaluation.matching import match_counts
 from justright.evaluation.scores import PROTOCOLS, Protocol, Scores
 from justright.seeding import generator
@@ -60,17 +60,12 @@ def evaluate(
             n_right[np.searchsorted(classes, matching.classes)] = matching.n_shared
     tally = Tally(n_right, n_images, np.stack(list(groups.values())), averages_units=protocol == "v2b").with_few_units()
 
-    accuracy = {name: float(value) for name, value in zip(groups, tally.accuracy(), strict=True)}
     intervals = {}
     if n_resamples:
-        bounds = tally.intervals(generator(seed, "bootstrap of the scores"), n_resamples, level)
-        intervals = {
-            name: (float(low), float(high))
-            for name, (low, high) in zip(groups, bounds, strict=True)
-            if not np.isnan(low)
-        }
+        bounds = tally.intervals(generator(seed, "bootstrap of the scores"), n_resamples, level).tolist()
+        intervals = {name: (low, high) for name, (low, high) in zip(groups, bounds, strict=True) if low == low}
     return Scores(
-        **accuracy,
+        **dict(zip(groups, tally.accuracy().tolist(), strict=True)),
         nmi=normalized_mutual_information(counts),
         ari=adjusted_rand_index(counts),
         protocol=protocol,
@@ -88,14 +83,13 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
     """The classes whose images carry the flag; refuses a class of which some do and some do not."""
     if flag.shape != y_true.shape:
         raise DataError(f"{name} has {len(flag)} entries for {len(y_true)} images.", expected="one entry per image")
-    flagged, others = np.unique(y_true[flag]), np.unique(y_true[~flag])
-    mixed = np.intersect1d(flagged, others, assume_unique=True)
+    mixed = np.intersect1d(y_true[flag], y_true[~flag])
     if len(mixed):
         raise DataError(
             f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}.",
             expected="one value for all images of a class",
         )
-    return flagged
+    return np.unique(y_true[flag])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +106,7 @@ class Tally:
         if self.averages_units:
             return self
         units, unit = np.unique(self.is_member, axis=1, return_inverse=True)
-        right, images = (np.zeros(units.shape[1], dtype=np.int64) for _ in range(2))
-        np.add.at(right, unit, self.n_right)
-        np.add.at(images, unit, self.n_images)
-        return Tally(right, images, units, averages_units=False)
+        return Tally(sum_by(unit, self.n_right), sum_by(unit, self.n_images), units, averages_units=False)
 
     def accuracy(self) -> Float[Array, " groups"]:
         """The accuracy of each group, NaN for a group without images."""
@@ -129,16 +120,12 @@ class Tally:
         """
         cells = np.concatenate([self.n_right, self.n_images - self.n_right])
         total = int(cells.sum())
-        drawn = rng.multinomial(total, cells / total, size=n_resamples)
-        right, wrong = np.split(drawn, 2, axis=1)
-        accuracy = self._accuracy(right, right + wrong)
-        tail = (1 - level) / 2
+        right, wrong = np.split(rng.multinomial(total, cells / total, size=n_resamples), 2, axis=1)
+        accuracy, tail = self._accuracy(right, right + wrong), (1 - level) / 2
         bounds = np.full((len(self.is_member), 2), np.nan)
-        for group, values in enumerate(accuracy.T):
-            # a resample can miss a tiny group; it then has nothing to say about it
-            seen = values[~np.isnan(values)]
-            if len(seen):
-                bounds[group] = np.quantile(seen, [tail, 1 - tail])
+        # a resample can miss a tiny group; it then has nothing to say about it
+        is_seen = ~np.isnan(accuracy).all(axis=0)
+        bounds[is_seen] = np.nanquantile(accuracy[:, is_seen], [tail, 1 - tail], axis=0).T
         return bounds
 
     def _accuracy(

@@ -83,9 +83,9 @@ def estimate_accuracy(
         _check_aligned(clusters.shape, n_images, "clusters")
         stratum = np.unique(clusters, return_inverse=True)[1]
     sample = _Sample(stratum[checked], np.bincount(stratum), np.bincount(stratum[checked], minlength=stratum.max() + 1))
-    if (sample.n_checked == 0).any():
+    if n_missed := int((sample.n_checked == 0).sum()):
         raise DegenerateError(
-            f"{int((sample.n_checked == 0).sum())} of {len(sample.n_checked)} clusters have no checked image.",
+            f"{n_missed} of {len(sample.n_checked)} clusters have no checked image.",
             expected="at least one checked image of every cluster",
             advice="leave `clusters` out if the sample was drawn over all images alike, or look at the missing ones",
         )
@@ -104,13 +104,11 @@ def estimate_accuracy(
 
     if n_checked == n_images:
         return CheckedAccuracy(accuracy, accuracy, accuracy, level, n_checked, n_images, np.inf, 0)
-    is_plain = clusters is None and n_fitted == 0
-    n_effective = sample.kish_size
-    if is_enough and not is_plain:
-        n_effective = _effective_size(accuracy, sample, y, n_fitted, level)
-    if is_plain:
+    if clusters is None and n_fitted == 0:
+        n_effective = sample.kish_size
         low, high = exact_interval(int(is_right.sum()), n_checked, n_images, level)
     else:
+        n_effective = sample.effective_size(accuracy, y, n_fitted, level) if is_enough else sample.kish_size
         low, high = clopper_pearson(accuracy, n_effective, level)
     n_more = n_more_to_halve(accuracy, n_effective, n_checked, n_images, level)
     return CheckedAccuracy(accuracy, low, high, level, n_checked, n_images, n_effective, n_more)
@@ -160,24 +158,20 @@ class _Sample:
         unseen = 1 - self.n_checked / self.n_images
         return float((self.weight**2 * unseen * variance / self.n_checked).sum()), freedom
 
-
-def _effective_size(
-    accuracy: float, sample: _Sample, values: Float[Array, " checked"], n_fitted: int, level: float
-) -> float:
-    """The number of plain looks, with replacement, whose share of right ones would vary as little."""
-    variance, freedom = sample.variance_of_mean(values, n_fitted)
-    if variance <= 0 or not 0 < accuracy < 1:
-        return sample.kish_size
-    tail = (1 + level) / 2
-    # a variance from few looks is itself uncertain: Student's quantile instead of the normal one
-    return accuracy * (1 - accuracy) / variance * float(ndtri(tail) / stdtrit(freedom, tail)) ** 2
+    def effective_size(self, accuracy: float, values: Float[Array, " checked"], n_fitted: int, level: float) -> float:
+        """The number of plain looks, with replacement, whose share of right ones would vary as little."""
+        variance, freedom = self.variance_of_mean(values, n_fitted)
+        if variance <= 0 or not 0 < accuracy < 1:
+            return self.kish_size
+        tail = (1 + level) / 2
+        # a variance from few looks is itself uncertain: Student's quantile instead of the normal one
+        return accuracy * (1 - accuracy) / variance * float(ndtri(tail) / stdtrit(freedom, tail)) ** 2
 
 
 def _check_sample(checked: Int[Array, " checked"], is_right: Bool[Array, " rows"], n_images: int, level: float) -> None:
     if len(checked) != len(is_right):
-        raise DataError(
-            f"{len(checked)} checked images with {len(is_right)} verdicts.", expected="one verdict per image"
-        )
+        came = f"{len(checked)} checked images with {len(is_right)} verdicts."
+        raise DataError(came, expected="one verdict per image")
     if not len(checked):
         raise DegenerateError("No image was checked.", expected="at least one", advice="look at about 30 random images")
     if checked.min() < 0 or checked.max() >= n_images or len(np.unique(checked)) != len(checked):

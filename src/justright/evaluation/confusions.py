@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from justright.evaluation.accuracy import classes_where
-from justright.evaluation.counts import Counts
+from justright.evaluation.counts import Counts, sum_by
 from justright.evaluation.matching import Matching, match_counts
 from justright.types import UNLABELED, Array, Labels, Mask
 
@@ -95,9 +95,7 @@ def break_down(y_true: Labels, y_pred: Labels, is_old: Mask) -> Errors:
     is_merged = ~is_right & ~is_split & (2 * counts.n > n_images[counts.column])
 
     def per_class(cells: Bool[Array, " cells"], weight: Int[Array, " cells"]) -> Int[Array, " classes"]:
-        total = np.zeros(len(classes), dtype=np.int64)
-        np.add.at(total, counts.column[cells], weight[cells])
-        return total
+        return sum_by(counts.column, cells * weight)
 
     return Errors(
         classes=classes,

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from scipy.special import entr
 
 from justright.errors import DataError, DegenerateError
 from justright.types import Array, Labels
 
-# Up to this many cells a dense tally (8 bytes each) is quicker than sorting the images.
-_DENSE_CELLS = 1 << 24
+_DENSE_CELLS = 1 << 24  # up to this many a dense tally (8 bytes each) is quicker than sorting the images
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +34,8 @@ class Counts:
         clusters, cluster_index = _compact(y_pred)
         cell = cluster_index * len(classes) + class_index
         if len(clusters) * len(classes) <= max(_DENSE_CELLS, 4 * len(cell)):
-            tally = np.bincount(cell, minlength=1)
-            filled = np.flatnonzero(tally)
-            n = tally[filled]
+            tally = np.bincount(cell)
+            filled, n = np.flatnonzero(tally), tally[tally > 0]
         else:
             filled, n = np.unique(cell, return_counts=True)
         row, column = np.divmod(filled, len(classes))
@@ -70,11 +68,11 @@ class Counts:
 
     def per_class(self) -> Int[Array, " classes"]:
         """The images of each of `classes`."""
-        return _sum_by(self.column, self.n)
+        return sum_by(self.column, self.n)
 
     def per_cluster(self) -> Int[Array, " clusters"]:
         """The images of each of `clusters`."""
-        return _sum_by(self.row, self.n)
+        return sum_by(self.row, self.n)
 
     def only(self, classes: Int[Array, " some"]) -> Counts:
         """The counts of the images of these classes alone."""
@@ -82,7 +80,8 @@ class Counts:
         return Counts(self.cluster[is_kept], self.class_[is_kept], self.n[is_kept])
 
 
-def _sum_by(index: Int[Array, " cells"], n: Int[Array, " cells"]) -> Int[Array, " groups"]:
+def sum_by(index: Int[Array, " cells"], n: Int[Array, " cells"]) -> Int[Array, " groups"]:
+    """The sum of `n` in each group; `index` says which group an entry is of."""
     total = np.zeros(int(index.max(initial=-1)) + 1, dtype=np.int64)
     np.add.at(total, index, n)
     return total
@@ -93,8 +92,7 @@ def _compact(labels: Labels) -> tuple[Int[Array, " values"], Labels]:
     labels = labels.astype(np.int64, copy=False)
     if labels.max() < max(_DENSE_CELLS, 4 * len(labels)):
         is_used = np.bincount(labels) > 0
-        place = np.cumsum(is_used) - 1
-        return np.flatnonzero(is_used), place[labels]
+        return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[labels]
     values, inverse = np.unique(labels, return_inverse=True)
     return values, inverse
 
@@ -147,8 +145,7 @@ def adjusted_rand_index(counts: Counts) -> float:
 
 
 def _entropy(n: Int[Array, " groups"]) -> float:
-    share: Float[Array, " groups"] = n / n.sum()
-    return float(entr(share).sum())
+    return float(entr(n / n.sum()).sum())
 
 
 def _pairs(n: Int[Array, " groups"]) -> float:

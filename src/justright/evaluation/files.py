@@ -17,9 +17,7 @@ from justright.errors import DataError, MissingDataError
 from justright.files import replacing
 from justright.types import Array, Labels, Mask
 
-KEYS = ("id", "path")
-"""What may name an image, in this order of preference."""
-
+KEYS = ("id", "path")  # what may name an image, in this order of preference
 TRUTH = ("label", "class_name", "is_old", "has_kept_labels")
 
 # An id such as 007 must not be read as the number 7.

@@ -59,8 +59,7 @@ def match_counts(counts: Counts) -> Matching:
     classes, clusters = counts.classes, counts.clusters
     n_classes, n_clusters = len(classes), len(clusters)
     order = np.argsort(_fingerprint(counts), kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(n_clusters)
+    rank = np.argsort(order)
 
     # The assignment on filled cells alone: most pairs share no image, and a dense matrix of every image as a cluster of
     # its own would fill the memory. Each class may also choose nothing, an empty cluster only it can see. All weights

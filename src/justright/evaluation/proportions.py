@@ -46,15 +46,10 @@ def exact_interval(n_right: int, n_checked: int, n_images: int, level: float) ->
 
 def _hypergeometric(n_images: int, n_right: int, n_checked: int) -> Float[Array, " outcomes"]:
     """P(X = x) = C(R, x) C(N - R, n - x) / C(N, n), x = 0 ... n; importing scipy.stats for it would cost a second."""
-    x = np.arange(n_checked + 1)
-    is_possible = (x <= n_right) & (n_checked - x <= n_images - n_right)
-    x = x[is_possible]
+    x = np.arange(max(0, n_checked - n_images + n_right), min(n_checked, n_right) + 1)  # what is possible
+    log_chance = _log_choose(n_right, x) + _log_choose(n_images - n_right, n_checked - x)
     chance = np.zeros(n_checked + 1)
-    chance[is_possible] = np.exp(
-        _log_choose(n_right, x)
-        + _log_choose(n_images - n_right, n_checked - x)
-        - _log_choose(n_images, np.array([n_checked]))
-    )
+    chance[x] = np.exp(log_chance - _log_choose(n_images, np.array([n_checked])))
     return chance
 
 

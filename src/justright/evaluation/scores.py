@@ -15,27 +15,18 @@ from justright.hashing import signed, verified
 
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
 PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
-
 FORMAT = "justright scores 1"  # stands in each file, so that another kind of JSON is not taken for scores
-
 _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropped", "new": "New"}
 
 
 @dataclass(frozen=True)
 class Scores:
-    """How well clusters agree with classes; accuracies are shares between 0 and 1, NaN where there is no image.
+    """How well clusters agree with classes; accuracies are shares between 0 and 1, NaN where there is no image."""
 
-    Attributes:
-        all, old, new: the accuracy on all images, on those of old and on those of new classes.
-        old_kept, old_dropped: old by whether selection kept the labels of the class; NaN unless asked for.
-        nmi, ari: agreement without any matching.
-        intervals: (low, high) by the name of the accuracy, at the given level.
-    """
-
-    all: float
-    old: float
-    new: float
-    nmi: float
+    all: float  # the accuracy on all images
+    old: float  # on those of old classes
+    new: float  # on those of new classes
+    nmi: float  # agreement without any matching, as ari is
     ari: float
     protocol: Protocol
     n_images: int
@@ -43,10 +34,10 @@ class Scores:
     n_new: int
     n_classes: int
     n_clusters: int
-    old_kept: float = math.nan
+    old_kept: float = math.nan  # old by whether selection kept the labels of the class; NaN unless asked for
     old_dropped: float = math.nan
     level: float = 0.95
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # low and high by name of the accuracy
 
     def __str__(self) -> str:
         shown = [name for name in _TITLES if name in ("all", "old", "new") or math.isfinite(getattr(self, name))]

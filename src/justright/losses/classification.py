@@ -13,6 +13,7 @@ from justright.losses.reduction import Labels, Scalar, Weights, labeled_mean
 from justright.losses.settings import SimGCDSettings
 from justright.types import UNLABELED
 
+DEFAULTS = SimGCDSettings()
 Logits = Float[Tensor, "views batch categories"]
 StudentLogits = Float[Tensor, "2 batch categories"]
 TeacherLogits = Float[Tensor, "teacher_views batch categories"]
@@ -26,7 +27,7 @@ class WeightedCrossEntropy(nn.Module):
     i runs over all views of the labeled images B_l. The logits are the cosines of the prototype classifier.
     """
 
-    def __init__(self, temperature_student: float = SimGCDSettings.temperature_student):
+    def __init__(self, temperature_student: float = DEFAULTS.temperature_student):
         super().__init__()
         self.temperature_student = temperature_student
 
@@ -40,11 +41,9 @@ class WeightedCrossEntropy(nn.Module):
 
     def per_image(self, logits: Logits, labels: Labels) -> Float[Tensor, "views batch"]:
         """One value for each view of each image, not weighted yet; 0 for an unlabeled image."""
-        n_views, n_images = logits.shape[:2]
         rows = logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)) / self.temperature_student
-        classes = labels.long().repeat(n_views)
-        values = cross_entropy(rows, classes, ignore_index=UNLABELED, reduction="none")
-        return values.view(n_views, n_images)
+        classes = labels.long().repeat(len(logits))
+        return cross_entropy(rows, classes, ignore_index=UNLABELED, reduction="none").view(logits.shape[:2])
 
 
 class DistillationLoss(nn.Module):
@@ -60,25 +59,20 @@ class DistillationLoss(nn.Module):
     """
 
     def __init__(
-        self,
-        temperature_student: float = SimGCDSettings.temperature_student,
-        entropy_scale: float = SimGCDSettings.entropy_scale,
+        self, temperature_student: float = DEFAULTS.temperature_student, entropy_scale: float = DEFAULTS.entropy_scale
     ):
         super().__init__()
-        self.temperature_student = temperature_student
-        self.entropy_scale = entropy_scale
+        self.temperature_student, self.entropy_scale = temperature_student, entropy_scale
 
     def forward(self, logits: StudentLogits, teacher_logits: TeacherLogits, temperature_teacher: float) -> Scalar:
         """The mean over both views of all images, less the scaled entropy of the mean prediction."""
         guided = self.per_image(logits, teacher_logits, temperature_teacher).mean()
         return guided - self.entropy_scale * self.mean_entropy(logits)
 
-    def per_image(
-        self, logits: StudentLogits, teacher_logits: TeacherLogits, temperature_teacher: float
-    ) -> Float[Tensor, "2 batch"]:
-        """One cross-entropy with the teacher for each view of each image."""
+    def per_image(self, logits: StudentLogits, teacher: TeacherLogits, temperature: float) -> Float[Tensor, "2 batch"]:
+        """One cross-entropy with the teacher, at its temperature, for each view of each image."""
         # flip swaps two views and leaves a single one as it is, which then broadcasts to both views of the student
-        q = _log_probability(teacher_logits.detach(), temperature_teacher).exp().flip(0)
+        q = _log_probability(teacher.detach(), temperature).exp().flip(0)
         return -(q * _log_probability(logits, self.temperature_student)).sum(dim=-1)
 
     def mean_entropy(self, logits: StudentLogits) -> Scalar:
