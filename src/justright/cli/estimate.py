@@ -67,7 +67,7 @@ def estimate(
         features, labels = features[n_labeled:], labels[n_labeled:]
     more: dict[str, Any] = {SEARCH: {"max_k": max_k}}
     counters = {
-        name: COUNTERS[name](seed=seed, **more.get(name, {}))  # type: ignore[call-arg]
+        name: COUNTERS[name](seed=seed, **more.get(name, {}))
         for name in COUNTERS
         if name == counter or (counter == BEST and not (other_kinds and name == SEARCH))
     }

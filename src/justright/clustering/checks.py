@@ -13,7 +13,8 @@ from justright.errors import DegenerateError
 from justright.types import UNLABELED, Array
 
 Rows = Float[Any, "rows dim"]  # of numpy or torch, as are the others
-RowScores, RowClusters = Float[Any, " rows"], Int[Any, " rows"]
+RowScores = Float[Any, " rows"]
+RowClusters = Int[Any, " rows"]
 Centroids = Float[Any, "clusters dim"]
 
 

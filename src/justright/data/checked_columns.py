@@ -36,9 +36,8 @@ def text_column(table: pa.Table, name: str, origin: str, kept: pa.DataType | Non
         text = values.cast(pa.string())
         text.validate(full=True)
     except (pa.ArrowException, ValueError) as error:
-        raise DataError(
-            f"{origin}: column {name} holds {values.type} that cannot be read as text", expected="text or numbers"
-        ) from error
+        came = f"{origin}: column {name} holds {values.type} that cannot be read as text"
+        raise DataError(came, expected="text or numbers") from error
     return text
 
 

@@ -17,9 +17,8 @@ Tile = Image.Image | UInt8[Array, "_height _width 3"]
 def contact_sheet(images: Sequence[Tile], columns: int, gap: int = 2) -> Image.Image:
     """Put images into rows of `columns`, left to right, on white. All have the size of the first."""
     if not images or columns < 1:
-        raise DataError(
-            f"A sheet of {len(images)} images in {columns} columns is empty", expected="at least one image and column"
-        )
+        came = f"A sheet of {len(images)} images in {columns} columns is empty"
+        raise DataError(came, expected="at least one image and column")
     tiles = [Image.fromarray(image) if isinstance(image, np.ndarray) else image for image in images]
     width, height = tiles[0].size
     rows = -(-len(tiles) // columns)

@@ -95,10 +95,8 @@ def _entries(root: Path, folder: str) -> list[os.DirEntry[str]]:
             return []
         raise
     except OSError as error:
-        raise DataError(
-            f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}",
-            advice="allow reading it, or leave it out",
-        ) from error
+        came = f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}"
+        raise DataError(came, advice="allow reading it, or leave it out") from error
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

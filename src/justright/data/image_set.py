@@ -89,9 +89,8 @@ class ImageSet:
     def ids(self) -> list[str]:
         """One id an image, as the table says; a list may claim any, so what is stored is found by `content_ids`."""
         if self.table["id"].null_count:
-            raise DataError(
-                "the ids of these images are not known yet", advice="images.with_ids() reads each file once"
-            )
+            came = "the ids of these images are not known yet"
+            raise DataError(came, advice="images.with_ids() reads each file once")
         return list(self.table["id"].to_pylist())
 
     @property

@@ -106,11 +106,8 @@ class ZipReader(Reader):
         self.source = f"zip:{archive}"
         self._local = threading.local()  # a handle each: zipfile moves a file position
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"archive": self.archive}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["archive"])  # type: ignore[misc]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ZipReader, (self.archive,)
 
     def encoded(self, path: str) -> bytes:
         """The bytes of the member."""

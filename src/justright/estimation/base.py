@@ -63,10 +63,8 @@ def middle_interval(estimates: Sequence[int], level: float, holding: int) -> tup
     `holding` is the estimate on all images, which resamples need not reach: the interval is widened to hold it.
     """
     if not estimates or not 0 < level < 1:
-        raise DegenerateError(
-            f"An interval of level {level} from {len(estimates)} resamples.",
-            expected="a level between 0 and 1 and at least one resample",
-        )
+        came = f"An interval of level {level} from {len(estimates)} resamples."
+        raise DegenerateError(came, expected="a level between 0 and 1 and at least one resample")
     low = np.quantile(estimates, (1 - level) / 2, method="lower")
     high = np.quantile(estimates, (1 + level) / 2, method="higher")
     return min(int(low), holding), max(int(high), holding)

@@ -85,10 +85,8 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
         raise DataError(f"{name} has {len(flag)} entries for {len(y_true)} images.", expected="one entry per image")
     mixed = np.intersect1d(y_true[flag], y_true[~flag])
     if len(mixed):
-        raise DataError(
-            f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}.",
-            expected="one value for all images of a class",
-        )
+        came = f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}."
+        raise DataError(came, expected="one value for all images of a class")
     return np.unique(y_true[flag])
 
 

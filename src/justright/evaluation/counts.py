@@ -99,10 +99,8 @@ def _compact(labels: Labels) -> tuple[Int[Array, " values"], Labels]:
 
 def _check_labels(y_true: Labels, y_pred: Labels) -> None:
     if y_true.ndim != 1 or y_true.shape != y_pred.shape:
-        raise DataError(
-            f"Classes of shape {y_true.shape} and clusters of shape {y_pred.shape}.",
-            expected="two arrays with one entry per image, in the same order",
-        )
+        came = f"Classes of shape {y_true.shape} and clusters of shape {y_pred.shape}."
+        raise DataError(came, expected="two arrays with one entry per image, in the same order")
     if not len(y_true):
         raise DegenerateError("No images to evaluate.", expected="at least one image with a class and a cluster")
     for what, labels in (("class", y_true), ("cluster", y_pred)):

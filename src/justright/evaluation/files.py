@@ -176,10 +176,8 @@ def _shared_key(left: _File, right: _File) -> str:
     """The column that names each image in both files."""
     shared = [key for key in KEYS if left.has(key) and right.has(key)]
     if not shared:
-        raise DataError(
-            f"{left.path} and {right.path} share neither an id nor a path column.",
-            expected="a column id or path in both, to tell which rows belong together",
-        )
+        came = f"{left.path} and {right.path} share neither an id nor a path column."
+        raise DataError(came, expected="a column id or path in both, to tell which rows belong together")
     # images with equal content may share an id; their paths still tell them apart
     for key in shared:
         if left.names_each_once(key) and right.names_each_once(key):

@@ -60,7 +60,7 @@ def counter_input(pool: FeatureTable, target: FeatureTable, own: Collection[int]
 
 def fitted_counter(name: str, given: CounterInput, seed: int, track: Track = silent) -> CategoryCounter:
     """The counter of this name after it has counted."""
-    return COUNTERS[name](seed=seed).fit(given.features, given.labels, track, given.pool)  # type: ignore[call-arg]
+    return COUNTERS[name](seed=seed).fit(given.features, given.labels, track, given.pool)
 
 
 def counted(name: str, given: CounterInput, seed: int, track: Track = silent) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias, TypeVar
 
@@ -17,15 +17,7 @@ from justright.progress import Track, silent
 from justright.selection.class_weights import ClassWeights
 from justright.selection.engines import Engine, in_process
 from justright.selection.plot import SelectionPlot
-from justright.selection.shards import (
-    ArrayLike,
-    PoolFeatures,
-    PoolShards,
-    TargetFeatures,
-    TargetShards,
-    as_labels,
-    as_numpy,
-)
+from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_labels, as_numpy
 from justright.settings import refuse_out_of_range
 from justright.types import Array
 
@@ -75,15 +67,15 @@ class Selector(ABC):
 
     def fit_stream(
         self: Fitted,
-        pool_shards: PoolShards,
-        target_shards: TargetShards,
+        pool_shards: Iterable[tuple[ArrayLike, ArrayLike]],
+        target_shards: Iterable[ArrayLike],
         target_clusters: ArrayLike | None = None,
         *,
         engine: Engine = in_process,
         quiet: bool = False,
         track: Track = silent,
     ) -> Fitted:
-        """Learn the weights from shards, one in memory at a time.
+        """Learn the weights from shards, those of the pool with features and labels; one is in memory at a time.
 
         target_clusters  one per target image, in place of k-means, for selectors that cluster the target
         engine           where shards are worked on (`justright.selection.ENGINES`); does not change the weights
@@ -112,7 +104,7 @@ class Selector(ABC):
         images = self.weights_.images
         if images is None:
             return self.class_weight_[position]
-        if not np.array_equal(as_numpy(labels), images.labels):
+        if not np.array_equal(self.classes_[position], images.labels):
             raise JustrightError(
                 "labels other than those of the pool",
                 expected="the pool's own labels in its order: at level='image' each image has its own weight",
@@ -167,10 +159,7 @@ class Selector(ABC):
             raise JustrightError("a selector that has not been fitted", expected="a call of fit first")
         wanted = as_labels(labels, len(as_numpy(labels)), "sample_weight")
         position = np.searchsorted(self.classes_, wanted).clip(max=len(self.classes_) - 1)
-        is_unknown = self.classes_[position] != wanted
-        if is_unknown.any():
-            raise DataError(
-                f"label {wanted[is_unknown][0]} is none of the {len(self.classes_)} classes of the pool",
-                expected="labels of the pool that fit saw",
-            )
+        if len(unknown := wanted[self.classes_[position] != wanted]):
+            came = f"label {unknown[0]} is none of the {len(self.classes_)} classes of the pool"
+            raise DataError(came, expected="labels of the pool that fit saw")
         return position

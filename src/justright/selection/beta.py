@@ -66,10 +66,8 @@ class BetaSelector(Selector):
         """Refuse parameters that cannot be, alone or together."""
         super().check()
         if self.threshold is not None and self.normalize != "none":
-            raise JustrightError(
-                f"threshold={self.threshold:g} together with normalize={self.normalize!r}",
-                expected="one of the two: thresholded weights are 0 and 1 already",
-            )
+            came = f"threshold={self.threshold:g} together with normalize={self.normalize!r}"
+            raise JustrightError(came, expected="one of the two: thresholded weights are 0 and 1 already")
 
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         """At class level both are read once. At image level the target is read anew for every 1,024 pool images."""

@@ -65,10 +65,8 @@ class CuiSelector(ClusteredSelector):
     def _number(self, n_pool_classes: int) -> int:
         n_kept = n_pool_classes // 2 if self.n_classes is None else self.n_classes
         if not 1 <= n_kept <= n_pool_classes:
-            raise DegenerateError(
-                f"n_classes={n_kept} of a pool with {n_pool_classes} classes",
-                expected=f"a number from 1 to {n_pool_classes}",
-            )
+            came = f"n_classes={n_kept} of a pool with {n_pool_classes} classes"
+            raise DegenerateError(came, expected=f"a number from 1 to {n_pool_classes}")
         return n_kept
 
     def _reason(self, rank: int, n_kept: int) -> str:

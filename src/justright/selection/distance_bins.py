@@ -8,7 +8,9 @@ from jaxtyping import Bool, Float, Int
 from justright.types import Array
 
 DISCARDED = 0
-Numbers, Bins, Flags = Float[Array, " classes"], Int[Array, " classes"], Bool[Array, " classes"]
+Numbers = Float[Array, " classes"]
+Bins = Int[Array, " classes"]
+Flags = Bool[Array, " classes"]
 
 
 def assign_bins(distance: Numbers, threshold: float | None, counts: Bins, n_bins: int, equal: str = "classes") -> Bins:

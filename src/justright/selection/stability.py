@@ -64,9 +64,8 @@ def stability(
         except DegenerateError:
             n_failed += 1
     if not weights:
-        raise DegenerateError(
-            f"nothing was left to select in any of {n_resamples} resamples", expected="a selector that fits this target"
-        )
+        came = f"nothing was left to select in any of {n_resamples} resamples"
+        raise DegenerateError(came, expected="a selector that fits this target")
     drawn, classes = np.stack(weights), np.unique(as_numpy(pool_labels))
     kept_share = (drawn > 0).mean(axis=0)
     return Stability(classes, kept_share, drawn.mean(axis=0), drawn.std(axis=0), len(weights), n_failed)

@@ -17,7 +17,8 @@ from justright.types import Array
 REDUCTIONS = ("min", "median", "max")
 REDUCTION = Range(lambda r: r in REDUCTIONS or SHARE.allows(r), "min, median, max or a quantile in [0, 1]", REDUCTIONS)
 
-Centroids, Similarity = Float[Array, "n dim"], Float[Array, " n"]
+Centroids = Float[Array, "n dim"]
+Similarity = Float[Array, " n"]
 
 
 def similarity_to_target(centroids: Centroids, target: TargetFeatures, reduction: str | float) -> Similarity:

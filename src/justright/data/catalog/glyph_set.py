@@ -75,10 +75,8 @@ def parse_glyphs(options: Path) -> ImageSet:
     given = dict(word.partition("=")[::2] for word in words)
     scripts = given.pop("scripts", "+".join(SCRIPTS)).split("+")
     if not (set(given) <= {"per_class", "seed", "size"} and all(value.isdecimal() for value in given.values())):
-        raise DataError(
-            f"glyphs:{options} cannot be drawn",
-            expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek",
-        )
+        came = f"glyphs:{options} cannot be drawn"
+        raise DataError(came, expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek")
     numbers: dict[str, Any] = {name: int(value) for name, value in given.items()}
     return glyph_set(scripts=scripts, **numbers)
 

@@ -77,10 +77,8 @@ def _read_list(root: Path, name: str, names: dict[int, str]) -> Part:
     for row, (path, label) in enumerate(zip(paths, labels.tolist(), strict=True), start=1):
         folder = path.partition("/")[0]
         if names.setdefault(label, folder) != folder:
-            raise DataError(
-                f"{file}, row {row}: class {label + 1} is {folder} here and {names[label]} before",
-                expected="one folder a class",
-            )
+            came = f"{file}, row {row}: class {label + 1} is {folder} here and {names[label]} before"
+            raise DataError(came, expected="one folder a class")
     return paths, labels
 
 
