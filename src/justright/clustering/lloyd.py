@@ -27,11 +27,6 @@ class Points:
     labeled_count: Int[Array, " clusters"]
     labeled_norm: float
 
-    @property
-    def n_clusters(self) -> int:
-        """K."""
-        return len(self.labeled_count)
-
 
 @dataclass(frozen=True, eq=False)
 class LloydFit:
@@ -49,7 +44,7 @@ def lloyd(points: Points, centroids: Centroids, max_iter: int, tol: float) -> Ll
     Neither half can raise the inertia sum_i ||x_i - c_i||^2 over labeled and unlabeled rows. Ends when no row
     changes, when (sum_k ||shift_k||)^2 < tol as in GCD, or after max_iter rounds.
     """
-    xp, n_clusters, assignment = array_namespace(centroids), points.n_clusters, NearestAssignment(points.x)
+    xp, n_clusters, assignment = array_namespace(centroids), len(centroids), NearestAssignment(points.x)
     total = xp.astype(points.labeled_sum, xp.float64, copy=True)
     centroids = xp.asarray(centroids, copy=True)
     moved, n_iter = np.arange(n_clusters), 0
@@ -91,7 +86,7 @@ def _mend(points: Points, assignment: NearestAssignment, centroids: Centroids) -
     The row comes from a cluster that keeps at least one other member, so that no hole moves on. Returns the number
     of members of each cluster, and how many clusters were empty.
     """
-    count = count_by_group(assignment.labels, points.n_clusters) + points.labeled_count
+    count = count_by_group(assignment.labels, len(centroids)) + points.labeled_count
     empty = [int(cluster) for cluster in np.flatnonzero(count == 0)]
     n_empty = len(empty)
     if not empty:

@@ -20,10 +20,7 @@ LABELS_ADVICE = "numbers that are names belong into a column class_name, without
 
 
 def text_column(table: pa.Table, name: str, origin: str, kept: pa.DataType | None = None) -> pa.ChunkedArray:
-    """A column as text, whatever plain type it has; lists, structs, bytes that are no text and twins are refused.
-
-    A column of the type `kept` stays as it is.
-    """
+    """A column as text, or as it is if its type is `kept`; lists, structs, broken text and twins are refused."""
     if (n := table.column_names.count(name)) > 1:
         raise DataError(f"{origin} has {n} columns named {name}", expected="one", advice="rename or remove the others")
     values = table[name]
@@ -72,8 +69,7 @@ def whole_labels(label: pa.ChunkedArray, origin: str) -> tuple[Array, pa.Chunked
             raise DataError(came, expected=LABELS, advice=LABELS_ADVICE) from None
         numbers = fractions.astype(np.int64)
         label = pa.chunked_array([pa.array(numbers).cast(pa.string())])
-    wrong = numbers[(numbers < UNLABELED) | (numbers > MAX_LABEL)]
-    if len(wrong):
+    if len(wrong := numbers[(numbers < UNLABELED) | (numbers > MAX_LABEL)]):
         raise DataError(f"{origin}: label {wrong[0]}", expected=LABELS, advice=LABELS_ADVICE)
     return numbers, label
 

@@ -33,11 +33,9 @@ class ClassSplit:
     groups: Mapping[str, tuple[int, ...]]
 
     def __post_init__(self) -> None:
-        named = [*self.old, *self.new]
         if not self.old or not self.new:
             raise DataError(f"{len(self.old)} old and {len(self.new)} new classes", expected="at least one of each")
-        if len(set(named)) != len(named):
-            twice = sorted(label for label, n in Counter(named).items() if n > 1)
+        if twice := sorted(label for label, n in Counter([*self.old, *self.new]).items() if n > 1):
             raise DataError(f"classes {twice[:5]} stand twice in the split", expected="each class once, old or new")
 
     @property
@@ -70,8 +68,7 @@ def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> Cl
         known, unknown = content["known_classes"], content["unknown_classes"]
         levels = [(group, unknown[name]) for group, name in SSB_NAMES.items() if name in unknown]
         levels += [(group, labels) for group, labels in unknown.items() if group not in SSB_NAMES.values()]
-        lists = [known, *(labels for _, labels in levels)]
-        if not all(isinstance(labels, list) for labels in lists):
+        if not all(isinstance(labels, list) for labels in [known, *(labels for _, labels in levels)]):
             raise TypeError("classes are not in lists")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path} is not a class split ({error})", expected=SSB_LAYOUT) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,7 @@ def superclass_column(depth: int) -> str:
 
 def superclass_columns(table: pa.Table) -> list[str]:
     """The columns of super-categories that a table has, fine to coarse."""
-    names: list[str] = []
-    while (name := superclass_column(len(names) + 1)) in table.column_names:
-        names.append(name)
-    return names
+    return list(takewhile(table.column_names.__contains__, map(superclass_column, count(1))))
 
 
 def levels_of(chains: Sequence[Sequence[str]]) -> list[list[str | None]]:

@@ -75,8 +75,7 @@ class ImageSet:
         return int(self.table.num_rows)
 
     def __repr__(self) -> str:
-        names = ", ".join(self.datasets)
-        return f"ImageSet({names}: {len(self):,} images, {len(self.classes):,} classes)"
+        return f"ImageSet({', '.join(self.datasets)}: {len(self):,} images, {len(self.classes):,} classes)"
 
     @cached_property
     def labels(self) -> Labels:

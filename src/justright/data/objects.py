@@ -61,9 +61,6 @@ class ObjectReader(Reader):
         image = self.image(path)
         return hash_bytes(repr(image.size).encode() + image.tobytes())
 
-    def saved_as(self, folder: Path) -> None:
-        """An object cannot be named in a file."""
-
 
 def from_dataset(data: Any, name: str) -> ImageSet:
     """The images of a data set object. Labels are read at once, images when asked for, files straight from disk."""

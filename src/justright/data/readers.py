@@ -37,9 +37,9 @@ class Reader(ABC):
     def encoded(self, path: str) -> bytes:
         """The image as a file would hold it; BadImageError with a reason where there is none."""
 
-    @abstractmethod
     def saved_as(self, folder: Path) -> str | None:
         """The source as a table saved in `folder` names it; None if the pixels must go into that table."""
+        return None
 
     def image(self, path: str) -> Image.Image:
         """The decoded image, RGB; BadImageError with a reason otherwise."""
@@ -147,9 +147,6 @@ class BytesReader(Reader):
     def encoded(self, path: str) -> bytes:
         """The bytes at a position."""
         return self.images[int(path)].as_py() or b""
-
-    def saved_as(self, folder: Path) -> None:
-        """The bytes go along."""
 
 
 def open_zip(archive: Path) -> zipfile.ZipFile:

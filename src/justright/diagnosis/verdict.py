@@ -110,18 +110,12 @@ class Diagnosis:
 
     def cells(self) -> list[tuple[object, ...]]:
         """The rows under COLUMNS."""
-        return [
-            (
-                row.name,
-                f"{100 * row.all:.1f}",
-                f"{100 * row.new:.1f}",
-                "" if row.name == OWN else str(row.all_difference),
-                "" if row.name == OWN else str(row.new_difference),
-                "" if row.name == OWN else f"{row.n_better} of {row.n_draws}",
-                round(100 * row.kept),
-            )
-            for row in self.rows
-        ]
+        cells: list[tuple[object, ...]] = []
+        for row in self.rows:
+            against = row.all_difference, row.new_difference, f"{row.n_better} of {row.n_draws}"
+            said = ["" if row.name == OWN else str(each) for each in against]
+            cells.append((row.name, f"{100 * row.all:.1f}", f"{100 * row.new:.1f}", *said, round(100 * row.kept)))
+        return cells
 
     def to_json(self) -> dict[str, Any]:
         """All fields as JSON has them."""

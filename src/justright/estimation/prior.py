@@ -64,8 +64,7 @@ class NormalInverseWishart:
 
 def gpc_prior(z: Axes) -> NormalInverseWishart:
     """The constants of GPC (Zhao et al., ICCV 2023): kappa 1e-4, nu = d + 1, Psi = 0.005 I, for unit features."""
-    n_axes = z.shape[1]
-    return NormalInverseWishart(mean=z.mean(axis=0), kappa=1e-4, nu=n_axes + 1.0, psi=0.005)
+    return NormalInverseWishart(mean=z.mean(axis=0), kappa=1e-4, nu=z.shape[1] + 1.0, psi=0.005)
 
 
 def labeled_prior(z: Axes, labels: Labels, strength: float = 10.0) -> tuple[Axes, NormalInverseWishart]:

@@ -38,10 +38,7 @@ class SplitMerge:
     _halves: dict[bytes, tuple[Members, Members] | None] = field(default_factory=dict, init=False)
 
     def centroids(self, labels: Int[Array, " images"], n_classes: int, n_round: int) -> Float[Array, "new axes"]:
-        """Where the clusters beyond the labeled classes start next: whole, split or merged.
-
-        A cluster takes part in one split or one merge at most.
-        """
+        """Where clusters beyond the labeled classes start next; each takes part in one split or merge at most."""
         chance = generator(self.seed, "accept", n_round)
         old: list[Members] = []
         whole: list[Members] = []

@@ -83,8 +83,7 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
     """The classes whose images carry the flag; refuses a class of which some do and some do not."""
     if flag.shape != y_true.shape:
         raise DataError(f"{name} has {len(flag)} entries for {len(y_true)} images.", expected="one entry per image")
-    mixed = np.intersect1d(y_true[flag], y_true[~flag])
-    if len(mixed):
+    if len(mixed := np.intersect1d(y_true[flag], y_true[~flag])):
         came = f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}."
         raise DataError(came, expected="one value for all images of a class")
     return np.unique(y_true[flag])

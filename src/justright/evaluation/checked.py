@@ -100,7 +100,7 @@ def estimate_accuracy(
             f = confidence[checked]
             slope = sample.slope(y, f)
             y, offset, n_fitted = y - slope * f, slope * float(confidence.mean()), 1
-    accuracy = float(np.clip(offset + sample.mean(y), 0.0, 1.0))
+    accuracy = float(np.clip(offset + float(sample.weight @ sample.means(y)), 0.0, 1.0))
 
     if n_checked == n_images:
         return CheckedAccuracy(accuracy, accuracy, accuracy, level, n_checked, n_images, np.inf, 0)
@@ -129,9 +129,6 @@ class _Sample:
     def means(self, values: Float[Array, " checked"]) -> Float[Array, " strata"]:
         return np.bincount(self.stratum, values, minlength=len(self.n_checked)) / self.n_checked
 
-    def mean(self, values: Float[Array, " checked"]) -> float:
-        return float(self.weight @ self.means(values))
-
     def slope(self, y: Float[Array, " checked"], f: Float[Array, " checked"]) -> float:
         """Least squares of y on f within strata, 0 where f does not vary."""
         y, f = y - self.means(y)[self.stratum], f - self.means(f)[self.stratum]
@@ -145,7 +142,7 @@ class _Sample:
         return 1 / float((self.weight**2 * unseen / self.n_checked).sum())
 
     def variance_of_mean(self, values: Float[Array, " checked"], n_fitted: int) -> tuple[float, int]:
-        """Of `mean` under sampling without replacement, and its degrees of freedom."""
+        """Of the weighted mean under sampling without replacement, and its degrees of freedom."""
         n_strata, n_checked = len(self.n_checked), len(values)
         deviation = values - self.means(values)[self.stratum]
         squares = np.bincount(self.stratum, deviation**2, minlength=n_strata)

@@ -17,10 +17,7 @@ _DENSE_CELLS = 1 << 24  # up to this many a dense tally (8 bytes each) is quicke
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Contingency counts n(k, c): images that lie in cluster k and belong to class c.
-
-    One entry for each cell that holds an image, ordered by cluster, then class.
-    """
+    """Images n(k, c) in cluster k and of class c: one entry a cell that holds any, ordered by cluster, then class."""
 
     cluster: Int[Array, " cells"]  # the cluster k of the cell
     class_: Int[Array, " cells"]  # its class c

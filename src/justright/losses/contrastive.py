@@ -13,10 +13,7 @@ from justright.types import UNLABELED
 
 
 def pair_logits(rows: Float[Tensor, "rows dim"], temperature: float) -> Float[Tensor, "rows rows"]:
-    """cos(z_i, z_n) / temperature for all pairs of rows, minus infinity for a row with itself.
-
-    In at least single precision, whatever precision comes in.
-    """
+    """cos(z_i, z_n) / temperature for all pairs, -infinity for a row with itself, in at least single precision."""
     # Autocast would turn the product back to half precision, and dividing by 0.07 would magnify its error 14 times.
     with torch.autocast(rows.device.type, enabled=False):
         unit = normalize(rows.to(torch.promote_types(rows.dtype, torch.float32)), dim=-1)

@@ -18,13 +18,11 @@ def load(root: Path) -> ImageSet:
     It is not taxonomy, which the official files do not hold.
     """
     root = inside(root, "CUB_200_2011")
-    classes = Listing.read(root / "classes.txt")
+    files = ("classes", "images", "image_class_labels", "train_test_split")
+    classes, images, labels, parts = (Listing.read(root / f"{name}.txt") for name in files)
     n_classes = len(classes.keys)
     if classes.keys != [str(number) for number in range(1, n_classes + 1)]:
         raise DataError(f"{classes.file}: classes are not numbered in order", expected=f"1 to {n_classes}")
-    images = Listing.read(root / "images.txt")
-    labels = Listing.read(root / "image_class_labels.txt")
-    parts = Listing.read(root / "train_test_split.txt")
     check_present(root / "images", images.values)
     label = labels.numbers(1, n_classes)[labels.rows_of(images)] - 1
     is_train = parts.numbers(0, 1)[parts.rows_of(images)] == 1

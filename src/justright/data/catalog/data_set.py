@@ -13,13 +13,12 @@ from justright.errors import DataError, MissingDataError
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set. `DATA_SETS.add` makes it known under a name.
-
-    The loader raises FileNotFoundError for what is missing and DataError for what is damaged.
-    """
+    """One data set. `DATA_SETS.add` makes it known under a name."""
 
     title: str  # what it is called in lists and errors
-    loader: Callable[[Path], ImageSet]  # from the folder it lies in to its images
+    loader: Callable[
+        [Path], ImageSet
+    ]  # from its folder; FileNotFoundError where a part is missing, DataError for damage
     licence: str  # on which terms it may be used
     where: str  # the place to request or download it
     layout: str  # the files and folders that the loader expects, a line each

@@ -107,7 +107,8 @@ def _occluder(x: float, y: float, turn: float, length: float, width: float, luma
 def render(look: Look, character: str, grain: UInt8[Array, "size size 3"]) -> UInt8[Array, "size size 3"]:
     """Draw a look. `grain` is random bytes, the noise before it is scaled."""
     size = len(grain)
-    image = _paper(look, size)
+    paper = bytes(min(max(look.paper[i % 3] + offset, 0), 255) for i, offset in enumerate(look.blotches))
+    image = Image.frombytes("RGB", (3, 3), paper).resize((size, size), Image.Resampling.BILINEAR)
     pen = ImageDraw.Draw(image)
     for stroke in look.clutter:
         _draw_stroke(pen, stroke, size)
@@ -120,11 +121,6 @@ def render(look: Look, character: str, grain: UInt8[Array, "size size 3"]) -> UI
     pixels = ((grain.astype(np.int16) - 128) * np.int16(look.grain)) >> 7
     pixels += np.asarray(image)
     return pixels.clip(0, 255).astype(np.uint8)
-
-
-def _paper(look: Look, size: int) -> Image.Image:
-    nodes = bytes(min(max(look.paper[i % 3] + offset, 0), 255) for i, offset in enumerate(look.blotches))
-    return Image.frombytes("RGB", (3, 3), nodes).resize((size, size), Image.Resampling.BILINEAR)
 
 
 def _draw_stroke(pen: ImageDraw.ImageDraw, stroke: Stroke, size: int) -> None:
@@ -154,13 +150,8 @@ def _place_outline(look: Look, character: str, size: int) -> tuple[tuple[int, in
     to_x, to_y = (d / scale, -b / scale), (-c / scale, a / scale)
     shift_x = width / 2 - to_x[0] * (x - left) - to_x[1] * (y - top)
     shift_y = height / 2 - to_y[0] * (x - left) - to_y[1] * (y - top)
-    placed = outline.transform(
-        (right - left, bottom - top),
-        Image.Transform.AFFINE,
-        (*to_x, shift_x, *to_y, shift_y),
-        resample=Image.Resampling.BILINEAR,
-    )
-    return (left, top), placed
+    box, way_back = (right - left, bottom - top), (*to_x, shift_x, *to_y, shift_y)
+    return (left, top), outline.transform(box, Image.Transform.AFFINE, way_back, resample=Image.Resampling.BILINEAR)
 
 
 @lru_cache(maxsize=256)

@@ -15,7 +15,6 @@ from justright.data.readers import Reader, png
 from justright.errors import BadImageError, DataError
 from justright.hashing import hash_bytes
 
-DEFAULT_PER_CLASS = 20
 _LABELS = {glyph.name: glyph.label for glyph in GLYPH_CLASSES}
 
 
@@ -48,7 +47,7 @@ class GlyphReader(Reader):
 
 
 def glyph_set(
-    per_class: int = DEFAULT_PER_CLASS,
+    per_class: int = 20,
     scripts: Sequence[str] = SCRIPTS,
     seed: int = 0,
     size: int = DEFAULT_SIZE,

@@ -52,8 +52,7 @@ SCRIPTS = tuple(block.script for block in BLOCKS)
 
 def classes_of(*scripts: str) -> tuple[GlyphClass, ...]:
     """The classes of the scripts named, in the order of the table."""
-    unknown = sorted(set(scripts) - set(SCRIPTS))
-    if unknown:
+    if unknown := sorted(set(scripts) - set(SCRIPTS)):
         raise DataError(f"No glyph script is called {', '.join(unknown)}", expected=f"one of {', '.join(SCRIPTS)}")
     return tuple(glyph for glyph in GLYPH_CLASSES if glyph.script in scripts)
 

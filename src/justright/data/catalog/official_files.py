@@ -33,16 +33,15 @@ class Listing:
     @classmethod
     def read(cls, file: Path) -> Listing:
         """Cut each line at its first space; the value keeps the spaces it has."""
-        lines = read_lines(file)
-        pairs = [line.split(maxsplit=1) for line in lines]
-        seen: set[str] = set()
-        for row, pair in enumerate(pairs):
+        values: dict[str, str] = {}
+        for number, line in enumerate(read_lines(file), start=1):
+            pair = line.split(maxsplit=1)
             if len(pair) != 2:
-                raise DataError(f"{file}, line {row + 1}: {lines[row]!r}", expected="a key, a space and a value")
-            if pair[0] in seen:
-                raise DataError(f"{file}, line {row + 1}: {pair[0]} stands there twice", expected="each key once")
-            seen.add(pair[0])
-        return cls(file, [key for key, _ in pairs], [value.rstrip() for _, value in pairs])
+                raise DataError(f"{file}, line {number}: {line!r}", expected="a key, a space and a value")
+            if pair[0] in values:
+                raise DataError(f"{file}, line {number}: {pair[0]} stands there twice", expected="each key once")
+            values[pair[0]] = pair[1].rstrip()
+        return cls(file, list(values), list(values.values()))
 
     def at(self, row: int) -> str:
         """Where a row stands, for a message."""
