@@ -22,7 +22,7 @@ from justright.data.decoding import decode
 from justright.errors import BadImageError, DataError, MissingDataError
 from justright.hashing import hash_bytes
 
-MAX_FILE_BYTES = 1 << 30  # A single image file above this is refused unread
+MAX_FILE_BYTES = 1 << 30  # a single image file above this is refused unread
 # Version and content id of what this process has hashed, by source and path: no file is read twice for its id.
 # Only what a reader computed itself is in here, never an id that came with a table.
 _HASHED: dict[str, dict[str, tuple[Any, str]]] = {}

@@ -20,6 +20,7 @@ from justright.types import UNLABELED, Array
 
 Fitted = TypeVar("Fitted", bound="CategoryCounter")
 Curve = Float[Array, "points 2"]
+PoolArrays = tuple[Any, Any]  # features (images x dim) and labels (images) of classes of other kinds than those counted
 
 
 @dataclass(eq=False, kw_only=True)
@@ -36,13 +37,11 @@ class CategoryCounter(ABC):
     normalize: bool = setting(True, "scale every feature to length 1 first", YES_OR_NO)
     seed: int = setting(0, "same seed, same result", WHOLE)
 
-    def fit(
-        self: Fitted, features: Any, labels: Any, track: Track = silent, pool: tuple[Any, Any] | None = None
-    ) -> Fitted:
+    def fit(self: Fitted, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> Fitted:
         """Estimate K from features (images x dim) and labels (images), -1 for an unlabeled image.
 
-        Where no image is labeled, labels may be None, and features and labels of a `pool` of other kinds tell what
-        classes look like. Its classes are not counted.
+        Where no image is labeled, labels may be None, and a `pool` of other kinds tells what classes look like. Its
+        classes are not counted.
         """
         refuse_out_of_range(self, DegenerateError)
         self.n_categories_, self.curve_ = self._count(Given.of(features, labels, pool, self.normalize), track)
@@ -79,7 +78,7 @@ class Given:
     n_counted: int  # images that are not of the pool
 
     @staticmethod
-    def of(features: Any, labels: Any, pool: tuple[Any, Any] | None, normalize: bool) -> Given:
+    def of(features: Any, labels: Any, pool: PoolArrays | None, normalize: bool) -> Given:
         """Check what `CategoryCounter.fit` was given; scale every feature to length 1 if asked."""
         check_features(features)
         own = check_labels(features, labels)

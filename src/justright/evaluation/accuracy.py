@@ -63,7 +63,7 @@ def evaluate(
     intervals = {}
     if n_resamples:
         bounds = tally.intervals(generator(seed, "bootstrap of the scores"), n_resamples, level).tolist()
-        intervals = {name: (low, high) for name, (low, high) in zip(groups, bounds, strict=True) if low == low}
+        intervals = {name: (low, high) for name, (low, high) in zip(groups, bounds, strict=True) if not np.isnan(low)}
     return Scores(
         **dict(zip(groups, tally.accuracy().tolist(), strict=True)),
         nmi=normalized_mutual_information(counts),

@@ -69,10 +69,12 @@ class DistillationLoss(nn.Module):
         guided = self.per_image(logits, teacher_logits, temperature_teacher).mean()
         return guided - self.entropy_scale * self.mean_entropy(logits)
 
-    def per_image(self, logits: StudentLogits, teacher: TeacherLogits, temperature: float) -> Float[Tensor, "2 batch"]:
-        """One cross-entropy with the teacher, at its temperature, for each view of each image."""
+    def per_image(
+        self, logits: StudentLogits, teacher_logits: TeacherLogits, temperature_teacher: float
+    ) -> Float[Tensor, "2 batch"]:
+        """One cross-entropy with the teacher for each view of each image."""
         # flip swaps two views and leaves a single one as it is, which then broadcasts to both views of the student
-        q = _log_probability(teacher.detach(), temperature).exp().flip(0)
+        q = _log_probability(teacher_logits.detach(), temperature_teacher).exp().flip(0)
         return -(q * _log_probability(logits, self.temperature_student)).sum(dim=-1)
 
     def mean_entropy(self, logits: StudentLogits) -> Scalar:

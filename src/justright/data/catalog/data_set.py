@@ -16,9 +16,7 @@ class DataSet:
     """One data set. `DATA_SETS.add` makes it known under a name."""
 
     title: str  # what it is called in lists and errors
-    loader: Callable[
-        [Path], ImageSet
-    ]  # from its folder; FileNotFoundError where a part is missing, DataError for damage
+    loader: Callable[[Path], ImageSet]  # FileNotFoundError for what its folder lacks, DataError for what is damaged
     licence: str  # on which terms it may be used
     where: str  # the place to request or download it
     layout: str  # the files and folders that the loader expects, a line each

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import Part, check_present, class_folders, images_in, missing, train_then_test
+from justright.data.catalog.layouts import Part, check_present, class_folders, images_in, train_then_test
 from justright.data.catalog.official_files import read_lines, read_mat, whole_numbers
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
@@ -59,10 +59,8 @@ def _foldered(base: Path, part: str, label_of: dict[str, int]) -> Part:
 
 
 def _class_names(root: Path) -> list[str]:
-    file = next((root / name for name in NAME_FILES if (root / name).is_file()), None)
-    if file is None:
-        # sorting the folders would give wrong labels, so there is no way around this file
-        raise missing(root / NAME_FILES[0])
+    # sorting the folders would give wrong labels, so there is no way around this file
+    file = next((root / name for name in NAME_FILES if (root / name).is_file()), root / NAME_FILES[0])
     if file.suffix == ".mat":
         names = [str(name) for name in read_mat(file, "class_names")[0]]
     else:
