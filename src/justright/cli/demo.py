@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -151,6 +149,8 @@ def _run_full(terminal: Terminal, out: Path, seed: int) -> None:
 
 def rows_over_seeds(runs: list[RunFolder]) -> list[tuple[str, ...]]:
     """A row per setting or labeled set: its name, and mean and spread of All, Old and New over its seeds."""
+    from justright.report.seed_groups import mean_and_spread
+
     by_name: dict[str, list[RunFolder]] = {}
     for run in runs:
         by_name.setdefault(run.path.name.rpartition("-")[0], []).append(run)
@@ -158,11 +158,3 @@ def rows_over_seeds(runs: list[RunFolder]) -> list[tuple[str, ...]]:
         (name, *(mean_and_spread([getattr(run.scores, group) for run in repeats]) for group in GROUPS))
         for name, repeats in by_name.items()
     ]
-
-
-def mean_and_spread(values: list[float]) -> str:
-    """Mean and standard deviation in percent; a dash where there is no such accuracy."""
-    if any(math.isnan(value) for value in values):
-        return "-"
-    spread = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{100 * statistics.mean(values):.1f}{spread}"

@@ -12,10 +12,8 @@ import numpy as np
 from justright.evaluation import break_down
 from justright.files import write_text
 from justright.report.comparison import GROUPS, Comparison
-from justright.report.elements import Name, Table, plain, render
+from justright.report.elements import Missing, Name, Table, Values, attempt, optional, plain, read_parts, render
 from justright.report.error_figures import draw_errors
-from justright.report.provenance import seconds_by_stage
-from justright.report.reading import Missing, Values, attempt, read_parts
 from justright.report.run_figures import draw_scores, draw_training
 from justright.report.score_parts import judged, percent
 from justright.report.seed_groups import LEVEL, ScoreChange
@@ -98,11 +96,8 @@ class ComparisonPage:
     def errors(self) -> Values | Missing:
         """Kinds and causes of errors, one pair of bars a run."""
         pairs = {plain(run.name): judged(run.run) for run in self.comparison.runs[:MOST_DRAWN]}
-        found = {
-            name: break_down(pair.y_true, pair.y_pred, pair.is_old)
-            for name, pair in pairs.items()
-            if not isinstance(pair, Missing)
-        }
+        judged_runs = {name: pair for name, pair in pairs.items() if not isinstance(pair, Missing)}
+        found = {name: break_down(pair.y_true, pair.y_pred, pair.is_old) for name, pair in judged_runs.items()}
         if not found:
             return Missing("Errors can be told only where labels of the target were given")
         counts = {name: errors.by_kind() | errors.by_cause() for name, errors in found.items()}
@@ -131,11 +126,10 @@ class ComparisonPage:
         rows = []
         for run in self.comparison.runs:
             about = run.run.about
-            count = attempt(lambda run=run: run.run.count, "not estimated")  # type: ignore[misc]
-            estimates = {} if isinstance(count, Missing) else count.get("estimates", {})
-            said = "; ".join(_estimate(name, each) for name, each in estimates.items()) or "not estimated"
+            count = optional(lambda run=run: run.run.count) or {}  # type: ignore[misc]
+            said = "; ".join(_estimate(name, each) for name, each in count.get("estimates", {}).items())
             k = about.get("n_target", about.get("n_categories"))
-            rows.append((Name(run.name), k, str(about.get("k_source", "not said")), said))
+            rows.append((Name(run.name), k, str(about.get("k_source", "not said")), said or "not estimated"))
         return {"counts": Table(("run", "K used", "source", "estimates"), rows)}
 
     def training(self) -> Values | Missing:
@@ -147,7 +141,7 @@ class ComparisonPage:
 
     def seconds(self) -> Values:
         """Seconds by stage."""
-        seconds = {run.name: seconds_by_stage(run.run.about) for run in self.comparison.runs}
+        seconds = {run.name: run.run.about.get("seconds") or {} for run in self.comparison.runs}
         stages = list(dict.fromkeys(stage for each in seconds.values() for stage in each))
         rows = [(Name(name), *map(each.get, stages), sum(each.values())) for name, each in seconds.items()]
         return {"stages": Table(("run", *(f"{stage} s" for stage in stages), "all s"), rows)}
