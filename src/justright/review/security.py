@@ -16,12 +16,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_BODY = 256 * 1024
-"""Bytes of a request; an action that lists the most images it may, fits."""
-
-MAX_HEAD = 32 * 1024
-"""Bytes of all headers and of the path."""
-
+MAX_BODY = 256 * 1024  # bytes of a request; an action that lists the most images it may, fits
+MAX_HEAD = 32 * 1024  # bytes of all headers and of the path
 TOO_LONG = (413, "The request is too long.")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 

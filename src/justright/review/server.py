@@ -26,13 +26,11 @@ KINDS = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-STATIC = {
+STATIC = {  # every file of the page; no other name is served
     file.name: (file.read_bytes(), KINDS[Path(file.name).suffix])
     for file in files("justright.review").joinpath("static").iterdir()
     if Path(file.name).suffix in KINDS
 }
-"""Every file of the page; no other name is served."""
-
 ENDINGS: dict[Form, str] = {"csv": "labels.csv", "parquet": "labels.parquet", "labeled": "labeled.parquet"}
 
 
