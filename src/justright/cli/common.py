@@ -22,14 +22,13 @@ checkpoint_option = click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
 )
 
-SOURCES = {
+SOURCES = {  # what `open_images` takes, for the help of commands that open images
     "FOLDER": "a folder with one folder per class",
     "FILE.csv, FILE.parquet": "a table with a row per image and a column path; also label, class_name",
     "FILE.zip": "images in folders, or images and one CSV file that lists them",
     "NAME:FOLDER": "a known data set, such as cub:DATA/CUB_200_2011; see `justright data --list`",
     "glyphs": "characters that the package draws itself",
 }
-"""What `open_images` takes, for the help of commands that open images."""
 
 
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
