@@ -52,7 +52,6 @@ class ComparisonPage:
         return render("comparison.html", names=names, warnings=self.comparison.warnings(), parts=parts)
 
     def settings(self) -> Values:
-        """Settings in which the runs differ, and those they share."""
         differing = self.comparison.differing()
         rows = [(name, *("" if value is None else str(value) for value in each)) for name, each in differing.items()]
         shared = [(name, str(value)) for name, value in self.comparison.shared().items()]
@@ -60,7 +59,6 @@ class ComparisonPage:
         return {"differing": Table(columns, rows), "shared": Table(("setting", "value"), shared)}
 
     def scores(self) -> Values:
-        """All, Old and New of each run, as table and figure."""
         rows = [
             (Name(run.name), *(percent(run.scores, group) for group in GROUPS), run.scores.nmi, run.scores.ari)
             for run in self.comparison.runs
@@ -70,7 +68,6 @@ class ComparisonPage:
         return {"accuracies": Table(columns, rows), "figure": draw_scores(self.comparison) if rows else None}
 
     def seeds(self) -> Values:
-        """Mean and spread of runs that differ by seed only."""
         rows = [
             (Name(group.name), group.selector, len(group.runs), *map(group.mean_and_spread, GROUPS))
             for group in self.comparison.groups()
@@ -79,7 +76,6 @@ class ComparisonPage:
         return {"groups": Table(("runs", "selector", "seeds", "All", "Old", "New"), rows)}
 
     def changes(self) -> Values:
-        """What the pool or a selection from it changed, with a verdict about each."""
         changes = self.comparison.changes()
         rows = [(Name(group.name), group.selector, *_cells(each)) for group, found in changes for each in found]
         new = [each for _, found in changes for each in found if each.group == "new"]
@@ -94,7 +90,6 @@ class ComparisonPage:
         }
 
     def errors(self) -> Values | Missing:
-        """Kinds and causes of errors, one pair of bars a run."""
         pairs = {plain(run.name): judged(run.run) for run in self.comparison.runs[:MOST_DRAWN]}
         judged_runs = {name: pair for name, pair in pairs.items() if not isinstance(pair, Missing)}
         found = {name: break_down(pair.y_true, pair.y_pred, pair.is_old) for name, pair in judged_runs.items()}
@@ -106,7 +101,6 @@ class ComparisonPage:
         return {"figure": draw_errors(found), "kinds": kinds}
 
     def selection(self) -> Values:
-        """How much of the pool each run kept, and the classes on which they agree least."""
         weights: dict[str, dict[str, float]] = {}
         rows: list[tuple[object, ...]] = []
         for run in self.comparison.runs:
@@ -122,7 +116,6 @@ class ComparisonPage:
         return {"selections": selections, "n_selected": len(weights)} | _disagreement(weights)
 
     def count(self) -> Values:
-        """The K of each run, and what was estimated."""
         rows = []
         for run in self.comparison.runs:
             about = run.run.about
@@ -133,14 +126,12 @@ class ComparisonPage:
         return {"counts": Table(("run", "K used", "source", "estimates"), rows)}
 
     def training(self) -> Values | Missing:
-        """Curves over each other."""
         records = {plain(run.name): run.run.metrics for run in self.comparison.runs[:MOST_DRAWN] if run.run.metrics}
         if not records:
             return Missing("No run has training records")
         return {"figure": draw_training(records), "n_left_out": max(0, len(self.comparison.runs) - MOST_DRAWN)}
 
     def seconds(self) -> Values:
-        """Seconds by stage."""
         seconds = {run.name: run.run.about.get("seconds") or {} for run in self.comparison.runs}
         stages = list(dict.fromkeys(stage for each in seconds.values() for stage in each))
         rows = [(Name(name), *map(each.get, stages), sum(each.values())) for name, each in seconds.items()]
