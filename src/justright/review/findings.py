@@ -92,8 +92,8 @@ def _clusters(state: ReviewState, predictions: Predictions) -> dict[int, Reviewe
 def _elsewhere(state: ReviewState, predictions: Predictions) -> defaultdict[int, list[tuple[int, int]]]:
     """By cluster of the predictions the groups that its images are in now, other than itself, and how many."""
     has_left = state.group != predictions.cluster
-    ways, n = np.unique(np.stack([predictions.cluster[has_left], state.group[has_left]]), axis=1, return_counts=True)
+    ways = Counter(zip(predictions.cluster[has_left].tolist(), state.group[has_left].tolist(), strict=True))
     found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for place in np.argsort(-n, kind="stable"):
-        found[int(ways[0, place])].append((int(ways[1, place]), int(n[place])))
+    for (home, to), n in sorted(ways.items(), key=lambda way: (-way[1], way[0])):
+        found[home].append((to, n))
     return found
