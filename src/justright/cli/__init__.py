@@ -26,11 +26,9 @@ COMMANDS = (  # each is a module of this folder with a click command of the same
 )  # fmt: skip
 STOPPED_BY_USER = 130
 AGAIN = "then give the same command again: what was finished is kept"
-ADVICE = {
-    errno.ENOSPC: f"free some room (`justright cache list` shows what is kept for later runs), {AGAIN}",
-    errno.EDQUOT: f"free some room (`justright cache list` shows what is kept for later runs), {AGAIN}",
-    errno.EFBIG: f"allow larger files (`ulimit -f unlimited`), or name another place, {AGAIN}",
-}
+FREE_ROOM = f"free some room (`justright cache list` shows what is kept for later runs), {AGAIN}"
+LARGER = f"allow larger files (`ulimit -f unlimited`), or name another place, {AGAIN}"
+ADVICE = {errno.ENOSPC: FREE_ROOM, errno.EDQUOT: FREE_ROOM, errno.EFBIG: LARGER}
 
 
 class Commands(click.Group):

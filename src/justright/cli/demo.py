@@ -77,11 +77,9 @@ def _show(terminal: Terminal, result: DemoResult, comparison: Comparison, pages:
         against_own = [str(changes[name][group]) if name in changes else "" for group in GROUPS]
         rows.append((name, int((run.predictions.sizes > 0).sum()), *accuracy, *against_own))
     own = scores["own"]
-    terminal.table(
-        f"SimGCD on {own['n_images']:,} images of {own['n_classes']} categories, accuracy in percent, one seed",
-        ("labeled data", "clusters", "All", "Old", "New", "All against own", "Old", "New"),
-        rows,
-    )
+    title = f"SimGCD on {own['n_images']:,} images of {own['n_classes']} categories, accuracy in percent, one seed"
+    columns = ("labeled data", "clusters", "All", "Old", "New", "All against own", "Old", "New")
+    terminal.table(title, columns, rows)
     value = {
         "scores": scores,
         "categories": {"true": problem.n_target_classes, **result.counts},
@@ -140,9 +138,8 @@ def _run_full(terminal: Terminal, out: Path, seed: int) -> None:
         comparison = Comparison.of(runs)
         page = out / f"{experiment.replace(', ', '-').replace(' ', '-')}.html"
         write_comparison(comparison, page)
-        terminal.table(
-            f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows_over_seeds(runs)
-        )
+        title = f"{experiment}: mean and spread over seeds"
+        terminal.table(title, ("setting", "All", "Old", "New"), rows_over_seeds(runs))
         result[experiment] = comparison.to_json() | {"page": str(page)}
     terminal.result(result, f"Pages with intervals and curves are in {out}")
 

@@ -7,15 +7,13 @@ from typing import Any
 
 import click
 
-from justright.cli.common import FILE
+from justright.cli.common import EXISTING_FOLDER, FILE
 from justright.cli.terminal import Terminal, with_terminal
 from justright.runs.run_folder import RunFolder
 
 
 @click.command()
-@click.argument(
-    "runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False)
-)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=EXISTING_FOLDER)
 @click.option("--out", type=FILE, help="File for the page. [default: RUN/report.html, or comparison.html for several]")
 @click.option(
     "--map",

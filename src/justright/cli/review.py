@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from justright.cli.common import EXISTING_FOLDER
 from justright.cli.terminal import Terminal, with_terminal
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview
     from justright.review.security import Access
 
-RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 PORT = 8473
 FORMS = ("csv", "parquet", "folders", "labeled")
 FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 
 
 @click.command()
-@click.argument("run", type=RUN)
+@click.argument("run", type=EXISTING_FOLDER)
 @click.option("--reviewer", default="", help="Who is looking; the page can change it. Your user name if absent.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="0 takes a free one.")
 @click.option("--host", default="127.0.0.1", help="Anything but loopback lets others in.")
