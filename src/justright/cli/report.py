@@ -42,7 +42,8 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: A
         from justright.report.run_report import write_report  # matplotlib is slow to import
 
         (run,) = folders
-        place, scores = write_report(run, out, kind, terminal.track), optional(lambda: run.scores)
+        place = write_report(run, out, kind, terminal.track)
+        scores = optional(lambda: run.scores)
         value = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}
         value["scores"], text = (None, "") if scores is None else (scores.to_dict(), str(scores))
     else:

@@ -22,7 +22,7 @@ from justright.runs.spec import RunSpec
 TARGET_SCRIPTS = ("armenian", "georgian")  # the embedded backbone has seen neither
 # from alphabets much like the target to what has nothing to do with it
 POOL_SCRIPTS = ("greek", "cyrillic", "phonetic", "arabic", "canadian-syllabics", "operators", "box-drawing", "braille")
-LABELED_SETS = {  # from other alphabets, over letters of another make and symbols, to dots; by kind, not by result
+LABELED_SETS = {  # chosen by kind, not by result: other alphabets, letters of another make, symbols, dots and lines
     "similar": ("greek", "cyrillic"),
     "medium": ("arabic", "canadian-syllabics"),
     "dissimilar": ("operators", "arrows"),
@@ -30,7 +30,7 @@ LABELED_SETS = {  # from other alphabets, over letters of another make and symbo
 }
 CLASSES_A_SET = 40  # sets of one size, so that only their kind differs
 BACKBONE = "glyph_vit"
-SETTINGS: dict[str, dict[str, Any]] = {  # how the pool takes part: not at all, as a guide or as a rival
+SETTINGS: dict[str, dict[str, Any]] = {  # how the pool takes part: not at all, whole or in part, as guide or rival
     "own": {"selector": "own"},
     "everything": {"selector": "none"},
     "cui": {"selector": "cui"},

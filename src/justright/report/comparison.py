@@ -63,12 +63,13 @@ class Comparison:
         baselines = {
             group.runs[0].key(ignoring_selection=True): group for group in groups if group.selector == self.baseline
         }
-        pairs = [(group, baselines.get(group.runs[0].key(ignoring_selection=True))) for group in groups]
-        return [
-            (group, [found for name in GROUPS if (found := change(group, baseline, name)) is not None])
-            for group, baseline in pairs
-            if baseline is not None and baseline is not group
-        ]
+        found = []
+        for group in groups:
+            baseline = baselines.get(group.runs[0].key(ignoring_selection=True))
+            if baseline is not None and baseline is not group:
+                changes = [change(group, baseline, name) for name in GROUPS]
+                found.append((group, [each for each in changes if each is not None]))
+        return found
 
     def warnings(self) -> list[str]:
         """Why numbers may not be comparable."""

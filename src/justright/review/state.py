@@ -60,19 +60,15 @@ class ReviewState:
     """
 
     def __init__(self, predictions: Predictions, known_classes: frozenset[str]):
-        # one entry an image, its cluster or REJECTED
-        self.group: Int[Array, " images"] = predictions.cluster.astype(np.int32)
+        self.group: Int[Array, " images"] = predictions.cluster.astype(np.int32)  # its cluster or REJECTED
         self.known_classes = known_classes
-        # by cluster, also of those that lost all their images
         found = [Label(each.name, each.kind, each.kind == "known") for each in predictions.categories]
-        self.labels: dict[int, Label] = dict(enumerate(found))
-        # by cluster, then by reviewer
-        self.opinions: defaultdict[int, dict[str, Opinion]] = defaultdict(dict)
+        self.labels: dict[int, Label] = dict(enumerate(found))  # by cluster, also of those that lost all their images
+        self.opinions: defaultdict[int, dict[str, Opinion]] = defaultdict(dict)  # by cluster, then by reviewer
         # by round of random checks, then by image and reviewer: whether it was called right
         self.checks: defaultdict[int, dict[tuple[int, str], bool]] = defaultdict(dict)
         self.rounds: dict[str, int] = {"now": 1}
-        # by name, what actions from outside the package keep
-        self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
+        self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(dict)  # what actions from outside keep, by name
         self.entries: list[Entry] = []  # the actions so far
         self.undone: dict[int, bool] = {}  # those of them that were taken back
         self.by_request: dict[str, Entry] = {}  # the entry that a request became, by the id of the request
