@@ -56,6 +56,12 @@ def name_ticks(axes: Axes, places: Sequence[float] | range, names: Sequence[str]
         label.set_parse_math(False)
 
 
+def write_above(axes: Axes, x: float, said: str, fontsize: float = 8.5) -> None:
+    """Words above the axes, in the middle of a place on the x-axis."""
+    where = axes.get_xaxis_transform()  # data across, share of the axes upward
+    axes.text(x, 1.01, said, ha="center", va="bottom", fontsize=fontsize, color=INK, transform=where)
+
+
 def to_svg(figure: Figure) -> str:
     """The figure as SVG text: the same bytes for the same figure, with text that can be searched."""
     text = io.StringIO()

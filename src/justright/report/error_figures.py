@@ -11,7 +11,7 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from justright.evaluation.confusions import Confusion, Errors
-from justright.report.drawing import INK, name_ticks
+from justright.report.drawing import INK, name_ticks, write_above
 from justright.report.elements import short
 from justright.types import Array
 
@@ -76,18 +76,14 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
     axes.set(xlim=(0, n_clusters), ylim=(n_classes, 0))  # the last block may reach beyond
     for spine in axes.spines.values():
         spine.set_color("#999999")
-    for place, is_drawn in ((confusion.n_old, 0 < confusion.n_old < n_classes), (n_classes, n_clusters > n_classes)):
-        if is_drawn:
-            axes.axvline(place, color="#d1603d", linewidth=1)
-            if place < n_classes:
-                axes.axhline(place, color="#d1603d", linewidth=1)
     sides = {"Old": (0, confusion.n_old), "New": (confusion.n_old, n_classes), "no class": (n_classes, n_clusters)}
     for name, (start, stop) in sides.items():
         if stop > start:
-            axes.text(
-                (start + stop) / 2, 1.01, name, ha="center", va="bottom", fontsize=10, color=INK,
-                transform=axes.get_xaxis_transform(),  # data across, share of the axes upward
-            )  # fmt: skip
+            write_above(axes, (start + stop) / 2, name, fontsize=10.0)
+            if start > 0:
+                axes.axvline(start, color="#d1603d", linewidth=1)
+            if 0 < start < n_classes:
+                axes.axhline(start, color="#d1603d", linewidth=1)
     axes.set_ylabel("class", labelpad=8)
     axes.set_xlabel("cluster, in the order of the classes" + (f"; blocks of {block}" if block > 1 else ""))
     if class_names is not None and n_classes <= MOST_NAMES:

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from justright.report.drawing import COLORS, INK, LINE, PAPER, TIGHT, add_legend, color_of, quiet_panels
+from justright.report.drawing import COLORS, INK, LINE, PAPER, TIGHT, add_legend, color_of, quiet_panels, write_above
 from justright.report.elements import short
 from justright.runs.saved_selection import SavedSelection
 from justright.selection import SELECTORS, SelectionPlot
@@ -81,10 +81,10 @@ def _draw_ranked(saved: SavedSelection, plot: SelectionPlot) -> Figure:
     if plot.cut is not None:
         n, said = plot.cut
         top.axvline(n + 0.5, color=INK, linewidth=1, linestyle="--")
-        _above(top, n + 0.5, said)
+        write_above(top, n + 0.5, said)
     start = 0
     for n, said, is_kept in plot.parts:
-        _above(top, start + (n + 1) / 2, said)
+        write_above(top, start + (n + 1) / 2, said)
         if is_kept:
             top.axvspan(start + 0.5, start + n + 0.5, color=LINE, alpha=0.25, linewidth=0, zorder=0)
         start += n
@@ -94,10 +94,6 @@ def _draw_ranked(saved: SavedSelection, plot: SelectionPlot) -> Figure:
     top.set_ylabel(f"{plot.measure} to the target")
     _histogram(below, saved, values, f"{plot.measure} to the target")
     return figure
-
-
-def _above(axes: Axes, x: float, said: str) -> None:
-    axes.text(x, 1.01, said, ha="center", va="bottom", fontsize=8.5, color=INK, transform=axes.get_xaxis_transform())
 
 
 def _panels(share: bool = True) -> tuple[Figure, Axes, Axes]:
