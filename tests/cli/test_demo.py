@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from justright.cli import main
-from justright.cli.demo import mean_and_spread, rows_over_seeds
+from justright.cli.demo import rows_over_seeds
 from justright.data.catalog.glyphs import classes_of
 from justright.demo import experiments
 from justright.demo.experiments import OWN, POOL_SCRIPTS, glyph_problem
+from justright.report.seed_groups import mean_and_spread
 from justright.runs.run_folder import RunFolder
 
 

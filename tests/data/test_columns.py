@@ -77,3 +77,9 @@ def test_replaced_columns_stay_in_their_places():
 def test_sources_are_renamed_by_name():
     table = pa.table({"source": names_column(["x", "y"], np.array([1, 0, 1]))})
     assert rename_sources(table, {"x": "1", "y": "2"})["source"].to_pylist() == ["2", "1", "2"]
+
+
+def test_a_source_that_no_row_uses_any_more_is_no_hindrance(tmp_path):
+    table = pa.table({"source": names_column(["x", "y"], np.array([0, 1, 1]))}).slice(1)
+    pq.write_table(rename_sources(table, {"y": "2"}), tmp_path / "a.parquet")
+    assert pq.read_table(tmp_path / "a.parquet")["source"].to_pylist() == ["2", "2"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from justright.report.elements import environment
-from justright.report.reading import Missing
+from justright.report.elements import Missing, environment
 
 VOID = {"meta", "br", "img", "input"}
 

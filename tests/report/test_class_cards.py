@@ -8,8 +8,8 @@ import pytest
 from tests.report.html_checks import part, text_of
 
 from justright.report.class_cards import class_cards, nearest_clusters
+from justright.report.elements import Missing
 from justright.report.page_images import PageImages
-from justright.report.reading import Missing
 from justright.runs.saved_selection import SavedSelection
 
 

@@ -7,8 +7,8 @@ import pytest
 from tests.report.html_checks import part, text_of
 
 from justright.report.clusters import cluster_cards, look_at_clusters
+from justright.report.elements import Missing
 from justright.report.page_images import PageImages
-from justright.report.reading import Missing
 from justright.report.review_part import review_of
 
 

@@ -8,19 +8,24 @@ from jinja2 import UndefinedError
 from matplotlib.figure import Figure
 from tests.report.html_checks import check
 
+from justright.errors import DataError
 from justright.report.elements import (
     REPLACEMENT,
+    Missing,
     Name,
+    PagePart,
     Picture,
     Table,
+    attempt,
     cut_in_the_middle,
     environment,
     join,
+    optional,
     plain,
+    read_parts,
     render,
     short,
 )
-from justright.report.reading import Missing, PagePart
 
 
 def shown(columns, rows) -> str:
@@ -152,3 +157,31 @@ def test_only_a_table_that_says_what_for_can_be_searched(macros):
     table = Table(["n"], [(1,)])
     assert "<table>" in str(macros.table(table))
     assert '<table class=sortable data-search="Search me">' in str(macros.table(table, search="Search me"))
+
+
+def test_what_is_there_is_given():
+    assert attempt(lambda: 3, "no") == 3
+
+
+def test_what_is_not_there_is_missing_with_a_reason():
+    def fail():
+        raise DataError("torn", expected="whole")
+
+    assert attempt(lambda: None, "not reached yet") == Missing("not reached yet")
+    assert attempt(fail, "no scores") == Missing("no scores: torn")
+    assert attempt(fail, "") == Missing("torn")
+    assert optional(fail) is None
+    assert optional(lambda: None) is None
+    assert optional(lambda: 3) == 3
+
+
+def test_a_part_that_fails_says_why_and_the_others_are_read():
+    def fail():
+        raise DataError("the <file> is torn")
+
+    first, second, third = read_parts(
+        {"a": ("One", fail), "b": ("Two", lambda: {"n": 3}), "c": ("Three", lambda: Missing("not reached yet"))}
+    )
+    assert first == PagePart("a", "One", Missing("This part cannot be shown: the <file> is torn"))
+    assert second.values == {"n": 3}
+    assert third.values == Missing("not reached yet")

@@ -9,9 +9,8 @@ import pytest
 from PIL import Image
 
 from justright.data import open_images
-from justright.report.elements import environment
+from justright.report.elements import Missing, environment
 from justright.report.page_images import GAP, PageImages, SheetOrder
-from justright.report.reading import Missing
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ from tests.report.html_checks import part, text_of
 
 from justright.features.table import FeatureTable
 from justright.report.drawing import to_svg
-from justright.report.elements import environment
+from justright.report.elements import Missing, environment
 from justright.report.pool_and_target import MAPS, MOST_POINTS, TARGET, draw_map, feature_map, overview
-from justright.report.reading import Missing
 from justright.runs.problem import OWN
 
 

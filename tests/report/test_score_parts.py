@@ -6,7 +6,7 @@ from dataclasses import replace
 from tests.report.html_checks import part, text_of
 
 from justright.evaluation import break_down
-from justright.report.reading import Missing
+from justright.report.elements import Missing
 from justright.report.score_parts import errors_part, judged, percent, scores_part
 
 

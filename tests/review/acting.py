@@ -24,3 +24,17 @@ def check(opened: OpenReview, is_right: bool, by: str = "anna"):
     row = opened.next_check(by)
     cluster = int(opened.state.group[row])
     return act(opened, "check", by=by, round=opened.state.round, row=row, cluster=cluster, is_right=is_right)
+
+
+def act_in_eight_ways(opened: OpenReview) -> list[int]:
+    """Every action on clusters and images but discard, one after the other; gives the images of cluster 2 before."""
+    rows = opened.state.rows_of(2).tolist()
+    act(opened, "keep", cluster=0)
+    act(opened, "name", cluster=1, name="alef")
+    act(opened, "known", cluster=3, name=opened.known_classes[0])
+    act(opened, "merge", cluster=4, into=5)
+    act(opened, "split", cluster=6, n_parts=2)
+    act(opened, "move", cluster=2, rows=rows[:2], to=7)
+    act(opened, "move", cluster=2, rows=rows[2:3], to=None)
+    act(opened, "reject", cluster=2, rows=rows[3:4])
+    return rows

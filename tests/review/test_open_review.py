@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.review.acting import act_in_eight_ways
 
 from justright.errors import DegenerateError
 from justright.review.open_review import OpenReview
@@ -10,15 +11,7 @@ from justright.runs.run_folder import RunFolder
 
 
 def test_every_kind_of_action_can_be_done_and_is_found_again_when_the_review_is_opened_anew(opened, run, say):
-    rows = opened.state.rows_of(2).tolist()
-    say(opened, "keep", cluster=0)
-    say(opened, "name", cluster=1, name="alef")
-    say(opened, "known", cluster=3, name=opened.known_classes[0])
-    say(opened, "merge", cluster=4, into=5)
-    say(opened, "split", cluster=6, n_parts=2)
-    say(opened, "move", cluster=2, rows=rows[:2], to=7)
-    say(opened, "move", cluster=2, rows=rows[2:3], to=None)
-    say(opened, "reject", cluster=2, rows=rows[3:4])
+    rows = act_in_eight_ways(opened)
     say(opened, "discard", cluster=8)
     row = opened.next_check("anna")
     say(opened, "check", round=1, row=row, cluster=int(opened.state.group[row]), is_right=True)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.review.acting import check
+from tests.review.acting import act_in_eight_ways, check
 
 from justright.errors import MissingDataError
 from justright.review.page_data import PageData
@@ -93,16 +93,8 @@ def test_a_check_shows_other_images_of_the_cluster(data, opened):
 
 
 def test_the_history_tells_every_kind_of_action_in_words(data, opened, say):
-    rows = opened.state.rows_of(2).tolist()
     names = {n: label.name for n, label in opened.state.labels.items()}
-    say(opened, "keep", cluster=0)
-    say(opened, "name", cluster=1, name="alef")
-    say(opened, "known", cluster=3, name=opened.known_classes[0])
-    say(opened, "merge", cluster=4, into=5)
-    say(opened, "split", cluster=6, n_parts=2)
-    say(opened, "move", cluster=2, rows=rows[:2], to=7)
-    say(opened, "move", cluster=2, rows=rows[2:3], to=None)
-    say(opened, "reject", cluster=2, rows=rows[3:4])
+    rows = act_in_eight_ways(opened)
     say(opened, "move", cluster=REJECTED, rows=rows[3:4], to=7)
     say(opened, "discard", cluster=8)
     check(opened, True)

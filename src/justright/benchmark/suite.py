@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from justright.errors import DataError, MissingDataError
 from justright.runs.spec import RunSpec
 
-SUITES = Path(__file__).parent / "suites"
-"""Suites that come with the package, `NAME.toml` each."""
+SUITES = Path(__file__).parent / "suites"  # those that come with the package, `NAME.toml` each
 
 T = TypeVar("T")
 
@@ -21,50 +20,31 @@ T = TypeVar("T")
 class SuiteProblem:
     """A target, drawn by the GCD protocol from a labeled source, and labeled sets of other kinds.
 
-    Parameters:
-        name: the name of the problem in results and in `--only`.
-        target: a source of labeled images, as `open_images` takes it; `{data}` stands for the folder of the data.
-        pool: sources of other labeled images, by the name of the data set.
-        part: what the problem is for, such as "choose" or "judge".
-        classes: how many classes of the target's source to draw at random; 0 takes all.
-        other_classes_in_pool: whether classes of that source which were not drawn join the pool.
-        per_class: the most images of a class in the target's source.
-        pool_per_class: the most images of a class in the pool.
-        old_share: the share of the target's classes that have labeled images.
-        labeled_share: the share of the images of old classes that are labeled.
-        wrong_labels: the share of the pool's images that get the label of another class of their data set.
-        split_seed: the seed of everything that is drawn.
+    Sources are what `open_images` takes; `{data}` in them stands for the folder of the data.
     """
 
-    name: str
-    target: str
-    pool: Mapping[str, str] = field(default_factory=dict)
-    part: str = ""
-    classes: int = 0
-    other_classes_in_pool: bool = False
-    per_class: int | None = None
-    pool_per_class: int | None = None
-    old_share: float = 0.5
-    labeled_share: float = 0.5
-    wrong_labels: float = 0.0
-    split_seed: int = 0
+    name: str  # in results and in `--only`
+    target: str  # a source of labeled images
+    pool: Mapping[str, str] = field(default_factory=dict)  # sources of other ones, by the name of the data set
+    part: str = ""  # what the problem is for, such as "choose" or "judge"
+    classes: int = 0  # how many classes of the target's source to draw at random; 0 takes all
+    other_classes_in_pool: bool = False  # whether classes of that source which were not drawn join the pool
+    per_class: int | None = None  # the most images of a class in the target's source
+    pool_per_class: int | None = None  # the most images of a class in the pool
+    old_share: float = 0.5  # the share of the target's classes that have labeled images
+    labeled_share: float = 0.5  # the share of the images of old classes that are labeled
+    wrong_labels: float = 0.0  # the share of the pool's images with the label of another class of their data set
+    split_seed: int = 0  # the seed of everything that is drawn
 
 
 @dataclass(frozen=True)
 class SuiteSetting:
-    """One way to run: what differs from `Suite.run`.
+    """One way to run: what differs from `Suite.run`."""
 
-    Parameters:
-        name: the name of the setting in tables.
-        run: fields of `RunSpec` that differ from those of the suite.
-        seeds: instead of the seeds of the suite.
-        problems: the only problems to run this setting on; None for all.
-    """
-
-    name: str
-    run: Mapping[str, Any] = field(default_factory=dict)
-    seeds: tuple[int, ...] | None = None
-    problems: tuple[str, ...] | None = None
+    name: str  # in tables
+    run: Mapping[str, Any] = field(default_factory=dict)  # fields of `RunSpec` that differ from those of the suite
+    seeds: tuple[int, ...] | None = None  # instead of the seeds of the suite
+    problems: tuple[str, ...] | None = None  # the only problems to run this setting on; None for all
 
 
 @dataclass(frozen=True)

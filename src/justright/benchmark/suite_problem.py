@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from justright.benchmark.suite import SuiteProblem
 from justright.data import ClassSplit, ImageSet, Truth, gcd_split, merge_pool, open_images
 from justright.data.class_split import UNGRADED
+from justright.data.columns import column, with_columns
 from justright.errors import DataError
 from justright.runs.problem import OWN, Problem, named
 from justright.seeding import generator
@@ -28,7 +28,10 @@ def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
     own: list[ImageSet] = []
     unlabeled, truth = target.without_labels(), Truth(target, ())
     if described.old_share > 0:
-        split, truth = gcd_split(named(target, OWN), _old_and_new(described, chosen), described.labeled_share, seed)
+        n_old = max(1, round(described.old_share * len(chosen)))
+        shuffled = generator(seed, "suite old classes").permutation(chosen).tolist()
+        roles = ClassSplit(tuple(sorted(shuffled[:n_old])), {UNGRADED: tuple(sorted(shuffled[n_old:]))})
+        split, truth = gcd_split(named(target, OWN), roles, described.labeled_share, seed)
         own, unlabeled = [split.labeled], split.unlabeled
     others = [named(_open(place, data), name) for name, place in described.pool.items()]
     if described.other_classes_in_pool:
@@ -56,12 +59,6 @@ def _at_most(images: ImageSet, per_class: int | None, seed: int) -> ImageSet:
     return images.take(np.sort(np.concatenate(rows)))
 
 
-def _old_and_new(described: SuiteProblem, chosen: list[int]) -> ClassSplit:
-    n_old = max(1, round(described.old_share * len(chosen)))
-    shuffled = generator(described.split_seed, "suite old classes").permutation(chosen).tolist()
-    return ClassSplit(tuple(sorted(shuffled[:n_old])), {UNGRADED: tuple(sorted(shuffled[n_old:]))})
-
-
 def _with_wrong_labels(problem: Problem, share: float, seed: int) -> Problem:
     """Some images of the pool under the label of another class of their data set; own labels stay right."""
     if share == 0:
@@ -76,9 +73,7 @@ def _with_wrong_labels(problem: Problem, share: float, seed: int) -> Problem:
         # a step of 1 to n - 1 along the circle of classes never ends where it began
         step = draw.integers(1, len(classes), size=len(wrong))
         labels[wrong] = classes[(np.searchsorted(classes, labels[wrong]) + step) % len(classes)]
-    table = images.table
     names = [images.classes[label] for label in labels.tolist()]
-    for column, values in (("label", labels.astype(np.int32)), ("class_name", names)):
-        place = table.schema.get_field_index(column)
-        table = table.set_column(place, column, pa.array(values).cast(table.schema.field(column).type))
+    changed = {"label": column("label", labels, len(images)), "class_name": column("class_name", names, len(images))}
+    table = with_columns(images.table, changed)
     return replace(problem, pool=replace(problem.pool, images=ImageSet(table, images.readers)))

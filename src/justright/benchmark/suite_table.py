@@ -16,29 +16,22 @@ from justright.benchmark.suite_runner import Line
 COLUMNS = ("setting", "problems", "runs", "All", "Old", "New", "All against baseline", "New against baseline", "better")
 LEVEL = 0.95
 
-Difference = tuple[float, float, float]
+Difference = tuple[float, float, float]  # mean, low and high, paired by problem
 
 
 @dataclass(frozen=True)
 class SettingRow:
-    """A setting over its problems.
-
-    Attributes:
-        all, old, new: mean accuracy over problems.
-        all_difference, new_difference: mean, low and high of what it gains over the baseline, paired by problem; None
-            for the baseline itself and for fewer than two problems.
-        n_better: in how many problems it is better than the baseline on all images.
-    """
+    """A setting over its problems."""
 
     setting: str
     n_problems: int
     n_runs: int
-    all: float
+    all: float  # mean accuracy over problems
     old: float
     new: float
-    all_difference: Difference | None
+    all_difference: Difference | None  # gain over the baseline; None for itself and for fewer than two problems
     new_difference: Difference | None
-    n_better: int
+    n_better: int  # in how many problems it is better than the baseline on all images
 
     def cells(self) -> tuple[object, ...]:
         """The row as text and numbers, in the order of COLUMNS."""
@@ -65,18 +58,16 @@ def suite_table(suite: Suite, lines: Sequence[Line]) -> list[SettingRow]:
                 by_problem.setdefault(line["problem"], []).append(line)
         if not by_problem:
             continue
-        mean = {
-            group: _mean([_mean([_accuracy(line, group) for line in each]) for each in by_problem.values()])
+        everything, old, new = (
+            _mean([_mean([_accuracy(line, group) for line in each]) for each in by_problem.values()])
             for group in ("all", "old", "new")
-        }
+        )
         changes = {group: paired(lines, setting, suite.baseline, group) for group in ("all", "new")}
         n_better = sum(value > 0 for value in changes["all"])
         differences = {group: None if setting == suite.baseline else interval(each) for group, each in changes.items()}
-        counts, means = (
-            (setting, len(by_problem), sum(map(len, by_problem.values()))),
-            (mean["all"], mean["old"], mean["new"]),
-        )
-        rows.append(SettingRow(*counts, *means, differences["all"], differences["new"], n_better))
+        counts = len(by_problem), sum(map(len, by_problem.values()))
+        gained = differences["all"], differences["new"]
+        rows.append(SettingRow(setting, *counts, everything, old, new, *gained, n_better))
     return rows
 
 

@@ -11,6 +11,7 @@ import click
 
 from justright import __version__
 from justright.errors import JustrightError
+from justright.files import IS_FULL
 
 # Threads of torch that wait for each other sleep instead of spinning: on a machine with other work to do a step of
 # training took eight times as long with spinning. It is read when torch is loaded, which happens later.
@@ -19,13 +20,15 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # half precision would die without a word. The level below has everything else. Float32 never uses tiles.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
-COMMANDS = (
+COMMANDS = (  # each is a module of this folder with a click command of the same name
     "audit", "benchmark", "cache", "data", "demo", "discover", "estimate", "evaluate", "extract", "predict", "report",
     "review", "select",
 )  # fmt: skip
-"""Each is a module of this folder with a click command of the same name."""
-
 STOPPED_BY_USER = 130
+AGAIN = "then give the same command again: what was finished is kept"
+FREE_ROOM = f"free some room (`justright cache list` shows what is kept for later runs), {AGAIN}"
+LARGER = f"allow larger files (`ulimit -f unlimited`), or name another place, {AGAIN}"
+ADVICE = {errno.ENOSPC: FREE_ROOM, errno.EDQUOT: FREE_ROOM, errno.EFBIG: LARGER}
 
 
 class Commands(click.Group):
@@ -51,12 +54,19 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # click ends quietly on a closed pipe
                 raise
-            from justright.cli.file_errors import message_of
-
             raise click.ClickException(message_of(error)) from error
         except KeyboardInterrupt:
             click.echo("\nStopped. Finished files are kept whole, nothing half-written is left.", err=True)
             ctx.exit(STOPPED_BY_USER)
+
+
+def message_of(error: OSError) -> str:
+    """One message for a person; only a full disk or a limit says for sure that it was writing that failed."""
+    what = "cannot be written" if error.errno in IS_FULL else "cannot be written or read"
+    place = error.filename or ("a file" if error.errno in IS_FULL else "")
+    why = error.strerror or str(error) or type(error).__name__
+    said = f"{place} {what}: {why}" if place else why
+    return f"{said}\nTry: {ADVICE.get(error.errno or 0, 'name another place')}"
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

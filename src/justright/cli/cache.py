@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -43,9 +43,9 @@ def show(terminal: Terminal) -> None:
     kept, banks, half = FeatureCache(), KeptBanks(), leftovers(home())
     sections, listed = kept.sections(), banks.all()
     if sections:
-        terminal.table("Kept features", FEATURES, _rows(sections, FEATURES))
+        terminal.table("Kept features", FEATURES, [_row(each, FEATURES) for each in sections])
     if listed:
-        terminal.table("Kept view banks", BANKS, _rows(listed, BANKS))
+        terminal.table("Kept view banks", BANKS, [_row(each, BANKS) for each in listed])
     of_features, of_banks = (sum(each["bytes"] for each in every) for every in (sections, listed))
     value = {
         "place": str(kept.root),
@@ -60,9 +60,8 @@ def show(terminal: Terminal) -> None:
         f"{size_text(of_banks)} in {banks.root}",
     ]
     if half:
-        lines.append(
-            f"{size_text(bytes_of(*half))} half-written by processes that were killed; `cache clear` removes it"
-        )
+        size = size_text(bytes_of(*half))
+        lines.append(f"{size} half-written by processes that were killed; `cache clear` removes it")
     terminal.result(value, "\n".join(lines))
 
 
@@ -89,9 +88,6 @@ def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     terminal.result({"place": str(home()), "freed": total, **freed}, f"{size_text(total)} freed in {home()}: {parts}")
 
 
-def _rows(every: Iterable[Mapping[str, Any]], columns: tuple[str, ...]) -> list[list[object]]:
-    rows = []
-    for each in every:
-        used = f"{datetime.fromtimestamp(each['used']):%Y-%m-%d %H:%M}"
-        rows.append([*(each[name] for name in columns[:-2]), size_text(each["bytes"]), used])
-    return rows
+def _row(each: Mapping[str, Any], columns: tuple[str, ...]) -> list[object]:
+    used = f"{datetime.fromtimestamp(each['used']):%Y-%m-%d %H:%M}"
+    return [*(each[name] for name in columns[:-2]), size_text(each["bytes"]), used]

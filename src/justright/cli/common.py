@@ -14,6 +14,7 @@ from justright.runs.owner import owned
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
+EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 SHARE = click.FloatRange(0, 1)
 
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
@@ -22,14 +23,13 @@ checkpoint_option = click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
 )
 
-SOURCES = {
+SOURCES = {  # what `open_images` takes, for the help of commands that open images
     "FOLDER": "a folder with one folder per class",
     "FILE.csv, FILE.parquet": "a table with a row per image and a column path; also label, class_name",
     "FILE.zip": "images in folders, or images and one CSV file that lists them",
     "NAME:FOLDER": "a known data set, such as cub:DATA/CUB_200_2011; see `justright data --list`",
     "glyphs": "characters that the package draws itself",
 }
-"""What `open_images` takes, for the help of commands that open images."""
 
 
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,21 +47,16 @@ def own_folder(folder: Path) -> None:
         click.get_current_context().with_resource(owned(folder))
 
 
-class NameOf(click.ParamType):  # type: ignore[type-arg]
+class NameOf(click.Choice[str]):
     """A name of a family such as a registry, or one of some more words; names that are added later count too."""
 
-    name = "name"
-
     def __init__(self, family: Iterable[str], *more: str):
-        self.family, self.more = family, more
+        self.family, self.more, self.case_sensitive = family, more, True
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Refuse a name that there is not."""
-        return click.Choice([*self.family, *self.more]).convert(value, param, ctx)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """Show all names."""
-        return f"[{'|'.join([*self.family, *self.more])}]"
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        """All names that there are now."""
+        return (*self.family, *self.more)
 
 
 class Command(click.Command):

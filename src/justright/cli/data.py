@@ -39,9 +39,7 @@ def data(ctx: click.Context, terminal: Terminal, is_list: bool) -> None:
         if is_list or terminal != Terminal():
             raise click.UsageError(f"options go behind the command: justright data {ctx.invoked_subcommand} ...")
     elif is_list:
-        known = [
-            {"name": name, **{field: getattr(each, field) for field in FIELDS}} for name, each in DATA_SETS.items()
-        ]
+        known = [{"name": name} | {field: getattr(each, field) for field in FIELDS} for name, each in DATA_SETS.items()]
         terminal.table("Data sets", ("name", *FIELDS[:-1]), (list(each.values())[:-1] for each in known))
         terminal.result(known)
     else:

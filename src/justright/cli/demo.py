@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,11 +77,9 @@ def _show(terminal: Terminal, result: DemoResult, comparison: Comparison, pages:
         against_own = [str(changes[name][group]) if name in changes else "" for group in GROUPS]
         rows.append((name, int((run.predictions.sizes > 0).sum()), *accuracy, *against_own))
     own = scores["own"]
-    terminal.table(
-        f"SimGCD on {own['n_images']:,} images of {own['n_classes']} categories, accuracy in percent, one seed",
-        ("labeled data", "clusters", "All", "Old", "New", "All against own", "Old", "New"),
-        rows,
-    )
+    title = f"SimGCD on {own['n_images']:,} images of {own['n_classes']} categories, accuracy in percent, one seed"
+    columns = ("labeled data", "clusters", "All", "Old", "New", "All against own", "Old", "New")
+    terminal.table(title, columns, rows)
     value = {
         "scores": scores,
         "categories": {"true": problem.n_target_classes, **result.counts},
@@ -142,15 +138,16 @@ def _run_full(terminal: Terminal, out: Path, seed: int) -> None:
         comparison = Comparison.of(runs)
         page = out / f"{experiment.replace(', ', '-').replace(' ', '-')}.html"
         write_comparison(comparison, page)
-        terminal.table(
-            f"{experiment}: mean and spread over seeds", ("setting", "All", "Old", "New"), rows_over_seeds(runs)
-        )
+        title = f"{experiment}: mean and spread over seeds"
+        terminal.table(title, ("setting", "All", "Old", "New"), rows_over_seeds(runs))
         result[experiment] = comparison.to_json() | {"page": str(page)}
     terminal.result(result, f"Pages with intervals and curves are in {out}")
 
 
 def rows_over_seeds(runs: list[RunFolder]) -> list[tuple[str, ...]]:
     """A row per setting or labeled set: its name, and mean and spread of All, Old and New over its seeds."""
+    from justright.report.seed_groups import mean_and_spread
+
     by_name: dict[str, list[RunFolder]] = {}
     for run in runs:
         by_name.setdefault(run.path.name.rpartition("-")[0], []).append(run)
@@ -158,11 +155,3 @@ def rows_over_seeds(runs: list[RunFolder]) -> list[tuple[str, ...]]:
         (name, *(mean_and_spread([getattr(run.scores, group) for run in repeats]) for group in GROUPS))
         for name, repeats in by_name.items()
     ]
-
-
-def mean_and_spread(values: list[float]) -> str:
-    """Mean and standard deviation in percent; a dash where there is no such accuracy."""
-    if any(math.isnan(value) for value in values):
-        return "-"
-    spread = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    return f"{100 * statistics.mean(values):.1f}{spread}"

@@ -7,20 +7,19 @@ from typing import Any
 
 import click
 
-from justright.cli.common import FILE, Command, NameOf, seed_option
+from justright.cli.common import EXISTING_FOLDER, FILE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import COUNTERS
 from justright.features.table import FeatureTable, labeled_and_target
 from justright.files import write_json, write_text
 from justright.types import UNLABELED
 
-STORE = click.Path(path_type=Path, exists=True, file_okay=False)
 BEST, SEARCH = "combined", "labeled-search"
 
 
 @click.command(cls=Command, tables={"Counters": COUNTERS})
-@click.argument("labeled", type=STORE)
-@click.option("--target", type=STORE, required=True, help="Features of the unlabeled images.")
+@click.argument("labeled", type=EXISTING_FOLDER)
+@click.option("--target", type=EXISTING_FOLDER, required=True, help="Features of the unlabeled images.")
 @click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How the number is estimated.")
 @click.option("--other-kinds", is_flag=True, help="The target shows none of the classes of LABELED: do not count them.")
 @click.option("--max-k", type=click.IntRange(1), help="Largest number that labeled-search tries.")

@@ -7,15 +7,13 @@ from typing import Any
 
 import click
 
-from justright.cli.common import FILE
+from justright.cli.common import EXISTING_FOLDER, FILE
 from justright.cli.terminal import Terminal, with_terminal
 from justright.runs.run_folder import RunFolder
 
 
 @click.command()
-@click.argument(
-    "runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, file_okay=False)
-)
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=EXISTING_FOLDER)
 @click.option("--out", type=FILE, help="File for the page. [default: RUN/report.html, or comparison.html for several]")
 @click.option(
     "--map",
@@ -40,33 +38,24 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: A
     """
     folders = [RunFolder.open(path) for path in runs]
     if len(folders) == 1:
-        place, value, text = _one(terminal, folders[0], out, kind)
+        from justright.report.elements import optional
+        from justright.report.run_report import write_report  # matplotlib is slow to import
+
+        (run,) = folders
+        place = write_report(run, out, kind, terminal.track)
+        scores = optional(lambda: run.scores)
+        value = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}
+        value["scores"], text = (None, "") if scores is None else (scores.to_dict(), str(scores))
     else:
-        place, value, text = _several(folders, out or Path("comparison.html"))
+        from justright.report.comparison import Comparison
+        from justright.report.comparison_page import write_comparison
+
+        comparison, place = Comparison.of(folders), out or Path("comparison.html")
+        write_comparison(comparison, place)
+        changes = [(group.name, each) for group, found in comparison.changes() for each in found]
+        against = f"points against {comparison.baseline_title}"
+        lines = [f"{name}: {each.group.capitalize()} {each} {against}, {each.verdict()}" for name, each in changes]
+        value, text = comparison.to_json(), "\n".join([*lines, *comparison.warnings()])
     size = place.stat().st_size
     terminal.say(f"Written: {place} ({size / 1_000_000:.1f} MB)")
     terminal.result({"written": str(place), "bytes": size} | value, text)
-
-
-def _one(terminal: Terminal, run: RunFolder, out: Path | None, kind: Any) -> tuple[Path, dict[str, Any], str]:
-    from justright.report.reading import optional
-    from justright.report.run_report import write_report  # matplotlib is slow to import
-
-    place = write_report(run, out, kind, terminal.track)
-    found = optional(lambda: run.scores)
-    about = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}
-    return place, about | {"scores": None if found is None else found.to_dict()}, "" if found is None else str(found)
-
-
-def _several(folders: list[RunFolder], out: Path) -> tuple[Path, dict[str, Any], str]:
-    from justright.report.comparison import Comparison
-    from justright.report.comparison_page import write_comparison  # matplotlib is slow to import
-
-    comparison = Comparison.of(folders)
-    write_comparison(comparison, out)
-    lines = [
-        f"{group.name}: {each.group.capitalize()} {each} points against {comparison.baseline_title}, {each.verdict()}"
-        for group, changes in comparison.changes()
-        for each in changes
-    ]
-    return out, comparison.to_json(), "\n".join([*lines, *comparison.warnings()])

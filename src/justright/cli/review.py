@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from justright.cli.common import EXISTING_FOLDER
 from justright.cli.terminal import Terminal, with_terminal
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview
     from justright.review.security import Access
 
-RUN = click.Path(path_type=Path, exists=True, file_okay=False)
 PORT = 8473
 FORMS = ("csv", "parquet", "folders", "labeled")
 FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 
 
 @click.command()
-@click.argument("run", type=RUN)
+@click.argument("run", type=EXISTING_FOLDER)
 @click.option("--reviewer", default="", help="Who is looking; the page can change it. Your user name if absent.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="0 takes a free one.")
 @click.option("--host", default="127.0.0.1", help="Anything but loopback lets others in.")
@@ -66,8 +66,14 @@ def review(
     opened = OpenReview(RunFolder.open(run))
     if out is None:
         _serve(terminal, opened, reviewer, host, port, browser)
-    else:
-        _export(terminal, opened, out, form, export_options)
+        return
+    from justright.review.export import export
+
+    form = form or FORM_OF_ENDING.get(out.suffix.lower())
+    if form is None:
+        raise click.UsageError(f"Say --as what {out} is to be: {', '.join(FORMS)}.")
+    n_images = export(opened, out, form, **export_options)  # type: ignore[arg-type]
+    terminal.result({"written": str(out), "as": form, "images": n_images}, f"{n_images:,} images as {form} in {out}")
 
 
 def _serve(terminal: Terminal, opened: OpenReview, reviewer: str, host: str, port: int, browser: bool) -> None:
@@ -95,13 +101,3 @@ def _serve(terminal: Terminal, opened: OpenReview, reviewer: str, host: str, por
             click.launch(access.url)
 
     serve(opened, host, port, reviewer, ready)
-
-
-def _export(terminal: Terminal, opened: OpenReview, out: Path, form: str | None, options: dict[str, Any]) -> None:
-    from justright.review.export import export
-
-    form = form or FORM_OF_ENDING.get(out.suffix.lower())
-    if form is None:
-        raise click.UsageError(f"Say --as what {out} is to be: {', '.join(FORMS)}.")
-    n_images = export(opened, out, form, **options)  # type: ignore[arg-type]
-    terminal.result({"written": str(out), "as": form, "images": n_images}, f"{n_images:,} images as {form} in {out}")

@@ -12,7 +12,7 @@ from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
-from justright.errors import DataError, JustrightError
+from justright.errors import JustrightError
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables, require_flat
 from justright.runs.label_outlook import label_outlook
@@ -126,17 +126,14 @@ def select(
     asked |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
         asked["backbone"] = backbone
-    try:
-        written = [] if out is None else [out, save_selection(out, result, unlabeled)]
-        if figures or html:
-            from justright.report.selection_report import write_selection_report  # matplotlib is slow to import
+    written = [] if out is None else [out, save_selection(out, result, unlabeled)]
+    if figures or html:
+        from justright.report.selection_report import write_selection_report  # matplotlib is slow to import
 
-            files, problem = write_selection_report(result, asked, diagnosis, figures, html, seed)
-            written += files
-            if problem:
-                terminal.say(f"No example images: {problem}")
-    except OSError as error:
-        raise DataError(f"{error.filename or out}: {error.strerror or error}", advice="name another place") from error
+        files, problem = write_selection_report(result, asked, diagnosis, figures, html, seed)
+        written += files
+        if problem:
+            terminal.say(f"No example images: {problem}")
     for file in written:
         terminal.say(f"Written: {file}")
     value = {"asked": asked} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}

@@ -21,25 +21,17 @@ from justright import __version__
 T = TypeVar("T")
 
 PIPE_WIDTH = 200
-NO_BAR_SECONDS = 1.0
-"""Work shorter than this shows no progress bar: it would only flicker."""
-LOG_EVERY_SECONDS = 30.0
-"""Where progress goes to a file, a line this often says how far it is."""
+NO_BAR_SECONDS = 1.0  # work shorter than this shows no progress bar: it would only flicker
+LOG_EVERY_SECONDS = 30.0  # where progress goes to a file, a line this often says how far it is
 
 
 @dataclass(frozen=True)
 class Terminal:
-    """Prints for a person or, with `as_json`, for a program.
+    """Prints for a person or, with `as_json`, for a program."""
 
-    Parameters:
-        quiet: print nothing but the result.
-        verbose: also print versions, the folder of the caches, and how long each step took.
-        as_json: print the result as JSON and nothing else.
-    """
-
-    quiet: bool = False
-    verbose: bool = False
-    as_json: bool = False
+    quiet: bool = False  # print nothing but the result
+    verbose: bool = False  # also print versions, the folder of the caches, and how long each step took
+    as_json: bool = False  # print the result as JSON and nothing else
 
     @property
     def is_silent(self) -> bool:

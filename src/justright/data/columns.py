@@ -80,7 +80,7 @@ def with_columns(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
 
 
 def rename_sources(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
-    """The table with other names for its sources."""
-    source = table["source"].unify_dictionaries().combine_chunks()
+    """The table with other names for its sources; one that no row uses any more is left out."""
+    source = table["source"].cast(pa.string()).combine_chunks().dictionary_encode()
     renamed = pa.array([names.get(name) for name in source.dictionary.to_pylist()], pa.string())
     return with_columns(table, {"source": pa.DictionaryArray.from_arrays(source.indices, renamed)})

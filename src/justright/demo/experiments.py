@@ -20,20 +20,17 @@ from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 
 TARGET_SCRIPTS = ("armenian", "georgian")  # the embedded backbone has seen neither
+# from alphabets much like the target to what has nothing to do with it
 POOL_SCRIPTS = ("greek", "cyrillic", "phonetic", "arabic", "canadian-syllabics", "operators", "box-drawing", "braille")
-"""From alphabets much like the target to what has nothing to do with it."""
-
-LABELED_SETS = {
+LABELED_SETS = {  # chosen by kind, not by result: other alphabets, letters of another make, symbols, dots and lines
     "similar": ("greek", "cyrillic"),
     "medium": ("arabic", "canadian-syllabics"),
     "dissimilar": ("operators", "arrows"),
     "out of domain": ("braille", "box-drawing"),
 }
-"""From other alphabets, over letters of another make and symbols, to dots and lines. Chosen by kind, not by result."""
-
 CLASSES_A_SET = 40  # sets of one size, so that only their kind differs
 BACKBONE = "glyph_vit"
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: dict[str, dict[str, Any]] = {  # how the pool takes part: not at all, whole or in part, as guide or rival
     "own": {"selector": "own"},
     "everything": {"selector": "none"},
     "cui": {"selector": "cui"},
@@ -41,11 +38,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "beta": {"selector": "beta"},
     "everything-as-rivals": {"selector": "none", "pool_role": "rival"},
 }
-"""How the pool takes part, by the name of the run: not at all, as a whole or in part, as a guide or as a rival."""
-
+# Of the short form, which must end within minutes; accuracy still rises after it. Equal steps for all settings.
 N_EPOCHS, N_STEPS = 16, 18
-"""Of the short form, which must end within minutes; accuracy still rises after it. Equal steps for all settings."""
-
 FULL_EPOCHS, FULL_SEEDS = 30, (0, 1, 2)  # of the long form
 
 

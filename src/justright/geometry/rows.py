@@ -39,6 +39,12 @@ def unit_rows(features: Float[Array, "images dim"], what: str = "features") -> F
     return np.asarray(features.astype(wide, copy=False) / norms[:, None].astype(wide))
 
 
+def directions(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
+    """As `unit_rows`, but a row of zeros stays as it is: an image without a direction is still to be looked at."""
+    wide = features.astype(np.result_type(features.dtype, np.float32), copy=False)
+    return wide / np.maximum(row_norms(wide), 1e-12)[:, None]
+
+
 def check_rows(features: Float[Array, "images dim"], what: str) -> Float[Array, " images"]:
     """The norms of rows that are all finite and nonzero; otherwise an error that names the rows."""
     norms = row_norms(features)

@@ -10,29 +10,26 @@ import numpy as np
 from justright.errors import DataError
 from justright.geometry import ClassSums, cosine_similarity
 from justright.progress import Track, silent
-from justright.report.elements import Name, Picture, Table, cut_in_the_middle, short
+from justright.report.elements import Missing, Name, Picture, Table, Values, attempt, cut_in_the_middle, short
 from justright.report.page_images import PageImages, SheetOrder, spread
-from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import SavedSelection
 
 MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes
 SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images a card and pixels a side, from the best on
-MEASURES = {
+MEASURES = {  # columns that a selection may have: what they are called here, and what they are multiplied by
     "similarity": ("similarity", 1),
     "distance": ("distance", 1),
     "weight_std": ("weight varies by", 1),
     "kept_share": ("kept in resamples %", 100),
 }
-"""Columns that a selection may have: what they are called here, and what they are multiplied by."""
-
 LONGEST_ALT = 60
 
 
 def class_cards(run: RunFolder, saved: SavedSelection, page_images: PageImages, track: Track = silent) -> Values:
     """One card a class, the heaviest first."""
     near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of a class cannot be told")
-    nearest: dict[int, tuple[Name | None, float | None]] = {} if isinstance(near, Missing) else dict(near)
+    nearest = {} if isinstance(near, Missing) else near
     rows = sorted(saved.classes.to_pylist(), key=lambda row: -row["weight"])
     shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
     has = {name: said for name, said in MEASURES.items() if name in saved.classes.column_names}
@@ -59,21 +56,17 @@ def class_cards(run: RunFolder, saved: SavedSelection, page_images: PageImages, 
 
 def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[Name, float]]:
     """For each class the cluster of the target whose centroid is nearest, and the cosine, in frozen features."""
-    tables = run.frozen
-    if tables is None:
+    if run.frozen is None:
         raise DataError("there are no frozen features")
-    pool, target = tables
+    pool, target = run.frozen
     if len(pool) != len(saved.images):
         raise DataError(f"{len(pool):,} features and {len(saved.images):,} weights of the pool")
     classes = ClassSums().update(pool.features, saved.images["label"].to_numpy().astype(np.int64))
     clusters = ClassSums().update(target.features, run.predictions.cluster)
     cosine = cosine_similarity(classes.centroids(), clusters.centroids())
     names = [Name(run.predictions.categories[cluster].name) for cluster in clusters.classes.tolist()]
-    best = cosine.argmax(axis=1).tolist()
-    return {
-        label: (names[place], float(row[place]))
-        for label, row, place in zip(classes.classes.tolist(), cosine, best, strict=True)
-    }
+    nearest = [(names[place], float(row[place])) for row, place in zip(cosine, cosine.argmax(axis=1), strict=True)]
+    return dict(zip(classes.classes.tolist(), nearest, strict=True))
 
 
 def _pictures(
@@ -84,14 +77,9 @@ def _pictures(
     by_label = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()
     turn = [place // 2 if place % 2 == 0 else len(shown) - 1 - place // 2 for place in range(len(shown))]
-    plans = []
-    for n_images, pixels in SIZES:
-        orders = []
-        for place in turn:
-            rows = by_label[starts[place] : starts[place] + shown[place]["n_images"]]
-            what = f"images of {short(shown[place]['class_name'], LONGEST_ALT)}"
-            orders.append(SheetOrder(spread(rows, n_images), pixels, n_images, what))
-        plans.append(orders)
+    rows = [by_label[start : start + row["n_images"]] for start, row in zip(starts, shown, strict=True)]
+    alts = [f"images of {short(row['class_name'], LONGEST_ALT)}" for row in shown]
+    plans = [[SheetOrder(spread(rows[i], n), pixels, n, alts[i]) for i in turn] for n, pixels in SIZES]
     made = page_images.sheets(page_images.richest(plans), track, "thumbnails of classes")
     pictures = dict(zip(turn, made, strict=True))
     return [pictures[place] for place in range(len(shown))]

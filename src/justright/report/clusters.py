@@ -9,11 +9,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.discovery.predictions import Category, Predictions
-from justright.geometry import ClassSums, row_chunks, row_norms
+from justright.geometry import ClassSums, directions, row_chunks
 from justright.progress import Track, silent
-from justright.report.elements import Name, Table, short
+from justright.report.elements import Name, Table, Values, optional, short
 from justright.report.page_images import PageImages, SheetOrder
-from justright.report.reading import Values, optional
 from justright.report.review_part import COLUMNS as REVIEW_COLUMNS
 from justright.report.review_part import review_cells
 from justright.review.findings import Review
@@ -21,10 +20,8 @@ from justright.runs.run_folder import RunFolder
 from justright.types import Array
 
 MOST_CLUSTERS = 3000  # more cards than this are cut: the largest stay
-
+# central images, outliers, pixels a side, columns: the more clusters, the less of each, so that all are there
 LAYOUTS = ((18, 4, 64, 6), (12, 4, 48, 6), (8, 2, 40, 8), (6, 2, 32, 6), (4, 1, 28, 4), (3, 1, 24, 3))
-"""Central images, outliers, pixels a side, columns: the more clusters, the less of each, so that all are there."""
-
 COLUMNS = ("picture", "cluster", "images", "confidence %", "nearest known class", "similarity", "neither", "outliers")
 N_NEITHER = 24
 LONGEST_ALT = 60
@@ -57,27 +54,23 @@ class ClusterView:
 def look_at_clusters(predictions: Predictions, features: Float[Array, "target dim"] | None) -> list[ClusterView]:
     """Every category that has an image, in the order of the categories. Without features rows go by confidence."""
     centrality = predictions.confidence.astype(np.float64)
-    nearest: dict[int, tuple[int, float]] = {}
+    nearest: dict[int, tuple[str, float]] = {}
     if features is not None and len(predictions):
         sums = ClassSums().update(features, predictions.cluster)
-        unit = _unit(sums.centroids())
+        unit = directions(sums.centroids())
         place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
         for rows in row_chunks(features):  # a block in memory at a time
             own, place = place[: len(rows)], place[len(rows) :]
-            cosines.append(np.einsum("id,id->i", _unit(rows), unit[own]))
+            cosines.append(np.einsum("id,id->i", directions(rows), unit[own]))
         centrality = np.concatenate(cosines)
         nearest = _nearest_known(predictions, sums.classes, unit)
-    order = np.lexsort((-centrality, predictions.cluster))
-    ends = np.cumsum(predictions.sizes)
+    by_cluster = np.split(np.lexsort((-centrality, predictions.cluster)), np.cumsum(predictions.sizes))
     views = []
-    for number, category in enumerate(predictions.categories):
-        rows = order[ends[number] - predictions.sizes[number] : ends[number]]
+    for number, (category, rows) in enumerate(zip(predictions.categories, by_cluster[:-1], strict=True)):
         if len(rows):
-            known, similarity = nearest.get(number, (None, None))
             is_neither, confidence = predictions.is_neither[rows], float(predictions.confidence[rows].mean())
-            name = None if known is None else predictions.categories[known].name
             seen = rows[~is_neither], int(is_neither.sum()), confidence
-            views.append(ClusterView(number, category, *seen, name, similarity))
+            views.append(ClusterView(number, category, *seen, *nearest.get(number, (None, None))))
     return views
 
 
@@ -148,17 +141,17 @@ def _orders(
 
 def _nearest_known(
     predictions: Predictions, clusters: Int[Array, " clusters"], unit: Float[Array, "clusters dim"]
-) -> dict[int, tuple[int, float]]:
-    """For each cluster the known one, other than itself, with the nearest centroid, and the cosine."""
+) -> dict[int, tuple[str, float]]:
+    """For each cluster the name of the known one, other than itself, with the nearest centroid, and the cosine."""
     known = np.array([predictions.categories[cluster].kind == "known" for cluster in clusters.tolist()])
     if not known.any():
         return {}
     cosine = unit @ unit[known].T
     cosine[np.flatnonzero(known), np.arange(int(known.sum()))] = -np.inf
-    best = cosine.argmax(axis=1)
+    best = clusters[known][cosine.argmax(axis=1)]
     return {
-        int(cluster): (int(name), float(similarity))
-        for cluster, name, similarity in zip(clusters, clusters[known][best], cosine.max(axis=1), strict=True)
+        int(cluster): (predictions.categories[other].name, float(similarity))
+        for cluster, other, similarity in zip(clusters, best, cosine.max(axis=1), strict=True)
         if np.isfinite(similarity)
     }
 
@@ -170,8 +163,3 @@ def _features(run: RunFolder, n_images: int) -> tuple[Float[Array, "target dim"]
         if features is not None and features.ndim == 2 and len(features) == n_images:
             return features, source
     return None, ""
-
-
-def _unit(rows: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
-    """Rows of length 1; a row of zeros stays, because a page with pictures need not refuse it."""
-    return rows / np.maximum(row_norms(rows), 1e-12)[:, None]

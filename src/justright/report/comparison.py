@@ -11,9 +11,7 @@ from justright.report.seed_groups import ComparedRun, ScoreChange, SeedGroup, ch
 from justright.runs.run_folder import RunFolder
 
 GROUPS = ("all", "old", "new")  # of images, whose accuracies are compared
-
-BASELINES = {"own": "own labels alone", "none": "no selection"}
-"""Selectors that others are compared with: the first one that is among the runs, and what it is called."""
+BASELINES = {"own": "own labels alone", "none": "no selection"}  # others are compared with the first that is there
 
 
 @dataclass(frozen=True)
@@ -76,14 +74,12 @@ class Comparison:
     def warnings(self) -> list[str]:
         """Why numbers may not be comparable."""
         said = []
-        targets = {run.target_print for run in self.runs}
-        if len(targets) > 1:
+        if len({run.target_print for run in self.runs}) > 1:
             said.append("The runs did not see the same target, so their scores are not comparable.")
         protocols = {run.scores.protocol for run in self.runs if run.scores is not None}
         if len(protocols) > 1:
             said.append(f"Scores follow different protocols: {', '.join(sorted(protocols))}.")
-        without = [run.name for run in self.runs if run.scores is None]
-        if without:
+        if without := [run.name for run in self.runs if run.scores is None]:
             said.append(f"Without scores: {', '.join(without)}.")
         return said
 

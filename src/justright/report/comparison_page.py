@@ -12,10 +12,8 @@ import numpy as np
 from justright.evaluation import break_down
 from justright.files import write_text
 from justright.report.comparison import GROUPS, Comparison
-from justright.report.elements import Name, Table, plain, render
+from justright.report.elements import Missing, Name, Table, Values, attempt, optional, plain, read_parts, render
 from justright.report.error_figures import draw_errors
-from justright.report.provenance import seconds_by_stage
-from justright.report.reading import Missing, Values, attempt, read_parts
 from justright.report.run_figures import draw_scores, draw_training
 from justright.report.score_parts import judged, percent
 from justright.report.seed_groups import LEVEL, ScoreChange
@@ -54,7 +52,6 @@ class ComparisonPage:
         return render("comparison.html", names=names, warnings=self.comparison.warnings(), parts=parts)
 
     def settings(self) -> Values:
-        """Settings in which the runs differ, and those they share."""
         differing = self.comparison.differing()
         rows = [(name, *("" if value is None else str(value) for value in each)) for name, each in differing.items()]
         shared = [(name, str(value)) for name, value in self.comparison.shared().items()]
@@ -62,7 +59,6 @@ class ComparisonPage:
         return {"differing": Table(columns, rows), "shared": Table(("setting", "value"), shared)}
 
     def scores(self) -> Values:
-        """All, Old and New of each run, as table and figure."""
         rows = [
             (Name(run.name), *(percent(run.scores, group) for group in GROUPS), run.scores.nmi, run.scores.ari)
             for run in self.comparison.runs
@@ -72,7 +68,6 @@ class ComparisonPage:
         return {"accuracies": Table(columns, rows), "figure": draw_scores(self.comparison) if rows else None}
 
     def seeds(self) -> Values:
-        """Mean and spread of runs that differ by seed only."""
         rows = [
             (Name(group.name), group.selector, len(group.runs), *map(group.mean_and_spread, GROUPS))
             for group in self.comparison.groups()
@@ -81,7 +76,6 @@ class ComparisonPage:
         return {"groups": Table(("runs", "selector", "seeds", "All", "Old", "New"), rows)}
 
     def changes(self) -> Values:
-        """What the pool or a selection from it changed, with a verdict about each."""
         changes = self.comparison.changes()
         rows = [(Name(group.name), group.selector, *_cells(each)) for group, found in changes for each in found]
         new = [each for _, found in changes for each in found if each.group == "new"]
@@ -96,13 +90,9 @@ class ComparisonPage:
         }
 
     def errors(self) -> Values | Missing:
-        """Kinds and causes of errors, one pair of bars a run."""
         pairs = {plain(run.name): judged(run.run) for run in self.comparison.runs[:MOST_DRAWN]}
-        found = {
-            name: break_down(pair.y_true, pair.y_pred, pair.is_old)
-            for name, pair in pairs.items()
-            if not isinstance(pair, Missing)
-        }
+        judged_runs = {name: pair for name, pair in pairs.items() if not isinstance(pair, Missing)}
+        found = {name: break_down(pair.y_true, pair.y_pred, pair.is_old) for name, pair in judged_runs.items()}
         if not found:
             return Missing("Errors can be told only where labels of the target were given")
         counts = {name: errors.by_kind() | errors.by_cause() for name, errors in found.items()}
@@ -111,7 +101,6 @@ class ComparisonPage:
         return {"figure": draw_errors(found), "kinds": kinds}
 
     def selection(self) -> Values:
-        """How much of the pool each run kept, and the classes on which they agree least."""
         weights: dict[str, dict[str, float]] = {}
         rows: list[tuple[object, ...]] = []
         for run in self.comparison.runs:
@@ -127,27 +116,23 @@ class ComparisonPage:
         return {"selections": selections, "n_selected": len(weights)} | _disagreement(weights)
 
     def count(self) -> Values:
-        """The K of each run, and what was estimated."""
         rows = []
         for run in self.comparison.runs:
             about = run.run.about
-            count = attempt(lambda run=run: run.run.count, "not estimated")  # type: ignore[misc]
-            estimates = {} if isinstance(count, Missing) else count.get("estimates", {})
-            said = "; ".join(_estimate(name, each) for name, each in estimates.items()) or "not estimated"
+            count = optional(lambda run=run: run.run.count) or {}  # type: ignore[misc]
+            said = "; ".join(_estimate(name, each) for name, each in count.get("estimates", {}).items())
             k = about.get("n_target", about.get("n_categories"))
-            rows.append((Name(run.name), k, str(about.get("k_source", "not said")), said))
+            rows.append((Name(run.name), k, str(about.get("k_source", "not said")), said or "not estimated"))
         return {"counts": Table(("run", "K used", "source", "estimates"), rows)}
 
     def training(self) -> Values | Missing:
-        """Curves over each other."""
         records = {plain(run.name): run.run.metrics for run in self.comparison.runs[:MOST_DRAWN] if run.run.metrics}
         if not records:
             return Missing("No run has training records")
         return {"figure": draw_training(records), "n_left_out": max(0, len(self.comparison.runs) - MOST_DRAWN)}
 
     def seconds(self) -> Values:
-        """Seconds by stage."""
-        seconds = {run.name: seconds_by_stage(run.run.about) for run in self.comparison.runs}
+        seconds = {run.name: run.run.about.get("seconds") or {} for run in self.comparison.runs}
         stages = list(dict.fromkeys(stage for each in seconds.values() for stage in each))
         rows = [(Name(name), *map(each.get, stages), sum(each.values())) for name, each in seconds.items()]
         return {"stages": Table(("run", *(f"{stage} s" for stage in stages), "all s"), rows)}

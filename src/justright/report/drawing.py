@@ -6,21 +6,18 @@ import io
 import re
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 from markupsafe import Markup, escape
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.legend import Legend
+from matplotlib.figure import Figure, FigureBase
 
+# each can be told from the next, on light and on dark paper
 COLORS = ("#2f6db3", "#d1603d", "#2a9d8f", "#b5892b", "#8a63a8", "#c2568e", "#6f8a3a")
-"""Each can be told from the next, on light and on dark paper."""
-
 OTHERS = "#8c8c8c"  # the color of everything after the first seven
-
-INK, LINE, PAPER = "#333333", "#b9b9b9", "#ffffff"
-"""Draw with these, and `for_page` lets the page choose what they look like."""
-
+INK, LINE, PAPER = "#333333", "#b9b9b9", "#ffffff"  # `for_page` lets the page choose what these look like
+TIGHT = {"handletextpad": 0.2, "columnspacing": 1.0, "borderaxespad": 0.2}  # of a legend with many entries
 _VARIABLES = {INK: "var(--ink)", "#000000": "var(--ink)", LINE: "var(--line)", PAPER: "var(--paper)"}
 
 
@@ -29,19 +26,26 @@ def color_of(number: int) -> str:
     return COLORS[number] if number < len(COLORS) else OTHERS
 
 
-def style_axes(axes: Axes) -> None:
-    """Two quiet lines instead of a box, in colors that the page may change."""
-    axes.set_facecolor("none")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(LINE)
-    axes.tick_params(color=LINE, labelcolor=INK, labelsize=8.5)
-    axes.xaxis.label.set_color(INK)
-    axes.yaxis.label.set_color(INK)
+def quiet_panels(
+    width: float, height: float, shape: tuple[int, int] = (1, 1), dpi: int | None = None, **how: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure and its axes, row by row: two quiet lines instead of a box, in colors that the page may change."""
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER, dpi=dpi)
+    panels = figure.subplots(*shape, squeeze=False, **how).ravel().tolist()
+    for axes in panels:
+        axes.set_facecolor("none")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(LINE)
+        axes.tick_params(color=LINE, labelcolor=INK, labelsize=8.5)
+        axes.xaxis.label.set_color(INK)
+        axes.yaxis.label.set_color(INK)
+    return figure, panels
 
 
-def escape_legend(legend: Legend) -> None:
-    """A dollar sign in a name is no formula."""
-    for entry in legend.get_texts():
+def add_legend(figure: FigureBase, *entries: Any, **how: Any) -> None:
+    """A legend above the axes; a dollar sign in a name is no formula."""
+    plain: dict[str, Any] = {"loc": "outside upper left", "frameon": False, "fontsize": 8.5, "labelcolor": INK}
+    for entry in figure.legend(*entries, **plain, **how).get_texts():
         entry.set_parse_math(False)
 
 
@@ -50,6 +54,12 @@ def name_ticks(axes: Axes, places: Sequence[float] | range, names: Sequence[str]
     axes.set_yticks(places, names)
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
+
+
+def write_above(axes: Axes, x: float, said: str, fontsize: float = 8.5) -> None:
+    """Words above the axes, in the middle of a place on the x-axis."""
+    where = axes.get_xaxis_transform()  # data across, share of the axes upward
+    axes.text(x, 1.01, said, ha="center", va="bottom", fontsize=fontsize, color=INK, transform=where)
 
 
 def to_svg(figure: Figure) -> str:

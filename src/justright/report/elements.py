@@ -1,4 +1,4 @@
-"""What templates show, names, sentences, pictures and tables, and the one environment, which escapes all of it.
+"""What templates show, names, sentences, pictures, tables, or why a part is missing; and what escapes all of it.
 
 A page is one self-contained file: no request leaves it, light and dark, narrow and wide, on screen and on paper.
 """
@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from justright.errors import JustrightError
 from justright.report.drawing import for_page
-from justright.report.reading import Missing
 
 MOST_DECIMALS = 5
 LONGEST = 120
-
+# control characters, half characters, and those that turn the direction of whatever text follows them
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-"""Control characters, half characters, and those that turn the direction of whatever text follows them."""
-
 REPLACEMENT = "\ufffd"
-
+Values = dict[str, Any]  # what the template of a part of a page shows, by name
 Words = tuple[str, ...]  # a sentence in pieces, so that a page can set the names in it apart from the words
+
+T = TypeVar("T")
 
 
 class Name(str):
@@ -98,6 +98,47 @@ def _decimals(values: Sequence[object]) -> int | None:
         return 0
     spread = max(finite) - min(finite) or largest
     return max(0, 2 - math.floor(math.log10(largest)), min(MOST_DECIMALS, 1 - math.floor(math.log10(spread))))
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why a part of a run cannot be shown: a sentence without its full stop."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class PagePart:
+    """A part of a page: the name of its template macro, its heading, and what it shows."""
+
+    name: str
+    title: str
+    values: Values | Missing
+
+
+def attempt(read: Callable[[], T | None], otherwise: str) -> T | Missing:
+    """What `read` gives. A file that is not there is `Missing` with the words of `otherwise`, a bad one with its own.
+
+    A report is read to understand a run, also one that was stopped or moved: no part of it may take the others down.
+    """
+    try:
+        found = read()
+    except (JustrightError, OSError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        return Missing(f"{otherwise}: {reason}" if otherwise else reason)
+    return Missing(otherwise) if found is None else found
+
+
+def optional(read: Callable[[], T | None]) -> T | None:
+    """What `read` gives, or None where it is not there or bad."""
+    found = attempt(read, "")
+    return None if isinstance(found, Missing) else found
+
+
+def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing]]]) -> list[PagePart]:
+    """The parts of a page, from a heading and a reader by name. One whose files are damaged says so."""
+    said = "This part cannot be shown"
+    return [PagePart(name, title, attempt(read, said)) for name, (title, read) in readers.items()]
 
 
 def render(template: str, **values: Any) -> str:

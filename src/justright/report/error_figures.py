@@ -11,11 +11,10 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from justright.evaluation.confusions import Confusion, Errors
-from justright.report.drawing import INK, name_ticks
+from justright.report.drawing import INK, name_ticks, write_above
 from justright.report.elements import short
 from justright.types import Array
 
-SIDES = ("New", "Old")
 TAKEN_FOR = {"n_as_old": ("an Old class", "#d1603d"), "n_as_new": ("a New class or none", "#2f6db3")}
 CAUSE = {
     "n_split": ("split off from its class", "#7a5195"),
@@ -34,27 +33,23 @@ def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
     Left is Fig. 3 of the paper, given one entry per labeled set.
     """
     runs = {"": errors} if isinstance(errors, Errors) else dict(errors)
-    rows = [
-        (f"{short(name, LONGEST_NAME)}  {side}".strip(), run, side == "Old")
-        for name, run in runs.items()
-        for side in SIDES
-    ]
+    rows = [(name, run, side) for name, run in runs.items() for side in ("New", "Old")]
     # the two bars of a run stand closer together than those of different runs
     heights = [place + 0.35 * (place // 2) for place in range(len(rows))]
     figure = Figure(figsize=(9.5, 1.75 + 0.42 * len(rows) + 0.15 * len(runs)), layout="constrained")
     taken_for, cause = figure.subplots(1, 2, sharey=True, sharex=True, gridspec_kw={"wspace": 0.09})
     for axes, title, parts in ((taken_for, "Taken for", TAKEN_FOR), (cause, "Why", CAUSE)):
-        shares = np.stack([_shares(run, is_old, parts) for _, run, is_old in rows])
+        shares = np.stack([_shares(run, side == "Old", parts) for _, run, side in rows])
         _draw_bars(axes, heights, shares, parts)
         axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=26)
         axes.legend(
             loc="lower left", bbox_to_anchor=(-0.015, 0.99), ncols=3, frameon=False, fontsize=9,
             handlelength=0.9, handleheight=0.9, columnspacing=1.2, handletextpad=0.4, borderpad=0.2,
         )  # fmt: skip
-    name_ticks(taken_for, heights, [name for name, _, _ in rows])
+    name_ticks(taken_for, heights, [f"{short(name, LONGEST_NAME)}  {side}".strip() for name, _, side in rows])
     taken_for.invert_yaxis()
     # room for the sum that stands behind the longest bar
-    longest = max((_shares(run, is_old, TAKEN_FOR).sum() for _, run, is_old in rows), default=0.0)
+    longest = max(_shares(run, side == "Old", TAKEN_FOR).sum() for _, run, side in rows)
     taken_for.set_xlim(0, min(1.0, max(0.05, longest)) * 1.18)
     return figure
 
@@ -82,18 +77,14 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
     axes.set(xlim=(0, n_clusters), ylim=(n_classes, 0))  # the last block may reach beyond
     for spine in axes.spines.values():
         spine.set_color("#999999")
-    for place, is_drawn in ((confusion.n_old, 0 < confusion.n_old < n_classes), (n_classes, n_clusters > n_classes)):
-        if is_drawn:
-            axes.axvline(place, color="#d1603d", linewidth=1)
-            if place < n_classes:
-                axes.axhline(place, color="#d1603d", linewidth=1)
     sides = {"Old": (0, confusion.n_old), "New": (confusion.n_old, n_classes), "no class": (n_classes, n_clusters)}
     for name, (start, stop) in sides.items():
         if stop > start:
-            axes.text(
-                (start + stop) / 2, 1.01, name, ha="center", va="bottom", fontsize=10, color=INK,
-                transform=axes.get_xaxis_transform(),  # data across, share of the axes upward
-            )  # fmt: skip
+            write_above(axes, (start + stop) / 2, name, fontsize=10.0)
+            if start > 0:
+                axes.axvline(start, color="#d1603d", linewidth=1)
+            if 0 < start < n_classes:
+                axes.axhline(start, color="#d1603d", linewidth=1)
     axes.set_ylabel("class", labelpad=8)
     axes.set_xlabel("cluster, in the order of the classes" + (f"; blocks of {block}" if block > 1 else ""))
     if class_names is not None and n_classes <= MOST_NAMES:

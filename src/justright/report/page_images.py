@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,10 +13,10 @@ from PIL import Image, ImageOps
 
 from justright.data.contact_sheet import contact_sheet
 from justright.data.image_set import ImageSet
-from justright.errors import BadImageError, JustrightError
+from justright.errors import JustrightError
+from justright.parallel import in_threads
 from justright.progress import Track, silent
-from justright.report.elements import Picture
-from justright.report.reading import Missing
+from justright.report.elements import Missing, Picture
 from justright.seeding import generator
 from justright.types import Array
 
@@ -63,10 +62,9 @@ class PageImages:
         self, orders: Sequence[SheetOrder], track: Track = silent, what: str = "images"
     ) -> Iterator[Picture | None]:
         """One picture an order, in order; None where no image could be read or the budget is spent."""
-        with ThreadPoolExecutor(N_THREADS) as threads:
-            found = threads.map(self._sheet, orders)
-            for order, (picture, problems) in track(zip(orders, found, strict=True), len(orders), what):
-                yield self._pay(order, picture, problems)
+        found = in_threads(self._sheet, orders, N_THREADS)
+        for order, (picture, problems) in track(zip(orders, found, strict=True), len(orders), what):
+            yield self._pay(order, picture, problems)
 
     def richest(self, plans: Sequence[Sequence[SheetOrder]], share: float = 1.0) -> Sequence[SheetOrder]:
         """The first of several plans for the same sheets that this share of the budget pays for; the last if none.
@@ -93,7 +91,7 @@ class PageImages:
         for row in order.rows.tolist():
             try:
                 tiles.append(ImageOps.fit(self.images.image(row), (order.pixels, order.pixels)))
-            except (BadImageError, JustrightError, OSError) as error:
+            except (JustrightError, OSError) as error:
                 problems.append(str(error).splitlines()[0])
         if not tiles:
             return None, problems

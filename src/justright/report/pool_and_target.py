@@ -12,13 +12,11 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from justright.data import ImageSet
 from justright.features.table import FeatureTable
-from justright.geometry import row_norms
-from justright.report.drawing import INK, PAPER, color_of, escape_legend, style_axes
-from justright.report.elements import Name, Table, short
+from justright.geometry import directions
+from justright.report.drawing import INK, TIGHT, add_legend, color_of, quiet_panels
+from justright.report.elements import Missing, Name, Table, Values, attempt, short
 from justright.report.page_images import PageImages, SheetOrder
-from justright.report.reading import Missing, Values, attempt
 from justright.runs.problem import OWN
 from justright.runs.run_folder import RunFolder
 from justright.seeding import generator
@@ -47,7 +45,9 @@ def overview(run: RunFolder, seed: int = 0) -> Values:
             missing.append(images)
             continue
         page_images = PageImages(images, BUDGET // 2)
-        for number, (dataset, where) in enumerate(_by_dataset(images)):
+        names, of_image = _datasets(images.table["dataset"])
+        for number, dataset in enumerate(names):
+            where = np.flatnonzero(of_image == number)
             labels = np.unique(images.labels[where])
             side = "own classes, labeled" if part.startswith("pool") and dataset == OWN else part
             rows.append((side, Name(dataset), len(where), int((labels >= 0).sum()) or None))
@@ -61,10 +61,10 @@ def overview(run: RunFolder, seed: int = 0) -> Values:
     return {"sets": sets, "sheets": sheets, "missing": missing, "sources": sources}
 
 
-def _by_dataset(images: ImageSet) -> list[tuple[str, Int[Array, " rows"]]]:
-    column = pc.fill_null(images.table["dataset"].cast(pa.string()), "").combine_chunks().dictionary_encode()
-    numbers = column.indices.to_numpy()
-    return [(name, np.flatnonzero(numbers == number)) for number, name in enumerate(column.dictionary.to_pylist())]
+def _datasets(column: pa.ChunkedArray) -> tuple[list[str], Int[Array, " rows"]]:
+    """The names in a column, and which of them each row has."""
+    coded = pc.fill_null(column.cast(pa.string()), "").combine_chunks().dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,48 +87,37 @@ class FeatureMap:
 
 def feature_map(pool: FeatureTable, target: FeatureTable, kind: MapKind = "pca", seed: int = 0) -> FeatureMap:
     """Project a sample of both onto a plane; features are brought to length 1 first, as cosines see them."""
-    rows = [_sample(len(table), seed, side) for table, side in ((pool, "pool"), (target, "target"))]
-    x = np.concatenate([np.asarray(t.features[r], dtype=np.float64) for t, r in zip((pool, target), rows, strict=True)])
-    x = x.reshape(len(x), -1)
-    x = x / np.maximum(row_norms(x), 1e-12)[:, None]
-    column = pool.index["dataset"].cast(pa.string()).combine_chunks().dictionary_encode()
-    source = np.concatenate([column.indices.to_numpy()[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
+    tables = {"pool": pool, "target": target}
+    drawn = [generator(seed, "feature map", side).permutation(len(table)) for side, table in tables.items()]
+    rows = [np.sort(each[:MOST_POINTS]) for each in drawn]
+    x = np.concatenate([np.asarray(t.features[r], np.float64) for t, r in zip(tables.values(), rows, strict=True)])
+    x = directions(x.reshape(len(x), -1))
+    names, of_image = _datasets(pool.index["dataset"])
+    source = np.concatenate([of_image[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
     points, explained = _two_directions(x)
     if kind == "tsne":
         points = _neighbors(x, points, seed)
-    names = tuple(column.dictionary.to_pylist())
-    return FeatureMap(points, source, names, kind, explained, (len(pool), len(target)))
+    return FeatureMap(points, source, tuple(names), kind, explained, (len(pool), len(target)))
 
 
 def draw_map(found: FeatureMap) -> Figure:
     """The pool in colors, the target over it."""
-    figure = Figure(figsize=(5.6, 5.0), layout="constrained", facecolor=PAPER, dpi=180)
-    axes = figure.subplots()
-    style_axes(axes)
+    figure, (axes,) = quiet_panels(5.6, 5.0, dpi=180)
     axes.set(xticks=[], yticks=[])
     axes.spines[["left", "bottom"]].set_visible(False)
     is_pool = found.source != TARGET
     # drawn in one go and shuffled as sampled: no data set lies on top of the others
     colors = np.array([color_of(number) for number in found.source[is_pool].tolist()])
     x, y = found.points.T
-    axes.scatter(
-        x[is_pool], y[is_pool], s=14, c=colors, alpha=0.65, linewidths=0, rasterized=int(is_pool.sum()) > MOST_MARKS
-    )
+    is_many = int(is_pool.sum()) > MOST_MARKS
+    axes.scatter(x[is_pool], y[is_pool], s=14, c=colors, alpha=0.65, linewidths=0, rasterized=is_many)
     axes.scatter(x[~is_pool], y[~is_pool], s=9, c=INK, marker="x", linewidths=0.7, alpha=0.8)
     for number, name in enumerate(found.names[:8]):
         said = short(name, LONGEST_NAME) if number < 7 else f"{len(found.names) - 7} more"
         axes.scatter([], [], s=22, c=color_of(number), label=said)
     axes.scatter([], [], s=16, c=INK, marker="x", linewidths=0.8, label="target, unlabeled")
-    legend = figure.legend(
-        loc="outside upper left", ncols=3, frameon=False, fontsize=8.5, labelcolor=INK, handletextpad=0.2,
-        columnspacing=1.0, borderaxespad=0.2,
-    )  # fmt: skip
-    escape_legend(legend)
+    add_legend(figure, ncols=3, **TIGHT)
     return figure
-
-
-def _sample(n: int, seed: int, side: str) -> Int[Array, " rows"]:
-    return np.sort(generator(seed, "feature map", side).permutation(n)[:MOST_POINTS])
 
 
 def _two_directions(x: Float[Array, "points dim"]) -> tuple[Float[Array, "points 2"], float]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from justright.report.elements import Table
-from justright.report.reading import Missing, Values
+from justright.report.elements import Missing, Table, Values
 
 FIRST = ("method", "selector", "seed", "n_target", "k_source", "n_categories", "n_known", "scale")
 TITLES = {
@@ -32,7 +31,7 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 def resolved(about: Mapping[str, Any]) -> dict[str, Any]:
     """What run.json says, with the spec in the place of what a run that is not finished has not resolved yet."""
-    spec = {name: value for name, value in _mapping(about, "spec").items() if value is not None}
+    spec = {name: value for name, value in (about.get("spec") or {}).items() if value is not None}
     if isinstance(spec.get("backbone"), str):
         spec["backbone"] = {"name": spec["backbone"]}
     return spec | dict(about)
@@ -42,24 +41,17 @@ def asked(about: Mapping[str, Any]) -> Values:
     """The settings that matter most, then the question in full, then every setting."""
     about = resolved(about)
     first = {TITLES.get(name, name): about[name] for name in FIRST if about.get(name) is not None}
-    if name := _mapping(about, "backbone").get("name"):
+    if name := (about.get("backbone") or {}).get("name"):
         first["backbone"] = name
-    question = {name: value for name, value in _mapping(about, "asked").items() if name != "command"}
+    question = {name: value for name, value in (about.get("asked") or {}).items() if name != "command"}
     first |= {name: value for name, value in flat(question).items() if name not in first}
     settings = _in_words(flat({name: about[name] for name in SETTINGS if about.get(name)}))
     return {"first": _in_words(first), "settings": Table(("setting", "value"), list(settings.items()))}
 
 
-def seconds_by_stage(about: Mapping[str, Any]) -> dict[str, float]:
-    """How long each stage took."""
-    return {
-        str(name): float(value) for name, value in _mapping(about, "seconds").items() if isinstance(value, int | float)
-    }
-
-
 def timings(about: Mapping[str, Any]) -> Values | Missing:
     """Seconds by stage, and all of them."""
-    seconds = seconds_by_stage(about)
+    seconds = about.get("seconds")
     if not seconds:
         return Missing("The run does not say how long its stages took")
     total = sum(seconds.values())
@@ -72,19 +64,12 @@ def reproduction(about: Mapping[str, Any]) -> Values:
     about = resolved(about)
     facts: dict[str, Any] = {"seed": about["seed"]} if "seed" in about else {}
     for name, title in (("versions", "version of"), ("backbone", "backbone"), ("fingerprints", "fingerprint of")):
-        facts |= {f"{title} {part}": value for part, value in flat(_mapping(about, name)).items()}
+        facts |= {f"{title} {part}": value for part, value in flat(about.get(name) or {}).items()}
     told = {*FIRST, *SETTINGS, "command", "asked", "versions", "fingerprints", "backbone", "seconds", "format"}
     facts |= _in_words(flat({name: value for name, value in about.items() if name not in told}))
-    return {"command": about.get("command") or _mapping(about, "asked").get("command"), "facts": facts}
-
-
-def _mapping(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = about.get(name)
-    return value if isinstance(value, Mapping) else {}
+    return {"command": about.get("command") or (about.get("asked") or {}).get("command"), "facts": facts}
 
 
 def _in_words(values: Mapping[str, Any]) -> dict[str, str]:
     words = {True: "yes", False: "no", None: "not set"}
-    return {
-        name: words[value] if value is None or isinstance(value, bool) else str(value) for name, value in values.items()
-    }
+    return {name: words[value] if isinstance(value, bool | None) else str(value) for name, value in values.items()}

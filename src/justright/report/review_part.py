@@ -5,16 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from justright.report.elements import Name, Table, Words, join
-from justright.report.reading import Missing, Values, attempt
+from justright.report.elements import Missing, Name, Table, Values, Words, attempt, join
 from justright.review.findings import ReviewedCluster, findings
 from justright.runs.run_folder import RunFolder
 
 COLUMNS = ("name by reviewers", "verdict", "images after review", "images that left")
-
-MOST_REVIEWERS = 3
-MOST_PLACES = 3
-MOST_MADE = 500  # longer lists are summed up: a page of thousands of clusters has to stay small
+MOST_REVIEWERS, MOST_PLACES, MOST_MADE = 3, 3, 500  # longer lists are summed up: a page has to stay small
 DONE = {"keep": "kept", "reject": "rejected"}
 
 

@@ -16,17 +16,16 @@ from justright.benchmark.suite_table import SettingRow
 from justright.errors import DataError
 from justright.estimation.base import CategoryCounter
 from justright.report.comparison import GROUPS, Comparison
-from justright.report.drawing import COLORS, INK, LINE, PAPER, color_of, escape_legend, name_ticks, style_axes
+from justright.report.drawing import COLORS, INK, LINE, add_legend, color_of, name_ticks, quiet_panels
 from justright.report.elements import short
 from justright.types import Array
 
 COLOR, CHOSEN = COLORS[:2]
+N_COLUMNS, MOST_PANELS = 3, 12  # of the figure of training
+MOST_RUNS = 40
+LONGEST_NAME = 30
 
 Record = Mapping[str, Any]
-N_COLUMNS = 3
-MOST_PANELS = 12
-LONGEST_NAME = 30
-MOST_RUNS = 40
 
 
 @dataclass
@@ -57,8 +56,7 @@ def draw_counts(
     counters: Mapping[str, CategoryCounter | SavedCount], intervals: Mapping[str, tuple[int, int]]
 ) -> Figure:
     """What each counter looked at on its way, the K it chose, and the interval around it where there is one."""
-    figure = Figure(figsize=(5.0 * len(counters), 3.4), layout="constrained")
-    panels = figure.subplots(1, len(counters), squeeze=False)[0]
+    figure, panels = quiet_panels(5.0 * len(counters), 3.4, (1, len(counters)))
     for axes, (name, counter) in zip(panels, counters.items(), strict=True):
         x_name, y_name = counter.curve_axes
         k = counter.n_categories_
@@ -72,7 +70,6 @@ def draw_counts(
         axes.set_ylabel(y_name, fontsize=9.5)
         for axis in (axes.xaxis, axes.yaxis)[: 1 if is_k_across else 2]:  # K and rounds are whole numbers
             axis.set_major_locator(MaxNLocator(integer=True))
-        style_axes(axes)
     return figure
 
 
@@ -92,10 +89,8 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
     names = list(dict.fromkeys(name for records in runs.values() for name in reported(records)))
     names = [name for name in names if name != "seconds"][:MOST_PANELS] or ["loss"]
     n_rows = -(-len(names) // N_COLUMNS)
-    figure = Figure(figsize=(8.4, 0.5 + 1.9 * n_rows), layout="constrained", facecolor=PAPER)
-    panels = figure.subplots(n_rows, N_COLUMNS, squeeze=False).ravel()
+    figure, panels = quiet_panels(8.4, 0.5 + 1.9 * n_rows, (n_rows, N_COLUMNS))
     for axes, name in zip(panels, names, strict=False):
-        style_axes(axes)
         for number, (run, records) in enumerate(runs.items()):
             told = [(each.get("epoch", place), each[name]) for place, each in enumerate(records) if name in each]
             x, y = [epoch for epoch, _ in told], [value for _, value in told]
@@ -109,18 +104,15 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
     for axes in panels[max(0, len(names) - N_COLUMNS) : len(names)]:
         axes.set_xlabel("epoch", fontsize=8.5)
     if len(runs) > 1:
-        options = {"loc": "outside upper left", "ncols": 3, "frameon": False, "fontsize": 8.5, "labelcolor": INK}
-        escape_legend(figure.legend(*panels[0].get_legend_handles_labels(), **options))
+        add_legend(figure, *panels[0].get_legend_handles_labels(), ncols=3)
     return figure
 
 
 def draw_scores(comparison: Comparison) -> Figure:
     """One line a run, one panel for All, Old and New each; the baseline in another color."""
     runs = [run for run in comparison.runs if run.scores is not None][:MOST_RUNS]
-    figure = Figure(figsize=(8.4, 0.9 + 0.32 * len(runs)), layout="constrained", facecolor=PAPER)
-    panels = figure.subplots(1, len(GROUPS), sharey=True)
+    figure, panels = quiet_panels(8.4, 0.9 + 0.32 * len(runs), (1, len(GROUPS)), sharey=True)
     for axes, group in zip(panels, GROUPS, strict=True):
-        style_axes(axes)
         axes.grid(axis="x", color=LINE, linewidth=0.5, alpha=0.6)
         for place, run in enumerate(runs):
             assert run.scores is not None
@@ -143,9 +135,7 @@ def draw_scores(comparison: Comparison) -> Figure:
 def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[float]], baseline: str) -> Figure:
     """One line a setting: the mean change of All with its interval over problems, and a small dot a problem."""
     shown = [row for row in rows if row.all_difference is not None]
-    figure = Figure(figsize=(7.2, 1.0 + 0.3 * len(shown)), layout="constrained", facecolor=PAPER)
-    axes = figure.subplots()
-    style_axes(axes)
+    figure, (axes,) = quiet_panels(7.2, 1.0 + 0.3 * len(shown))
     axes.axvline(0, color=LINE, linewidth=1)
     for place, row in enumerate(shown):
         mean, low, high = (100 * value for value in row.all_difference or ())
@@ -155,6 +145,7 @@ def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[flo
         axes.plot(dots, [place] * len(dots), ".", color=INK, markersize=4, alpha=0.55)
     name_ticks(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
     axes.invert_yaxis()
-    what = f"points of All against {baseline}; dots are problems, lines 95 % intervals over them"
-    axes.set_xlabel(what, fontsize=8.5)
+    axes.set_xlabel(
+        f"points of All against {baseline}; dots are problems, lines 95 % intervals over them", fontsize=8.5
+    )
     return figure

@@ -10,10 +10,9 @@ from justright.progress import Track, silent
 from justright.report import provenance
 from justright.report.class_cards import class_cards
 from justright.report.clusters import cluster_cards
-from justright.report.elements import Table, render
+from justright.report.elements import Missing, Table, Values, attempt, optional, read_parts, render
 from justright.report.page_images import PageImages
 from justright.report.pool_and_target import MapKind, draw_map, feature_map, overview
-from justright.report.reading import Missing, Values, attempt, optional, read_parts
 from justright.report.review_part import review_of
 from justright.report.run_figures import SavedCount, draw_counts, draw_training, reported
 from justright.report.score_parts import errors_part, judged, percent, scores_part
@@ -21,12 +20,9 @@ from justright.report.selection_figures import draw_selection
 from justright.runs.run_folder import RunFolder
 
 NAME = "report.html"
-
 MOST_BYTES = 10_000_000  # a page that can be sent by mail
-
+# characters of pictures: with tables of thousands of rows and all figures the page stays below 10 MB
 CLASS_BUDGET, CLUSTER_BUDGET = 2_000_000, 4_500_000
-"""Characters of pictures: with tables of thousands of rows and all figures the page stays below 10 MB."""
-
 MOST_EPOCHS = 200  # of the table; figures show all
 MOST_OPEN = 24  # more classes than this are folded away at first: they would stand between the reader and the rest
 

@@ -10,25 +10,16 @@ from matplotlib.colors import LinearSegmentedColormap
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
 from justright.evaluation.files import JudgedPredictions, read_judged
-from justright.report.elements import Name, Table, plain
+from justright.report.elements import Missing, Name, Table, Values, attempt, plain
 from justright.report.error_figures import draw_confusion, draw_errors
-from justright.report.reading import Missing, Values, attempt
 from justright.runs.run_folder import RunFolder
 
-GROUPS = {
-    "all": "All",
-    "old": "Old",
-    "old_kept": "Old, labels kept",
-    "old_dropped": "Old, labels left out",
-    "new": "New",
-}
-
-MOST_CLASSES = 1500
-MOST_PAIRS = 25
+OLD_PARTS = {"old_kept": "Old, labels kept", "old_dropped": "Old, labels left out"}
+GROUPS = {"all": "All", "old": "Old", **OLD_PARTS, "new": "New"}
+MOST_CLASSES, MOST_PAIRS = 1500, 25
 MOST_CELLS = 25_000_000  # a larger confusion is told by its worst pairs only
-
-SHEER = LinearSegmentedColormap.from_list("sheer", [(*(0.18, 0.43, 0.70), 0.0), (*(0.18, 0.43, 0.70), 1.0)])
-"""From nothing to blue: on dark paper an empty cell is dark."""
+# from nothing to blue: on dark paper an empty cell is dark
+SHEER = LinearSegmentedColormap.from_list("sheer", [(0.18, 0.43, 0.70, 0.0), (0.18, 0.43, 0.70, 1.0)])
 
 
 def percent(scores: Scores, name: str) -> str:
@@ -43,7 +34,7 @@ def scores_part(run: RunFolder) -> Values:
     scores = run.scores
     if scores is None:
         return {"scores": None, "accuracies": None}
-    shown = [name for name in GROUPS if name in ("all", "old", "new") or math.isfinite(getattr(scores, name))]
+    shown = [name for name in GROUPS if name not in OLD_PARTS or math.isfinite(getattr(scores, name))]
     n_images = {"all": scores.n_images, "old": scores.n_old, "new": scores.n_new}
     rows = [(GROUPS[name], percent(scores, name), n_images.get(name)) for name in shown]
     return {"scores": scores, "accuracies": Table(("images of", "accuracy %", "images"), rows)}

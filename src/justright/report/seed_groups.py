@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,25 +13,20 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from justright.evaluation import Scores
+from justright.report.elements import optional
 from justright.report.provenance import flat, resolved
-from justright.report.reading import optional
 from justright.runs.run_folder import RunFolder
 
 LEVEL = 0.95
-
 SETTINGS = (
     "method", "selector", "pool_role", "weighting", "seed", "scale", "n_target", "k_source", "backbone", "asked",
     "config",
 )  # fmt: skip
-
-OF_SELECTION = ("weighting", "pool_role")
-"""Settings beside the selector and its parameters that say how the pool is used."""
-
+OF_SELECTION = ("weighting", "pool_role")  # beside the selector and its parameters, they say how the pool is used
 TOLD_ELSEWHERE = ("command", "out")  # what a person typed and where results went are no settings
 CHANCE = "seed"  # runs that differ in this alone are repetitions
-
+# counts that follow from the selection and from K. K itself, `n_target`, follows too where it was estimated
 FOLLOWS = ("n_categories", "n_known")
-"""Counts that follow from the selection and from K. K itself, `n_target`, follows too where it was estimated."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +92,9 @@ class SeedGroup:
         return [value for value in found if math.isfinite(value)]
 
     def mean_and_spread(self, images: str) -> str:
-        """The mean over the runs and the standard deviation over seeds, in percent; no spread from one."""
-        values = 100 * np.array(self.values(images))
-        spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
-        return f"{values.mean():.1f}{spread}" if len(values) else ""
+        """The mean over the runs and the standard deviation over seeds; nothing where no run has scores."""
+        values = self.values(images)
+        return mean_and_spread(values) if values else ""
 
     def image_variance(self, images: str) -> float:
         """The variance of an accuracy by the choice of images. Averaging over seeds does not lower it."""
@@ -132,6 +127,12 @@ class ScoreChange:
 
     def __str__(self) -> str:
         return f"{self.points:+.1f} [{self.low:+.1f}, {self.high:+.1f}]"
+
+
+def mean_and_spread(values: Sequence[float]) -> str:
+    """Mean and standard deviation in percent, no spread of one value; a dash where there is no such accuracy."""
+    spread = f" ± {100 * np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
+    return "-" if np.isnan(values).any() else f"{100 * np.mean(values):.1f}{spread}"
 
 
 def change(group: SeedGroup, baseline: SeedGroup, images: str) -> ScoreChange | None:

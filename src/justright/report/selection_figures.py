@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from justright.report.drawing import COLORS, INK, LINE, PAPER, color_of, escape_legend, style_axes
+from justright.report.drawing import COLORS, INK, LINE, PAPER, TIGHT, add_legend, color_of, quiet_panels, write_above
 from justright.report.elements import short
 from justright.runs.saved_selection import SavedSelection
 from justright.selection import SELECTORS, SelectionPlot
@@ -81,10 +81,10 @@ def _draw_ranked(saved: SavedSelection, plot: SelectionPlot) -> Figure:
     if plot.cut is not None:
         n, said = plot.cut
         top.axvline(n + 0.5, color=INK, linewidth=1, linestyle="--")
-        _above(top, n + 0.5, said)
+        write_above(top, n + 0.5, said)
     start = 0
     for n, said, is_kept in plot.parts:
-        _above(top, start + (n + 1) / 2, said)
+        write_above(top, start + (n + 1) / 2, said)
         if is_kept:
             top.axvspan(start + 0.5, start + n + 0.5, color=LINE, alpha=0.25, linewidth=0, zorder=0)
         start += n
@@ -96,15 +96,8 @@ def _draw_ranked(saved: SavedSelection, plot: SelectionPlot) -> Figure:
     return figure
 
 
-def _above(axes: Axes, x: float, said: str) -> None:
-    axes.text(x, 1.01, said, ha="center", va="bottom", fontsize=8.5, color=INK, transform=axes.get_xaxis_transform())
-
-
 def _panels(share: bool = True) -> tuple[Figure, Axes, Axes]:
-    figure = Figure(figsize=SIZE, layout="constrained", facecolor=PAPER)
-    top, below = figure.subplots(2, 1, sharex=share, gridspec_kw={"height_ratios": [3, 1.4]})
-    for axes in (top, below):
-        style_axes(axes)
+    figure, (top, below) = quiet_panels(*SIZE, (2, 1), sharex=share, gridspec_kw={"height_ratios": [3, 1.4]})
     if not share:
         top.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.yaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -124,11 +117,7 @@ def _marks(axes: Axes, saved: SavedSelection, x: Float[Array, " classes"], y: Fl
     plain: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 5}
     handles = [Line2D([], [], markeredgecolor=edge, markerfacecolor=face, **plain) for edge, face in marks]
     n_columns = len(names) if sum(len(name) + 4 for name in names) < ONE_LINE else 3
-    legend = axes.figure.legend(
-        handles, names, loc="outside upper left", ncols=n_columns, frameon=False, fontsize=8.5, labelcolor=INK,
-        handletextpad=0.2, columnspacing=1.0, borderaxespad=0.2,
-    )  # fmt: skip
-    escape_legend(legend)
+    add_legend(axes.figure, handles, names, ncols=n_columns, **TIGHT)
 
 
 def _histogram(axes: Axes, saved: SavedSelection, values: Float[Array, " classes"], what: str) -> None:

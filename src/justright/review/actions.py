@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 
 MAX_NAME = 120
 MAX_REVIEWER = 40
-MAX_ROWS = 20_000
-"""Images one action may list; a whole cluster of any size is named by itself."""
-
+MAX_ROWS = 20_000  # images one action may list; a whole cluster of any size is named by itself
+# marks that turn the direction of text: a name with them can show as another one
 BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-"""Marks that turn the direction of text: a name with them can show as another one."""
 
 
 def clean_text(text: str) -> str:
@@ -58,17 +56,12 @@ class Action(Strict):
 
     A field `cluster` says what the action is about: it is refused if someone changed that cluster since the reviewer
     looked. With a field `rows`, images of the cluster, only a new name counts as a change; the same holds for other
-    clusters, in fields `into` and `to`.
-
-    Parameters of a subclass:
-        do: the name of the action in requests and in the log.
-        told: what the history says behind the name of the reviewer, with names of fields in braces.
-        from_page: whether the page may send it; if not, it stands in the log only.
+    clusters, in fields `into` and `to`. A subclass gives `do`, `told` and `from_page` behind its base class.
     """
 
-    do: ClassVar[str]
-    told: ClassVar[str]
-    from_page: ClassVar[bool]
+    do: ClassVar[str]  # the name of the action in requests and in the log
+    told: ClassVar[str]  # what the history says behind the name of the reviewer, with names of fields in braces
+    from_page: ClassVar[bool]  # whether the page may send it; if not, it stands in the log only
 
     def __init_subclass__(cls, do: str, told: str = "", from_page: bool = True, **config: Any) -> None:
         super().__init_subclass__(**config)
@@ -100,8 +93,7 @@ class Action(Strict):
         return self.told.format(**fields)
 
 
-ACTIONS: Registry[type[Action]] = Registry("review action")
-"""Every action by name; a subclass of `Action` enters itself."""
+ACTIONS: Registry[type[Action]] = Registry("review action")  # a subclass of `Action` enters itself
 
 
 def read_action(value: Any) -> Any:
@@ -134,10 +126,7 @@ def _refuse_internal(action: Action) -> Action:
 Logged = Annotated[
     Action, BeforeValidator(read_action), PlainSerializer(lambda action: {"do": action.do, **action.model_dump()})
 ]
-"""An action in the log."""
-
-Asked = Annotated[Logged, AfterValidator(_refuse_internal)]
-"""An action that the page may send."""
+Asked = Annotated[Logged, AfterValidator(_refuse_internal)]  # an action that the page may send
 
 
 class Request(Strict):

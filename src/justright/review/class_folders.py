@@ -16,8 +16,7 @@ from justright.errors import DataError
 
 UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-MAX_BYTES = 120
-"""Of one part of a path; file systems take 255, and a number may follow."""
+MAX_BYTES = 120  # of one part of a path; file systems take 255, and a number may follow
 
 
 def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) -> None:

@@ -22,12 +22,11 @@ RESTARTS = 4
 
 
 class Keep(Action, do="keep", told="kept {cluster}"):
-    """The cluster is one category, under the name it has."""
+    """The cluster is one category, under the name it has: an opinion about that too, if the name means something."""
 
     cluster: Cluster
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """An opinion; about the name as well, if it means something."""
         label = state.label_of(self.cluster)
         opinion = Opinion("keep", label.name if label.is_named else None)
         return Change(edits=(edit(state.opinions[self.cluster], by, opinion),))
@@ -39,19 +38,17 @@ class Discard(Action, do="discard", told="rejected {cluster}"):
     cluster: Cluster
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """An opinion."""
         state.label_of(self.cluster)
         return Change(edits=(edit(state.opinions[self.cluster], by, Opinion("reject", None)),))
 
 
 class SetName(Action, do="name", told="named {name}"):
-    """The cluster is a new category of this name."""
+    """The cluster is a new category of this name, for everyone; who gives it keeps the cluster."""
 
     cluster: Cluster
     name: Name
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """The name is there for everyone; who gives it keeps the cluster."""
         return _naming(state, self.cluster, by, Label(self.name, "discovered", True))
 
 
@@ -62,20 +59,18 @@ class SetKnown(Action, do="known", told="known as {name}"):
     name: Name
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """As a name, if there is such a class."""
         if self.name not in state.known_classes:
             raise ConflictError(f"{self.name!r} is no class of the labeled images", advice="name it instead")
         return _naming(state, self.cluster, by, Label(self.name, "known", True))
 
 
 class Merge(Action, do="merge", told="merged {cluster} into {into}"):
-    """All images of the cluster go into another."""
+    """All images of the cluster go into another, which keeps its name."""
 
     cluster: Cluster
     into: Cluster
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """The other cluster keeps its name."""
         state.label_of(self.cluster), state.label_of(self.into)
         if self.cluster == self.into:
             raise ConflictError("a cluster cannot be merged into itself")
@@ -89,7 +84,6 @@ class SplitCluster(Action, do="split"):
     n_parts: int = Field(ge=2, le=MAX_PARTS)
 
     def prepare(self, opened: OpenReview) -> Action:
-        """The parts, found by k-means."""
         with opened.reading() as state:
             rows = state.rows_of(self.cluster)
         return Part(cluster=self.cluster, parts=cluster_again(rows, opened.features, self.n_parts, opened.seed))
@@ -102,13 +96,12 @@ class Part(Action, do="part", from_page=False):
     parts: Annotated[list[Annotated[list[Row], Field(min_length=1)]], Field(min_length=1, max_length=MAX_PARTS)]
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """New clusters; what was said about the old one is no longer about what it is now."""
         state.label_of(self.cluster)
         every = [row for part in self.parts for row in part]
         if len(every) == len(state.rows_of(self.cluster)):
             raise ConflictError("a split has to leave images in the cluster")
         state.rows_in(self.cluster, every)
-        opinions = state.opinions[self.cluster]
+        opinions = state.opinions[self.cluster]  # they are no longer about what it is now
         numbered = list(enumerate(self.parts, start=state.n_groups))
         return Change(
             tuple(Moved(np.array(part), self.cluster, new) for new, part in numbered),
@@ -116,7 +109,6 @@ class Part(Action, do="part", from_page=False):
         )
 
     def describe(self, state: ReviewState) -> str:
-        """Into how many."""
         return f"split {state.name_of(self.cluster)} into {len(self.parts) + 1}"
 
 
@@ -128,7 +120,6 @@ class Move(Action, do="move", told="moved {rows} from {cluster} to {to}"):
     to: Cluster | None
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """Only images that are still there move."""
         rows = state.rows_in(self.cluster, self.rows)
         if self.to is None:
             new = state.n_groups
@@ -146,7 +137,6 @@ class Reject(Action, do="reject", told="rejected {rows} of {cluster}"):
     rows: Rows
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """Only images that are still there move."""
         return Change((Moved(state.rows_in(self.cluster, self.rows), self.cluster, REJECTED),))
 
 
@@ -161,9 +151,8 @@ def cluster_again(
 ) -> list[list[int]]:
     """k-means on the features of these images: all parts but the largest, which is to stay where it is."""
     if features is None:
-        raise DegenerateError(
-            "this run has no features", expected="tuned.npy in the run", advice="move the images by hand"
-        )
+        advice = "move the images by hand"
+        raise DegenerateError("this run has no features", expected="tuned.npy in the run", advice=advice)
     if len(rows) < n_parts:
         raise DegenerateError(f"{len(rows)} images cannot make {n_parts} clusters")
     from justright.clustering import SemiSupKMeans  # slow to import, and most reviews split nothing

@@ -9,15 +9,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.discovery.predictions import Predictions
-from justright.geometry import row_norms
+from justright.geometry import directions
 from justright.review.state import ReviewState, Status
 from justright.types import Array
 
 ClusterOrder = Literal["largest", "uncertain", "name"]
 ImageOrder = Literal["central", "outlying", "uncertain"]
 
-REMEMBERED = 64
-"""Clusters whose order of images is kept ready."""
+REMEMBERED = 64  # clusters whose order of images is kept ready
 
 
 class ClusterLists:
@@ -70,7 +69,7 @@ class ClusterLists:
             return others
         given = np.array(rows, dtype=np.int64) if rows else self.state.rows_of(cluster)
         centroids = np.stack([self._centroids(each, self.state.changed_at(each)) for each in others])
-        similarity = centroids @ _unit(self.features[given]).mean(axis=0)
+        similarity = centroids @ directions(self.features[given]).mean(axis=0)
         return [others[place] for place in np.argsort(-similarity, kind="stable")]
 
     def images(self, cluster: int, order: ImageOrder) -> Int[Array, " rows"]:
@@ -94,17 +93,11 @@ class ClusterLists:
 
     def _mean_direction(self, cluster: int, _: int) -> Float[Array, " dim"]:
         assert self.features is not None
-        return _unit(_unit(self.features[self.state.rows_of(cluster)]).mean(axis=0, keepdims=True))[0]
+        return directions(directions(self.features[self.state.rows_of(cluster)]).mean(axis=0, keepdims=True))[0]
 
     def _similarity(self, rows: Int[Array, " rows"]) -> Float[Array, " rows"]:
         """Cosine similarity of each image to the centroid of them all; confidence where there are no features."""
         if self.features is None or not len(rows):
             return self.confidence[rows]
-        x = _unit(self.features[rows])
+        x = directions(self.features[rows])
         return x @ x.mean(axis=0)
-
-
-def _unit(x: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
-    """Rows of length 1; one of zeros stays as it is: an image without a direction is still to be looked at."""
-    x = np.asarray(x, dtype=np.float32)
-    return x / np.maximum(row_norms(x), 1e-12)[:, None]

@@ -19,23 +19,15 @@ from justright.review.security import Access
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What the server bears.
+    """What the server bears."""
 
-    Attributes:
-        n_connections: how many may be open at once; a request on one more is answered with 503.
-        n_strangers: how many of them may be without the token; for one more, the oldest of these is closed.
-        seconds: how long a request may take to arrive whole, line, headers and body; then its connection is closed.
-        seconds_idle: how long a connection is kept open between two requests.
-    """
-
-    n_connections: int = 256
-    n_strangers: int = 96
-    seconds: float = 20.0
-    seconds_idle: int = 30
+    n_connections: int = 256  # how many may be open at once; a request on one more is answered with 503
+    n_strangers: int = 96  # how many of them may be without the token; for one more, the oldest of these is closed
+    seconds: float = 20.0  # for a request to arrive whole, line, headers and body; then its connection is closed
+    seconds_idle: int = 30  # how long a connection is kept open between two requests
 
 
-LIMITS = ConnectionLimits()
-"""Those of `justright review`."""
+LIMITS = ConnectionLimits()  # those of `justright review`
 
 
 class GuardedConnection(H11Protocol):

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from justright.data import ImageSet
-from justright.data.columns import COLUMNS, names_column, write_csv
+from justright.data.columns import COLUMNS, names_column, with_columns, write_csv
 from justright.errors import DataError, DegenerateError
 from justright.files import replacing
 from justright.review.class_folders import write_class_folders
@@ -67,10 +67,8 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
         names += of_pool.table["class_name"].to_pylist()
         chosen = ImageSet.concat([chosen, _bare(of_pool)])
     if not names:
-        raise DegenerateError(
-            "no cluster has been kept yet, so there is nothing to export",
-            advice="keep or name clusters on the page, or export all of them with --all",
-        )
+        advice = "keep or name clusters on the page, or export all of them with --all"
+        raise DegenerateError("no cluster has been kept yet, so there is nothing to export", advice=advice)
     # the run calls the target's own labeled classes target/...; as a labeled set again they would get that twice
     names = [name.removeprefix(f"{OWN}/") for name in names]
     classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
@@ -79,30 +77,21 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
         "class_name": names_column(classes.tolist(), labels),
         "dataset": names_column([dataset], np.zeros(len(names), dtype=np.int64)),
     }
-    new = chosen.table
-    for name, values in columns.items():
-        new = new.set_column(new.schema.get_field_index(name), name, values)
-    return ImageSet(new, chosen.readers)
+    return ImageSet(with_columns(chosen.table, columns), chosen.readers)
 
 
-def export(
-    opened: OpenReview,
-    path: Path,
-    form: Form,
-    *,
-    is_all: bool = False,
-    with_known: bool = False,
-    is_copy: bool = False,
-    dataset: str = "",
-) -> int:
-    """Write the labels to `path`, whole or not at all, and say how many images they cover."""
+def export(opened: OpenReview, path: Path, form: Form, is_copy: bool = False, dataset: str = "", **which: bool) -> int:
+    """Write the labels to `path`, whole or not at all, and say how many images they cover.
+
+    `which` is what `labeled_set` takes, for class folders and labeled sets.
+    """
     if form in ("csv", "parquet"):
         table = label_table(opened)
         with replacing(path) as temporary:
             write_csv(table, temporary) if form == "csv" else pq.write_table(table, temporary)
         return int(table.num_rows)
     dataset = dataset or f"{opened.run.path.resolve().name}-reviewed"
-    images = labeled_set(opened, dataset, is_all=is_all, with_known=with_known)
+    images = labeled_set(opened, dataset, **which)
     if form == "folders":
         write_class_folders(images, path, is_copy=is_copy)
     elif path.suffix == ".parquet":

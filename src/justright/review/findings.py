@@ -18,49 +18,29 @@ from justright.runs.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class ReviewedCluster:
-    """What a review made of one cluster.
-
-    Attributes:
-        name, kind: as they are now.
-        given_name: the name, if a person gave it.
-        n_images: how many it has now.
-        status: open, kept, rejected or disputed.
-        verdicts: keep or reject, by reviewer.
-        other_names: what a reviewer called it, where the name is another now.
-        elsewhere: names of the clusters that its images went to, and how many, the most first.
-        n_rejected: how many of its images belong nowhere.
-    """
+    """What a review made of one cluster, as it is now."""
 
     name: str
     kind: str
-    given_name: str | None
+    given_name: str | None  # the name, if a person gave it
     n_images: int
-    status: str
-    verdicts: Mapping[str, str]
-    other_names: Mapping[str, str]
-    elsewhere: tuple[tuple[str, int], ...] = ()
-    n_rejected: int = 0
+    status: str  # open, kept, rejected or disputed
+    verdicts: Mapping[str, str]  # keep or reject, by reviewer
+    other_names: Mapping[str, str]  # what a reviewer called it, where the name is another now
+    elsewhere: tuple[tuple[str, int], ...] = ()  # names of clusters its images went to, and how many, the most first
+    n_rejected: int = 0  # how many of its images belong nowhere
 
 
 @dataclass(frozen=True)
 class Review:
-    """What people found in the clusters of a run.
+    """What people found in the clusters of a run."""
 
-    Attributes:
-        reviewers: everyone who did something.
-        n_clusters: how many clusters there are now.
-        by_status: how many of them are kept, rejected, disputed or open.
-        accuracy: from random checks, if there were any.
-        clusters: by their number in the predictions.
-        made: those that came up in the review.
-    """
-
-    reviewers: tuple[str, ...]
-    n_clusters: int
-    by_status: Mapping[str, int]
-    accuracy: CheckedAccuracy | None
-    clusters: Mapping[int, ReviewedCluster]
-    made: tuple[ReviewedCluster, ...]
+    reviewers: tuple[str, ...]  # everyone who did something
+    n_clusters: int  # how many clusters there are now
+    by_status: Mapping[str, int]  # how many of them are kept, rejected, disputed or open
+    accuracy: CheckedAccuracy | None  # from random checks, if there were any
+    clusters: Mapping[int, ReviewedCluster]  # by their number in the predictions
+    made: tuple[ReviewedCluster, ...]  # those that came up in the review
 
 
 def findings(run: RunFolder) -> Review | None:
@@ -112,8 +92,8 @@ def _clusters(state: ReviewState, predictions: Predictions) -> dict[int, Reviewe
 def _elsewhere(state: ReviewState, predictions: Predictions) -> defaultdict[int, list[tuple[int, int]]]:
     """By cluster of the predictions the groups that its images are in now, other than itself, and how many."""
     has_left = state.group != predictions.cluster
-    ways, n = np.unique(np.stack([predictions.cluster[has_left], state.group[has_left]]), axis=1, return_counts=True)
+    ways = Counter(zip(predictions.cluster[has_left].tolist(), state.group[has_left].tolist(), strict=True))
     found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for place in np.argsort(-n, kind="stable"):
-        found[int(ways[0, place])].append((int(ways[1, place]), int(n[place])))
+    for (home, to), n in sorted(ways.items(), key=lambda way: (-way[1], way[0])):
+        found[home].append((to, n))
     return found

@@ -20,12 +20,10 @@ from justright.review.security import Access, Guard
 from justright.review.server import make_app
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
-
-WAITING = 128
-"""Connections that the system keeps in line for the server."""
+WAITING = 128  # connections that the system keeps in line for the server
+# Connections that are taken from the line before the server reads again: few beside the places of strangers, so that
+# a newcomer is read before as many others come that there is no place left.
 AT_ONCE = 16
-"""Connections that are taken from the line before the server reads again: few beside the places of strangers, so that
-a newcomer is read before as many others come that there is no place left."""
 
 
 def serve(

@@ -21,11 +21,8 @@ from justright.review.random_checks import accuracy
 from justright.review.state import REJECTED, Status
 from justright.review.undo import Undo
 
-N_EXAMPLES = 8
-"""Images that stand for a cluster next to the one to be checked."""
-
-MAX_PAGE = 2000
-"""Entries of a list that are given at once."""
+N_EXAMPLES = 8  # images that stand for a cluster next to the one to be checked
+MAX_PAGE = 2000  # entries of a list that are given at once
 
 Offset = Annotated[int, Field(ge=0, lt=2**31)]
 Limit = Annotated[int, Field(ge=1, le=MAX_PAGE)]
@@ -127,9 +124,8 @@ class PageData:
             return {"cluster": REJECTED, "name": "Rejected images", "kind": "rejected", "n": n, "confidence": None,
                     "status": "rejected", "opinions": {}}  # fmt: skip
         if not self.state.has(cluster):
-            raise MissingDataError(
-                f"cluster {cluster} is not there", advice="it was merged or taken back: see the list"
-            )
+            advice = "it was merged or taken back: see the list"
+            raise MissingDataError(f"cluster {cluster} is not there", advice=advice)
         labels = self.state.labels
         same_name = [c for c in self.lists.alive() if c != cluster and labels[c].name == labels[cluster].name]
         said = {who: asdict(opinion) for who, opinion in sorted(self.state.opinions.get(cluster, {}).items())}
@@ -158,13 +154,12 @@ class PageData:
 
     def history(self, limit: Limit = 100) -> dict[str, Any]:
         """The latest actions, newest first."""
-        latest = [entry.line for entry in self.state.entries[: -limit - 1 : -1]]
-        lines = [
+        lines = [entry.line for entry in self.state.entries[: -limit - 1 : -1]]
+        return {"lines": [
             {"seq": line.seq, "at": line.at, "by": line.by, "text": line.action.describe(self.state),
              "is_undone": bool(self.state.undone.get(line.seq)), "is_undo": isinstance(line.action, Undo)}
-            for line in latest
-        ]  # fmt: skip
-        return {"lines": lines}
+            for line in lines
+        ]}  # fmt: skip
 
     def agreement(self) -> dict[str, Any]:
         """How far reviewers agree, and on what they do not."""

@@ -35,20 +35,17 @@ class Check(Action, do="check"):
     is_right: bool
 
     def resolve(self, opened: OpenReview, by: str) -> Action:
-        """Only the image that is next in the random order may be judged."""
         if self.row != opened.next_check(by):
             raise ConflictError("another image is next to be checked", advice="only random draws make an estimate")
         return self
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """A verdict of this reviewer in this round."""
         if self.round != state.round:
             raise ConflictError(f"round {self.round} of the checks is over")
         state.rows_in(self.cluster, [self.row])
         return Change(edits=(edit(state.checks[self.round], (self.row, by), self.is_right),))
 
     def describe(self, state: ReviewState) -> str:
-        """Right or wrong."""
         return f"called an image of {state.name_of(self.cluster)} {'right' if self.is_right else 'wrong'}"
 
 
@@ -58,7 +55,6 @@ class NewRound(Action, do="round", told="began round {round} of the checks"):
     round: int = Field(ge=2, lt=2**31)
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """The next number."""
         if self.round != state.round + 1:
             raise ConflictError(f"round {state.round} has begun meanwhile")
         return Change(edits=(edit(state.rounds, "now", self.round),))

@@ -16,12 +16,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_BODY = 256 * 1024
-"""Bytes of a request; an action that lists the most images it may, fits."""
-
-MAX_HEAD = 32 * 1024
-"""Bytes of all headers and of the path."""
-
+MAX_BODY = 256 * 1024  # bytes of a request; an action that lists the most images it may, fits
+MAX_HEAD = 32 * 1024  # bytes of all headers and of the path
 TOO_LONG = (413, "The request is too long.")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -103,7 +99,12 @@ class Guard:
             return
         inside = scope["path"][len(self.access.token) + 1 :]
         inner = {**scope, "path": inside, "raw_path": inside.encode()}
-        await self.app(inner, _replayed(body, receive), sending)
+        waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replaying() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        await self.app(inner, replaying, sending)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope["path"]) > MAX_HEAD:
@@ -136,15 +137,6 @@ async def _body(receive: Receive) -> bytes | None:
             return None
         body, is_more = body + message.get("body", b""), message.get("more_body", False)
     return body if len(body) <= MAX_BODY else None
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replaying() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return replaying
 
 
 def _with_headers(send: Send) -> Send:

@@ -20,19 +20,12 @@ from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
 from justright.review.thumbnails import SIZES
 
-KINDS = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
-STATIC = {
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+STATIC = {  # every file of the page; no other name is served
     file.name: (file.read_bytes(), KINDS[Path(file.name).suffix])
     for file in files("justright.review").joinpath("static").iterdir()
     if Path(file.name).suffix in KINDS
 }
-"""Every file of the page; no other name is served."""
-
 ENDINGS: dict[Form, str] = {"csv": "labels.csv", "parquet": "labels.parquet", "labeled": "labeled.parquet"}
 
 

@@ -16,8 +16,7 @@ from justright.types import Array
 if TYPE_CHECKING:
     from justright.review.actions import Action, Line
 
-REJECTED = -1
-"""The group of images that belong to no category."""
+REJECTED = -1  # the group of images that belong to no category
 
 Verdict = Literal["keep", "reject"]
 Status = Literal["open", "kept", "rejected", "disputed"]
@@ -58,31 +57,21 @@ class ReviewState:
     """The current groups, names, opinions and checks.
 
     Clusters of the predictions keep their number, those made in the review count on from there.
-
-    Attributes:
-        group: one entry an image, its cluster or REJECTED.
-        labels: by cluster, also of those that lost all their images.
-        opinions: by cluster, then by reviewer.
-        checks: by round of random checks, then by image and reviewer: whether it was called right.
-        tables: by name, what actions from outside the package keep.
-        entries: the actions so far; those that were taken back are in `undone`.
-        by_request: the entry that a request became, by the id of the request.
     """
 
     def __init__(self, predictions: Predictions, known_classes: frozenset[str]):
-        self.group: Int[Array, " images"] = predictions.cluster.astype(np.int32)
+        self.group: Int[Array, " images"] = predictions.cluster.astype(np.int32)  # its cluster or REJECTED
         self.known_classes = known_classes
-        self.labels: dict[int, Label] = {
-            number: Label(each.name, each.kind, each.kind == "known")
-            for number, each in enumerate(predictions.categories)
-        }
-        self.opinions: defaultdict[int, dict[str, Opinion]] = defaultdict(dict)
+        found = [Label(each.name, each.kind, each.kind == "known") for each in predictions.categories]
+        self.labels: dict[int, Label] = dict(enumerate(found))  # by cluster, also of those that lost all their images
+        self.opinions: defaultdict[int, dict[str, Opinion]] = defaultdict(dict)  # by cluster, then by reviewer
+        # by round of random checks, then by image and reviewer: whether it was called right
         self.checks: defaultdict[int, dict[tuple[int, str], bool]] = defaultdict(dict)
         self.rounds: dict[str, int] = {"now": 1}
-        self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(dict)
-        self.entries: list[Entry] = []
-        self.undone: dict[int, bool] = {}
-        self.by_request: dict[str, Entry] = {}
+        self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(dict)  # what actions from outside keep, by name
+        self.entries: list[Entry] = []  # the actions so far
+        self.undone: dict[int, bool] = {}  # those of them that were taken back
+        self.by_request: dict[str, Entry] = {}  # the entry that a request became, by the id of the request
         self.n_groups = len(self.labels)
         self._images_changed: defaultdict[int, int] = defaultdict(int)
         self._name_changed: defaultdict[int, int] = defaultdict(int)

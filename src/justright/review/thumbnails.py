@@ -12,8 +12,7 @@ from PIL import Image
 
 from justright.data import ImageSet
 
-SIZES = (160, 640)
-"""Longest side in pixels: a tile of the page, and the large view."""
+SIZES = (160, 640)  # longest side in pixels: a tile of the page, and the large view
 CONTENT_ID = re.compile(r"[0-9a-f]{32}")
 
 

@@ -20,31 +20,26 @@ class Undo(Action, do="undo", told="took back action {target}"):
     target: Annotated[int, Field(ge=1, lt=2**53)] | None = None
 
     def resolve(self, opened: OpenReview, by: str) -> Action:
-        """With the number of my latest action, if none is given."""
         return self if self.target is not None else Undo(target=_latest(opened.state, by, is_undo=False))
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        """The reverse of what it did, if nothing else has changed that since."""
         target = self.target
         if target is None or target > state.seq or state.undone.get(target):
             raise ConflictError(f"action {target} is not there to be undone")
         change = state.entries[target - 1].change.reversed()
         if not change.may_happen(state.group):
-            raise ConflictError(
-                f"what action {target} did was changed again since", advice="undo the later action first"
-            )
+            said = f"what action {target} did was changed again since"
+            raise ConflictError(said, advice="undo the later action first")
         return Change(change.moved, (*change.edits, edit(state.undone, target, True)))
 
     def clusters(self, state: ReviewState) -> set[int]:
-        """Those of the action that is taken back."""
         return set(state.entries[self.target - 1].clusters) if self.target else set()
 
 
 class Redo(Action, do="redo"):
-    """Do again what I took back last."""
+    """Do again what I took back last, unless I did something since: an undo of my last undo."""
 
     def resolve(self, opened: OpenReview, by: str) -> Action:
-        """An undo of my last undo, unless I did something since."""
         return Undo(target=_latest(opened.state, by, is_undo=True))
 
 
