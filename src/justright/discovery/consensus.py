@@ -25,7 +25,7 @@ class Consensus:
     """What several runs say together, one entry an image.
 
     Attributes:
-        predictions: categories as in the reference run; the confidence is the runs' mean, with 0 from each that disagrees.
+        predictions: categories as in the reference run; the confidence is the mean, 0 from each that disagrees.
         agreement: the share of runs that put the image where the vote puts it.
         reference: the run that agrees best with the others; its categories give the numbers.
     """
@@ -41,25 +41,23 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
     n_known = sum(category.kind == "known" for category in runs[0].categories)
     n_of = [len(run.categories) for run in runs]
     clusters = [run.cluster for run in runs]
-    agreeing = [
-        [
-            np.mean(_renamed(clusters[a], n_of[a], clusters[b], n_of[b], n_known) == clusters[b])
-            for a in range(len(runs))
-        ]
-        for b in range(len(runs))
+    every = range(len(runs))
+    agreeing = [  # a row for each run whose numbers are taken, a column for each that is compared with it
+        [np.mean(_renamed(clusters[b], n_of[b], clusters[a], n_of[a], n_known) == clusters[a]) for b in every]
+        for a in every
     ]
     reference = int(np.argmax(np.sum(agreeing, axis=1)))  # of equals the first
     voted, n_categories = clusters[reference], n_of[reference]
     confidence = np.stack([np.where(run.is_neither, 0.0, run.confidence) for run in runs])
-    images = np.arange(len(voted))
     for _ in range(MAX_ROUNDS):
-        named = np.stack([_renamed(clusters[a], n_of[a], voted, n_categories, n_known) for a in range(len(runs))])
-        votes = np.zeros((len(voted), n_categories + 1))  # the last column is of clusters that match none
-        for labels, sure in zip(named, confidence, strict=True):
-            votes[images, labels] += 1 + sure  # so that a tie in number goes to the surer side
-        votes[:, -1] = -1
-        votes[images, voted] += 1e-9  # of equals the one before, so that rounds end
-        moved, voted = voted, votes.argmax(axis=1)
+        named = np.stack([_renamed(clusters[a], n_of[a], voted, n_categories, n_known) for a in every])
+        candidates = np.concatenate(
+            [voted[None], named]
+        )  # first, so that of equals the one before stays and rounds end
+        # a vote counts 1 and its confidence, so that a tie in number goes to the surer side
+        votes = np.stack([((named == each) * (1 + confidence)).sum(axis=0) for each in candidates])
+        votes[candidates == n_categories] = -1  # clusters that match none
+        moved, voted = voted, candidates[votes.argmax(axis=0), np.arange(len(voted))]
         if (moved == voted).all():
             break
     agrees = named == voted
