@@ -51,9 +51,7 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
     confidence = np.stack([np.where(run.is_neither, 0.0, run.confidence) for run in runs])
     for _ in range(MAX_ROUNDS):
         named = np.stack([_renamed(clusters[a], n_of[a], voted, n_categories, n_known) for a in every])
-        candidates = np.concatenate(
-            [voted[None], named]
-        )  # of equals the one before stays, so rounds end
+        candidates = np.concatenate([voted[None], named])  # of equals the one before stays, so rounds end
         # a vote counts 1 and its confidence, so that a tie in number goes to the surer side
         votes = np.stack([((named == each) * (1 + confidence)).sum(axis=0) for each in candidates])
         votes[candidates == n_categories] = -1  # clusters that match none
