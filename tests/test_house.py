@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = [
     {"types", "errors"},
     {"seeding", "progress", "files", "registry", "settings", "hashing", "parallel"},
-    {"geometry", "data"},
+    {"geometry", "data", "engines"},
     {"audit"},
     {"features", "clustering", "selection", "evaluation", "models", "losses"},
     {"estimation", "discovery", "diagnosis"},

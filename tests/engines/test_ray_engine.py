@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 
 import pytest
+from tests.engines.lost_workers import needs_ray
 
+from justright.engines import ENGINES
 from justright.errors import JustrightError
-from justright.selection import ENGINES
-
-needs_ray = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install 'justright[ray]'"
-)
 
 
 def test_ray_that_is_not_installed_is_asked_for_by_its_extra(monkeypatch):
@@ -23,18 +19,22 @@ def test_ray_that_is_not_installed_is_asked_for_by_its_extra(monkeypatch):
 
 
 RAY_OF_OUR_OWN = """
-from justright.selection import ENGINES
+from justright.engines import ENGINES
 with ENGINES["ray"](1):
     import ray
     print([node["NodeManagerAddress"] for node in ray.nodes()])
+    from ray._raylet import AuthenticationMode, get_authentication_mode
+    print(get_authentication_mode() == AuthenticationMode.TOKEN)
 print(ray.is_initialized())
 """
 
 
 @needs_ray
-def test_ray_of_our_own_is_reached_from_this_machine_only_and_ends_with_the_block():
+def test_ray_of_our_own_takes_a_token_listens_to_this_machine_only_and_ends_with_the_block(tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment["HOME"] = str(tmp_path)
     out = subprocess.run(
         [sys.executable, "-W", "error", "-c", RAY_OF_OUR_OWN], capture_output=True, text=True, env=environment
     )
-    assert (out.stdout, out.stderr) == ("['127.0.0.1']\nFalse\n", "")
+    assert (out.stdout, out.stderr) == ("['127.0.0.1']\nTrue\nFalse\n", "")
+    assert not (tmp_path / ".ray").exists()  # where Ray would leave a token that all users of the machine can read

@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from justright.selection.shards import ArrayLike
 from justright.types import Array
 
 SHARD_ROWS = 32_768
 """Rows of a shard: 50 MB in half precision at 768 dimensions, against 6 MB that a thousand class sums take."""
+
+
+@runtime_checkable
+class ArrayLike(Protocol):
+    """Anything that numpy can read as an array: a numpy array, a memory map, a torch tensor."""
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Array: ...
 
 
 @dataclass(frozen=True)
