@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from justright.engines import ENGINES
 from justright.registry import Registry
 from justright.runs.owner import owned
 
@@ -18,6 +19,12 @@ SHARE = click.FloatRange(0, 1)
 
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
 device_option = click.option("--device", default="cpu", help="Where the network runs: cpu, cuda, cuda:1 or mps.")
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(list(ENGINES)),
+    default="local",
+    help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
+)
 checkpoint_option = click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
 )

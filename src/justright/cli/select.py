@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from justright.cli.common import FILE, FOLDER
+from justright.cli.common import FILE, FOLDER, engine_option
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
+from justright.engines import ENGINES, row_shards
 from justright.errors import DataError, JustrightError
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables, require_flat
 from justright.runs.label_outlook import label_outlook
 from justright.runs.selection_result import SelectionResult, stability_of
 from justright.runs.weight_files import save_selection
-from justright.selection import ENGINES, row_shards
 
 STORE = click.Path(path_type=Path)
 
@@ -48,12 +48,7 @@ STORE = click.Path(path_type=Path)
     default=N_DRAWS,
     help="How many times --diagnose hides classes and looks for them.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(list(ENGINES)),
-    default="local",
-    help="Where the work is done: threads of this process, several processes, or Ray.",
-)
+@engine_option
 @click.option("--workers", type=click.IntRange(1), help="Number of threads, processes or tasks; one a core by default.")
 @click.option("--seed", default=0, help="Decides all that is random: same seed, same result.")
 @with_terminal

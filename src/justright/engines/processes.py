@@ -8,6 +8,7 @@ import pickle
 import shutil
 import signal
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -120,6 +121,7 @@ class _Pool:
 
 def _prepare_worker(folder: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
+    warnings.simplefilter("ignore")  # those of decoders; what matters is an error
     one_blas_thread()
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
 
