@@ -11,6 +11,7 @@ import click
 
 from justright.engines import ENGINES
 from justright.registry import Registry
+from justright.remote import Place, place_of
 from justright.runs.owner import owned
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -52,6 +53,19 @@ def own_folder(folder: Path) -> None:
     """
     if int(os.environ.get("RANK", "0")) == 0:
         click.get_current_context().with_resource(owned(folder))
+
+
+class StorePlace(click.ParamType):  # type: ignore[type-arg]
+    """Where features lie: a folder, or an address such as s3://bucket/birds.features."""
+
+    name = "folder or address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:
+        """A path would lose a slash of an address."""
+        return place_of(value)
+
+
+STORE = StorePlace()
 
 
 class NameOf(click.ParamType):  # type: ignore[type-arg]

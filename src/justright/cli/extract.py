@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from justright.audit.quarantine import MAX_BAD
-from justright.cli.common import SHARE, SOURCES, Command, engine_option, network_options
+from justright.cli.common import SHARE, SOURCES, STORE, Command, engine_option, network_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.engines import ENGINES
 from justright.errors import DataError
+from justright.remote import Place
 
 # what these options may be is known where torch is imported, which would make --help slow; a test keeps them equal
 PRECISIONS = ("float32", "bfloat16", "float16")
@@ -31,7 +32,7 @@ N_SHOWN = 20
 
 @click.command(cls=Command, tables={"Backbones": BACKBONES, "SOURCE may be": SOURCES})
 @click.argument("source")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the features.")
+@click.option("--out", type=STORE, required=True, help="Folder for the features, or an address, as s3://bucket/name.")
 @network_options
 @click.option("--batch-size", type=click.IntRange(1), default=16, help="Images that go through the network at once.")
 @engine_option
@@ -56,7 +57,7 @@ N_SHOWN = 20
 def extract(
     terminal: Terminal,
     source: str,
-    out: Path,
+    out: Place,
     backbone: str,
     checkpoint: Path | None,
     device: str,

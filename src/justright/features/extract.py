@@ -22,6 +22,7 @@ from jaxtyping import Int
 from justright.audit.quarantine import MAX_BAD
 from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet
+from justright.data.readers import Reader
 from justright.data.sent_images import sent_in_parts
 from justright.engines import Engine, threads
 from justright.errors import DataError
@@ -31,11 +32,13 @@ from justright.features.cache import FeatureCache
 from justright.features.feature_network import FeatureNetwork, Precision
 from justright.features.shard_job import Extraction
 from justright.features.store_header import Header, data_fingerprint
+from justright.features.store_staging import deliver, staged
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable
 from justright.features.workers import one_core_a_thread
 from justright.parallel import n_cores
 from justright.progress import Track, silent
+from justright.remote import Place, place_of
 from justright.types import Array
 
 BATCH_SIZE = 16  # on a CPU larger ones leave its caches: efficientnet_lite0 took 1.3 times as long with 32
@@ -45,7 +48,7 @@ HASHED_ROWS = 16
 def extract(
     images: ImageSet,
     backbone: Backbone,
-    out: Path,
+    out: Place | str,
     *,
     batch_size: int = BATCH_SIZE,
     n_workers: int | None = None,
@@ -58,6 +61,8 @@ def extract(
     track: Track = silent,
 ) -> FeatureTable:
     """Compute the features of all images into the store `out`, or go on where an earlier call stopped.
+
+    `out` is a folder, or an address of fsspec such as s3://bucket/birds.features; see store_staging.py.
 
     Parameters:
         batch_size: images that go through the network at once.
@@ -79,10 +84,15 @@ def extract(
         ids, unreadable = _content_ids(images, engine or threads(max(n_workers, 1)), track)
         refuse_bad_rows(max_bad, images, unreadable)
         header = Header(**network.key(), data=data_fingerprint(ids, images.table))
-        if begin_store(out, header, overwrite):
-            return FeatureTable.open(out)
+        place = place_of(out)
+        if begin_store(place, header, overwrite):
+            return FeatureTable.open(place)
+        folder, is_complete = staged(place, header)
+        if is_complete:
+            deliver(folder, place)
+            return FeatureTable.open(place)
         section = None if cache is None else cache.section(network.key())
-        with StoreWriter(out, header) as writer:
+        with StoreWriter(folder, header) as writer:
             work = Extraction(images, ids, unreadable, network, writer, section, max_bad)
             n_left = len(images) - work.next_row
             try:
@@ -91,8 +101,9 @@ def extract(
                         pass
             finally:
                 work.feed_cache()
-            writer.finish(_index(images, ids, work.position, out), quarantined(images, work.bad))
-    return FeatureTable.open(out, verify=False)
+            writer.finish(_index(images, ids, work.position, place), quarantined(images, work.bad))
+    deliver(folder, place)
+    return FeatureTable.open(place, verify=False)
 
 
 def _content_ids(images: ImageSet, engine: Engine, track: Track) -> tuple[list[str], Reasons]:
@@ -110,13 +121,18 @@ def _content_ids(images: ImageSet, engine: Engine, track: Track) -> tuple[list[s
     return list(track(each(), len(images), "hashing images")), unreadable
 
 
-def _index(images: ImageSet, content_ids: list[str], position: Int[Array, " images"], out: Path) -> pa.Table:
+def _index(images: ImageSet, content_ids: list[str], position: Int[Array, " images"], out: Place) -> pa.Table:
     """The table of the good images, ids filled in, sources named as seen from the store: `open_images` reads it."""
     table = images.table
     ids = pc.coalesce(table["id"], pa.array(content_ids, pa.string()))
-    saved = {
-        name: reader.saved_as(out.absolute()) or f"{name.partition(':')[0]}:" for name, reader in images.readers.items()
-    }
+    saved = {name: _saved_as(reader, out) or f"{name.partition(':')[0]}:" for name, reader in images.readers.items()}
     sources = pa.array([saved[name] for name in table["source"].to_pylist()], pa.string()).cast(NAME)
     table = with_columns(table, {"id": ids, "source": sources})
     return table.take(pa.array(np.flatnonzero(position >= 0))).combine_chunks()
+
+
+def _saved_as(reader: Reader, out: Place) -> str | None:
+    """A source as seen from the store; from elsewhere it is seen as from here."""
+    if isinstance(out, Path):
+        return reader.saved_as(out.absolute())
+    return reader.saved_as(Path("/")) and reader.source
