@@ -8,6 +8,7 @@ import pytest
 from tests.engines.lost_workers import needs_ray
 
 from justright.engines import ENGINES
+from justright.engines.ray_engine import _connect
 from justright.errors import JustrightError
 
 
@@ -20,6 +21,7 @@ def test_ray_that_is_not_installed_is_asked_for_by_its_extra(monkeypatch):
 
 RAY_OF_OUR_OWN = """
 from justright.engines import ENGINES
+from justright.engines.ray_engine import _connect
 with ENGINES["ray"](1):
     import ray
     print([node["NodeManagerAddress"] for node in ray.nodes()])
@@ -38,3 +40,14 @@ def test_ray_of_our_own_takes_a_token_listens_to_this_machine_only_and_ends_with
     )
     assert (out.stdout, out.stderr) == ("['127.0.0.1']\nTrue\nFalse\n", "")
     assert not (tmp_path / ".ray").exists()  # where Ray would leave a token that all users of the machine can read
+
+
+def test_a_cluster_that_cannot_be_reached_is_named_with_what_to_set(monkeypatch):
+    class NoRay:
+        def init(self, **options):
+            raise ConnectionError("nobody there")
+
+    monkeypatch.setenv("RAY_ADDRESS", "far:6379")
+    with pytest.raises(JustrightError, match="cluster at far:6379 cannot be reached: nobody there") as error:
+        _connect(NoRay(), 1)
+    assert "RAY_AUTH_MODE=token" in error.value.advice

@@ -62,8 +62,16 @@ def _import_ray() -> Any:
 
 def _connect(ray: Any, n_workers: int) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if "RAY_ADDRESS" in os.environ:
-        ray.init(**quiet)
+    if address := os.environ.get("RAY_ADDRESS"):
+        try:
+            ray.init(**quiet)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise JustrightError(
+                f"the Ray cluster at {address} cannot be reached: {error}",
+                expected="the address of its head in RAY_ADDRESS",
+                advice="if it asks for a token, RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH; without RAY_ADDRESS the "
+                "work is done on this machine",
+            ) from error
     else:
         ray.init(address="local", num_cpus=n_workers, include_dashboard=False, **quiet)
 

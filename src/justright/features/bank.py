@@ -249,6 +249,6 @@ def open_views(
 ) -> Views:
     """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
     if views == "fresh":
-        of_banks = ("precision", "refresh", "shard_bytes")
+        of_banks = ("precision", "refresh", "shard_bytes", "engine")
         return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})
     return ViewBank(backbone, images, root, n_views=views, **options).build(track)
