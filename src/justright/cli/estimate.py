@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from justright.cli.common import FILE, Command, NameOf, seed_option
+from justright.cli.common import FILE, STORE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import COUNTERS
 from justright.features.table import FeatureTable, labeled_and_target
 from justright.files import write_json, write_text
+from justright.remote import Place
 from justright.types import UNLABELED
 
-STORE = click.Path(path_type=Path, exists=True, file_okay=False)
 BEST, SEARCH = "combined", "labeled-search"
 
 
@@ -31,8 +31,8 @@ BEST, SEARCH = "combined", "labeled-search"
 @with_terminal
 def estimate(
     terminal: Terminal,
-    labeled: Path,
-    target: Path,
+    labeled: Place,
+    target: Place,
     counter: str,
     other_kinds: bool,
     max_k: int | None,

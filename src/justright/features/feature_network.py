@@ -38,15 +38,12 @@ class FeatureNetwork:
 
     def key(self) -> dict[str, Any]:
         """The header of a store and the key of the cache, but for the data."""
-        is_cuda = self.device.type == "cuda"
-        chip = torch.cuda.get_device_name(self.device) if is_cuda else torch.backends.cpu.get_cpu_capability()
-        how = {"precision": self.precision, "batch_size": self.batch_size, "device": f"{self.device.type} {chip}"}
+        how: dict[str, Any] = {"precision": self.precision, "batch_size": self.batch_size}
         name = {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint, "pooling": self.pooling}
         how["batch_norm"] = "as it is" if self.model is self.backbone.model else "folded"
-        versions = {"torch": torch.__version__, "pillow": PIL.__version__}
         transform = self.backbone.recipe.as_dict()
         basics = {"shape": list(self.shape), "dtype": self.dtype}
-        return basics | {"backbone": name, "transform": transform, "computation": how | versions}
+        return basics | {"backbone": name, "transform": transform, "computation": how | tools_of(self.device)}
 
     def black(self, n: int) -> Batch:
         """A batch to be filled."""
@@ -68,6 +65,13 @@ class FeatureNetwork:
         if self.pooling == "class" and not self.is_cut:
             return uncut_features(self.model, batch)
         return self.backbone(batch, self.pooling)
+
+
+def tools_of(device: torch.device) -> dict[str, str]:
+    """What computes here, as far as it may show in the last bits."""
+    is_cuda = device.type == "cuda"
+    chip = torch.cuda.get_device_name(device) if is_cuda else torch.backends.cpu.get_cpu_capability()
+    return {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
 
 
 def usable(device: str) -> str:
