@@ -97,7 +97,8 @@ class ViewBank(Views):
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
         """All that the stored bytes depend on."""
-        return {
+        runtime = {} if (name := self.backbone.runtime) == "torch" else {"runtime": name}
+        return runtime | {
             "format": FORMAT,
             "backbone": self.backbone.name,
             "prefix_fingerprint": self.backbone.prefix_fingerprint,

@@ -14,7 +14,7 @@ from justright.data.readers import Reader
 from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
 from justright.features.bad_rows import Reasons, reason_at
-from justright.features.feature_network import FeatureNetwork, tools_of
+from justright.features.feature_network import FeatureNetwork
 from justright.types import Array
 
 
@@ -35,7 +35,7 @@ class BatchWork:
     def of(cls, network: FeatureNetwork, images: ImageSet) -> BatchWork:
         """The work on these images."""
         own = network if network.device.type == "cpu" else None
-        return cls(images.readers, network.backbone.recipe, network.batch_size, own, tools_of(network.device))
+        return cls(images.readers, network.backbone.recipe, network.batch_size, own, network.tools())
 
     def __call__(self, places: pa.Table) -> tuple[Float[Array, " batch *axes"], Reasons]:
         """Features or pixels of a batch, and why images of it are bad, by their place in it."""
@@ -50,7 +50,7 @@ class BatchWork:
                 bad[slot] = reason_at(error, images, slot)
         if self.network is None:
             return batch.numpy(), bad
-        if (here := tools_of(self.network.device)) != self.tools:  # a cluster may be made of different machines
+        if (here := self.network.tools()) != self.tools:  # a cluster may be made of different machines
             raise JustrightError(
                 f"a worker computes with {here}",
                 expected=f"{self.tools}, as where the extraction was begun, or features would differ by rounding",
