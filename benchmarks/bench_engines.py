@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.selection import ENGINES, BetaSelector, BinsSelector, Selector, row_shards
-from justright.selection.engines import OpenEngine, in_process
+from justright.engines import ENGINES, OpenEngine, in_process, row_shards
+from justright.selection import BetaSelector, BinsSelector, Selector
 
 BLOCK = 10_000
 
@@ -59,7 +59,7 @@ def main() -> None:
         unlabeled = row_shards(target, args.shard_rows)
         here: dict[str, np.ndarray] = {}
         default: dict[str, OpenEngine] = {"default": lambda _: nullcontext(in_process)}
-        for name, opened in (ENGINES | default).items():
+        for name, opened in (dict(ENGINES) | default).items():
             if name == "ray" and importlib.util.find_spec("ray") is None:
                 print("ray: not installed")
                 continue

@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[1]
 
 FLOORS = [
     {"types", "errors"},
-    {"seeding", "progress", "files", "registry", "settings", "hashing", "parallel"},
-    {"geometry", "data"},
+    {"seeding", "progress", "files", "registry", "settings", "hashing", "parallel", "remote"},
+    {"geometry", "data", "engines"},
     {"audit"},
     {"features", "clustering", "selection", "evaluation", "models", "losses"},
     {"estimation", "discovery", "diagnosis"},

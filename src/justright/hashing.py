@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 SIZE = 16
@@ -26,8 +25,8 @@ def hash_pieces(pieces: Iterable[bytes | memoryview]) -> str:
     return digest.hexdigest()
 
 
-def hash_file(path: Path) -> str:
-    """The fingerprint of a file's bytes, read piece by piece."""
+def hash_file(path: Any) -> str:
+    """The fingerprint of a file's bytes, read piece by piece; the path may be one of this machine or a remote one."""
     with path.open("rb") as opened:
         return hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=SIZE)).hexdigest()
 

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.audit.drawn_files import drawing, file_of, put
+from tests.engines.lost_workers import FAR_ENGINES, deadly
 
 from justright.audit.audit import audit
 from justright.audit.inspection import inspect_images
 from justright.audit.quarantine import BadKind
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
+from justright.engines import ENGINES
 
 
 def bomb(side: int) -> bytes:
@@ -139,6 +141,16 @@ def test_the_number_of_threads_changes_nothing(photos, n_workers):
     put(photos / "cat" / "empty.jpg", b"")
     images = open_images(photos)
     assert audit([images], images, n_workers=n_workers).to_json() == audit([images], images).to_json()
+
+
+@pytest.mark.parametrize("name", FAR_ENGINES)
+def test_another_engine_gives_the_same_report_though_a_worker_is_killed(photos, tmp_path, name):
+    put(photos / "cat" / "empty.jpg", b"")
+    images = open_images(photos)
+    doomed = deadly(images, tmp_path / "marks")
+    with ENGINES[name](2) as engine:
+        assert audit([doomed], engine=engine).to_json() == audit([doomed]).to_json()
+    assert sorted(path.name for path in (tmp_path / "marks").iterdir()) == ["decoded", "hashed"], "nobody was killed"
 
 
 def test_threads_leave_the_warning_filters_as_they_were(photos):

@@ -1,14 +1,22 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
 
 import pytest
 from tests.benchmark.test_suite import TINY
+from tests.engines.lost_workers import FAR_ENGINES
 
 from justright.benchmark.suite import read_suite
 from justright.benchmark.suite_runner import RESULTS, failed_runs, read_results, run_suite, suite_results
+from justright.engines import ENGINES
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features import backbone
+from justright.runs.owner import LOCK
 from justright.runs.run import Run
 
 
@@ -67,6 +75,26 @@ def test_changed_settings_are_run_again(suite, tmp_path):
 
 def test_several_problems_at_once_give_the_same_scores(suite, tmp_path):
     assert scores(run_suite(suite, tmp_path / "two", n_jobs=2)) == scores(run_suite(suite, tmp_path / "one"))
+
+
+@pytest.mark.parametrize("name", FAR_ENGINES)
+def test_another_engine_gives_the_same_scores_though_a_worker_is_killed(suite, tmp_path, name):
+    lock = tmp_path / "far" / "runs" / "digits" / "own-0" / LOCK
+
+    def kill():
+        while not killed:
+            with suppress(OSError, ValueError):  # not there, or not written yet
+                os.kill(json.loads(lock.read_text())["process"], signal.SIGKILL)
+                killed.append(name)
+            time.sleep(0.01)
+
+    killed: list[str] = []
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    with ENGINES[name](1) as engine:
+        lines = run_suite(suite, tmp_path / "far", only=("digits",), engine=engine)
+    assert killed, "nobody was killed"
+    assert scores(lines) == scores(run_suite(suite, tmp_path / "one", only=("digits",)))
 
 
 def test_an_error_in_a_process_is_told_and_ends_the_suite(tmp_path):

@@ -186,3 +186,10 @@ def test_the_help_says_what_fails_and_shows_examples():
     done = run("--help")
     for part in ("Problems, exit code 1", "Remarks, exit code 0", "justright audit photos --near 2"):
         assert part in done.stdout
+
+
+def test_another_engine_finds_the_same(photos):
+    (photos / "bad.jpg").write_bytes(b"")
+    here, there = (run(photos, "--json", *more) for more in ((), ("--engine", "processes", "--workers", 1)))
+    assert here.exit_code == there.exit_code == 1
+    assert json.loads(here.stdout) == json.loads(there.stdout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
@@ -132,3 +133,13 @@ def test_the_options_are_those_of_the_library():
 def test_the_help_lists_every_backbone_that_has_a_name():
     named = {name for names in BACKBONES for name in names.split(", ")}
     assert named == {*checkpoints.BACKBONES, "any name of timm"}
+
+
+def test_another_engine_and_an_address_give_the_same_features(call, make_tree, tmp_path):
+    photos = make_tree({"cats": 3, "dogs": 2})
+    call("extract", photos, "--out", tmp_path / "here", "--no-cache")
+    there = f"memory://{tmp_path.name}/features"
+    said = call("extract", photos, "--out", there, "--engine", "processes", "--workers", 1, "--no-cache")
+    assert f"written to {there}" in said
+    tables = FeatureTable.open(tmp_path / "here"), FeatureTable.open(there)
+    assert tables[0].features.tobytes() == np.asarray(tables[1].features).tobytes()

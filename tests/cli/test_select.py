@@ -243,3 +243,17 @@ def test_the_library_says_it_once_too(stores, caplog):
         BetaSelector(20.0, 1.0, reduction="median").fit(table.features, table.labels, target.features)
     (record,) = caplog.records
     assert "try domain='affine' or normalize='mean'" in record.getMessage()
+
+
+def test_stores_may_lie_at_an_address(call, stores, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    there = f"memory://{tmp_path.name}"
+    for name in ("birds", "target"):
+        FeatureTable.open(stores / name).write(f"{there}/{name}")
+    words = [*map(str, BINS), "--stability", "2", "--diagnose", f"{there}/birds", "--draws", "2", "--json"]
+    here = json.loads(call(*words[:-5], "--json", pools=("birds",)).stdout)
+    done = CliRunner().invoke(main, ["select", f"{there}/birds", "--target", f"{there}/target", *words])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["asked"]["pool"] == f"{there}/birds"
+    assert found["classes"] == here["classes"]

@@ -6,6 +6,8 @@ import pytest
 from tests.features.tiny_extraction import BAD, run
 
 from justright.audit.quarantine import TooManyBadError
+from justright.data.sent_images import sent
+from justright.features.bad_rows import content_ids
 
 
 def test_bad_images_are_set_aside_with_a_reason(with_bad, tmp_path):
@@ -24,3 +26,8 @@ def test_copies_of_a_bad_image_are_bad(with_bad, tmp_path):
     rows = [*range(10), with_bad.paths.index("class0/003.png")]
     table = run(with_bad.take(rows), tmp_path / "t", max_bad=1.0)
     assert [image.path for image in table.quarantined] == ["class0/003.png"] * 2
+
+
+def test_a_bad_image_has_no_content_id_but_a_reason_at_its_place(with_bad):
+    ids, reasons = content_ids(with_bad.readers, sent(with_bad, range(len(with_bad))))
+    assert [row for row, name in enumerate(ids) if not name] == list(reasons) != []

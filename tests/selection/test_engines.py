@@ -1,25 +1,18 @@
 from __future__ import annotations
 
-import importlib.util
-import os
-from operator import neg
-
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from tests.engines.lost_workers import EVERY_ENGINE, FAR_ENGINES, DeadlyRows
 
-from justright.errors import DataError, DegenerateError, JustrightError
+from justright.engines import ENGINES, row_shards
+from justright.errors import DataError, DegenerateError
 from justright.features.table import FeatureTable
-from justright.geometry import ClassSums
 from justright.selection import (
-    ENGINES,
     BetaSelector,
     BinsSelector,
     CuiSelector,
     UniformSelector,
-    row_shards,
 )
-from justright.selection.engines import in_process, merge_all, worker_count
 
 SELECTORS = [
     UniformSelector(),
@@ -33,12 +26,7 @@ SELECTORS = [
 ROWS = 13  # of a shard, so that the last one is shorter
 
 
-needs_ray = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install 'justright[ray]'"
-)
-
-
-@pytest.fixture(scope="module", params=["local", "processes", pytest.param("ray", marks=needs_ray)])
+@pytest.fixture(scope="module", params=EVERY_ENGINE)
 def engine(request):
     with ENGINES[request.param](2) as opened:
         yield opened
@@ -105,49 +93,13 @@ def test_an_error_of_a_worker_says_what_it_would_say_here(engine, cloud):
     assert error.value.expected == "finite numbers"
 
 
-def test_an_error_that_is_a_bug_keeps_its_kind(engine):
-    with pytest.raises(ZeroDivisionError):
-        list(engine((1).__truediv__, [1, 0]))
-
-
-def test_results_come_in_order_and_an_engine_serves_again(engine):
-    assert list(engine(neg, range(20))) == [-n for n in range(20)]
-    assert list(engine(neg, [])) == []
-
-
-def test_one_shard_is_in_memory_at_a_time_by_default():
-    events = []
-    shards = (events.append(f"read {n}") or n for n in range(3))
-    list(in_process(lambda n: events.append(f"done {n}"), shards))
-    assert events == ["read 0", "done 0", "read 1", "done 1", "read 2", "done 2"]
-
-
-def test_blas_has_its_threads_back_after_a_pass_even_one_that_failed():
-    def n_threads() -> list[int]:
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-
-    before = n_threads()
-    with ENGINES["local"](2) as engine:
-        assert list(engine(lambda _: n_threads(), range(3))) == [[1] * len(before)] * 3
-        assert n_threads() == before
-        with pytest.raises(ZeroDivisionError):
-            list(engine((1).__truediv__, [1, 0]))
-        assert n_threads() == before
-
-
-def test_nothing_merges_to_an_empty_accumulator():
-    assert len(merge_all(ClassSums(), ClassSums().update, [], in_process).classes) == 0
-
-
-def test_a_worker_that_dies_is_reported():
-    with ENGINES["processes"](1) as engine, pytest.raises(JustrightError, match="a worker process ended") as error:
-        list(engine(os._exit, [1]))
-    assert "fewer workers" in error.value.advice
-
-
-@pytest.mark.parametrize("name", ["local", "processes", pytest.param("ray", marks=needs_ray)])
-def test_there_is_at_least_one_worker(name):
-    assert worker_count(3) == 3
-    assert worker_count(None) >= 1
-    with pytest.raises(JustrightError, match="0 workers"), ENGINES[name](0):
-        pass
+@pytest.mark.parametrize("name", FAR_ENGINES)
+def test_a_worker_that_is_killed_on_the_way_changes_no_byte(name, stores, tmp_path):
+    selector = BinsSelector(n_clusters=5, discard=False)
+    labeled, target = shards_of(*stores)
+    here = learned(selector.fit_stream(labeled, target))
+    labeled[2] = DeadlyRows(labeled[2][0], tmp_path / "first"), labeled[2][1]
+    with ENGINES[name](2) as opened:
+        there = learned(selector.fit_stream(labeled, target, engine=opened))
+    assert (tmp_path / "first").exists(), "nobody was killed"
+    assert [each for each in here if np.asarray(here[each]).tobytes() != np.asarray(there[each]).tobytes()] == []

@@ -18,6 +18,7 @@ from justright.audit.findings import AuditedSource, AuditReport, ClassPlace, Fin
 from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
 from justright.data.folder import is_image_name, walk
 from justright.data.image_set import ImageSet
+from justright.engines import Engine
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
 
@@ -44,16 +45,18 @@ def audit(
     ignored: Sequence[Place] = (),
     track: Track = silent,
     n_workers: int = N_WORKERS,
+    engine: Engine | None = None,
 ) -> AuditReport:
     """Read every image of the pool and the target once and report what a person should know.
 
     `near` is how many of 64 bits the perceptual hashes of near copies may differ in. Flat images are left out of
-    that search, since all of them would look alike. `ignored` are files that were no images by name.
+    that search, since all of them would look alike. `ignored` are files that were no images by name. An `engine` takes
+    the place of `n_workers` threads.
     """
     sides: list[tuple[Side, ImageSet]] = [("pool", images) for images in pool]
     if target is not None:
         sides.append(("target", target))
-    sources = [_Source(side, images, inspect_images(images, track, n_workers)) for side, images in sides]
+    sources = [_Source(side, images, inspect_images(images, track, n_workers, engine)) for side, images in sides]
     findings = [*_copies(sources, near), *_odd_classes(sources), *_misnamed(sources)]
     findings += [Finding("ignored_file", "its name does not end like an image's", (place,)) for place in ignored]
     audited = [

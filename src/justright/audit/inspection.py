@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Bool, Int, UInt64
 
 from justright.audit.duplicates import look_of
@@ -16,13 +19,17 @@ from justright.audit.signatures import contradicts_suffix, format_of
 from justright.data.decoding import decode
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
+from justright.data.sent_images import sent_in_parts
+from justright.engines import Engine, threads
 from justright.hashing import hash_bytes
-from justright.parallel import in_threads
 from justright.progress import Track, silent
 from justright.types import Array
 
 N_WORKERS = 8
 """Threads: reading waits for the disk, and Pillow decodes outside the interpreter's lock."""
+
+PART_ROWS = 16
+"""Images that a worker is given at once: sending them costs little beside reading them."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +58,22 @@ class _Seen:
     real_format: str | None
 
 
-def inspect_images(images: ImageSet, track: Track = silent, n_workers: int = N_WORKERS) -> Inspection:
-    """Read every file once; the result does not depend on the number of threads."""
+def inspect_images(
+    images: ImageSet, track: Track = silent, n_workers: int = N_WORKERS, engine: Engine | None = None
+) -> Inspection:
+    """Read every file once; the result depends neither on the number of threads nor on the engine, if one is given."""
     n = len(images)
     content_ids, has_look = [""] * n, np.zeros(n, bool)
     hashes, colors = np.zeros(n, np.uint64), np.zeros((n, 3), np.int32)
     bad: dict[int, Quarantined] = {}
     misnamed: dict[int, str] = {}
-    see = partial(_see, images)
+    work = partial(_see_all, images.readers)
+    parts = (engine or threads(n_workers))(work, sent_in_parts(images, PART_ROWS))
     # decode() sets the warning filters of the whole process aside for a moment. Threads that do so at once could put
     # back each other's: nothing is lost when they all start from silence
-    with warnings.catch_warnings(), closing(in_threads(see, range(n), n_workers)) as seen:
+    with warnings.catch_warnings(), closing(parts):
         warnings.simplefilter("ignore")
-        for row, outcome in enumerate(track(seen, n, f"reading {', '.join(images.datasets)}")):
+        for row, outcome in enumerate(track(chain.from_iterable(parts), n, f"reading {', '.join(images.datasets)}")):
             if isinstance(outcome, Quarantined):
                 bad[row] = outcome
                 continue
@@ -73,6 +83,11 @@ def inspect_images(images: ImageSet, track: Track = silent, n_workers: int = N_W
             if outcome.real_format is not None:
                 misnamed[row] = outcome.real_format
     return Inspection(content_ids, has_look, hashes, colors, bad, misnamed)
+
+
+def _see_all(readers: Mapping[str, Reader], places: pa.Table) -> list[_Seen | Quarantined]:
+    images = ImageSet(places, readers)
+    return [_see(images, row) for row in range(len(images))]
 
 
 def _see(images: ImageSet, row: int) -> _Seen | Quarantined:

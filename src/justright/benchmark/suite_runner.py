@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_problem import problem_of
+from justright.engines import Engine
 from justright.errors import DataError, DegenerateError
 from justright.hashing import hash_value
 from justright.progress import Track, silent
@@ -35,6 +37,7 @@ def run_suite(
     data: Path | None = None,
     n_jobs: int = 1,
     only: tuple[str, ...] = (),
+    engine: Engine | None = None,
     track: Track = silent,
 ) -> list[Line]:
     """Run what is missing in `out/results.jsonl` and give all lines of this suite, in its order.
@@ -46,6 +49,8 @@ def run_suite(
         data: the folder that `{data}` stands for in the suite.
         n_jobs: problems at once; each has one process, so that its runs share features and views.
         only: names of problems; all if empty.
+        engine: where problems are run instead of in `n_jobs` processes. The lines of a problem come when it is done,
+            and a problem whose worker is lost is run again.
     """
     wanted = [problem for problem in suite.problems if not only or problem.name in only]
     if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
@@ -57,8 +62,9 @@ def run_suite(
             for problem in wanted
             if (runs := [run for run in suite.runs_of(problem) if _fingerprint(suite, problem, *run) not in done])
         ]
-        tasks = [(suite, problem, runs, out, data) for problem, runs in todo]
-        for line in track(_lines(tasks, n_jobs), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
+        places = out.absolute(), data and data.absolute()  # a worker may stand in another folder
+        tasks = [(suite, problem, runs, *places) for problem, runs in todo]
+        for line in track(_lines(tasks, n_jobs, engine), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
             _append(out / RESULTS, line)
         return suite_results(suite, out)
 
@@ -99,7 +105,10 @@ def read_results(path: Path) -> list[Line]:
     return lines
 
 
-def _lines(tasks: list[tuple[Any, ...]], n_jobs: int) -> Iterator[Line]:
+def _lines(tasks: list[tuple[Any, ...]], n_jobs: int, engine: Engine | None) -> Iterator[Line]:
+    if engine is not None:
+        yield from chain.from_iterable(engine(_lines_of_problem, tasks))
+        return
     if n_jobs > 1:
         yield from side_by_side(_run_problem_on_one_core, {task[1].name: task for task in tasks}, n_jobs)
         return
@@ -110,6 +119,10 @@ def _lines(tasks: list[tuple[Any, ...]], n_jobs: int) -> Iterator[Line]:
 def _run_problem_on_one_core(*task: Any) -> Iterator[Line]:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is loaded, which happens below
     yield from _run_problem(*task)
+
+
+def _lines_of_problem(task: tuple[Any, ...]) -> list[Line]:
+    return list(_run_problem_on_one_core(*task))
 
 
 def _run_problem(

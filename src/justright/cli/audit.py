@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from justright.audit.audit import audit as audit_images
 from justright.audit.audit import ignored_files
 from justright.audit.duplicates import MAX_NEAR, NEAR
 from justright.audit.findings import BAD_FILE, KINDS, AuditReport, Finding, Place, Side, location
+from justright.audit.inspection import N_WORKERS
 from justright.audit.quarantine import MAX_BAD, printable
-from justright.cli.common import FILE, SHARE, SOURCES, Command
+from justright.cli.common import FILE, SHARE, SOURCES, Command, engine_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
+from justright.engines import ENGINES
 from justright.files import write_json
 
 N_SHOWN = 20  # findings of one kind that are printed; the JSON has them all
@@ -35,9 +38,22 @@ N_LINES = 4  # images of one finding that are printed
     help="How many of 64 bits may differ between the perceptual hashes of near copies. 2 is strict; from 6 on, "
     "different photos of the same arrangement are taken for copies.",
 )
+@engine_option
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help=f"Threads ({N_WORKERS} by default), processes or tasks (one a core).",
+)
 @with_terminal
 def audit(
-    pool: tuple[str, ...], target: str | None, out: Path | None, max_bad: float, near: int, terminal: Terminal
+    pool: tuple[str, ...],
+    target: str | None,
+    out: Path | None,
+    max_bad: float,
+    near: int,
+    engine: str,
+    workers: int | None,
+    terminal: Terminal,
 ) -> None:
     """Look for bad files, copies and contradicting labels.
 
@@ -63,15 +79,19 @@ def audit(
       justright audit photos
       justright audit birds.zip pets.zip --target photos --out audit.json
       justright audit photos --near 2 --max-bad 0.2
+      justright audit photos --engine processes
       justright audit photos --json | jq .counts
     """
-    report = audit_images(
-        [open_images(source) for source in pool],
-        None if target is None else open_images(target),
-        near,
-        ignored=[place for source in pool for place in _ignored(source, "pool")] + _ignored(target, "target"),
-        track=terminal.track,
-    )
+    with nullcontext() if engine == "local" else ENGINES[engine](workers) as elsewhere:
+        report = audit_images(
+            [open_images(source) for source in pool],
+            None if target is None else open_images(target),
+            near,
+            ignored=[place for source in pool for place in _ignored(source, "pool")] + _ignored(target, "target"),
+            track=terminal.track,
+            n_workers=workers or N_WORKERS,
+            engine=elsewhere,
+        )
     value = report.to_json()
     if out is not None:
         write_json(out, value)

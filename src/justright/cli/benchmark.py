@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -9,8 +10,9 @@ import click
 from justright.benchmark.suite import Suite, read_suite, suite_names
 from justright.benchmark.suite_runner import Line, failed_runs, run_suite, suite_results
 from justright.benchmark.suite_table import COLUMNS, paired, suite_table
-from justright.cli.common import FILE, FOLDER
+from justright.cli.common import FILE, FOLDER, engine_option
 from justright.cli.terminal import Terminal, with_terminal
+from justright.engines import ENGINES
 from justright.files import write_text
 
 
@@ -47,21 +49,26 @@ def list_suites(terminal: Terminal) -> None:
 @click.option("--data", type=FOLDER, help="Folder with the data sets, where the file of the suite says {data}.")
 @click.option("--jobs", type=click.IntRange(1), default=1, help="How many problems to run at once, a process each.")
 @click.option("--only", multiple=True, metavar="PROBLEM", help="Run only this problem; may be given several times.")
+@engine_option
 @with_terminal
-def run(terminal: Terminal, suite: str, out: Path, data: Path | None, jobs: int, only: tuple[str, ...]) -> None:
+def run(
+    terminal: Terminal, suite: str, out: Path, data: Path | None, jobs: int, only: tuple[str, ...], engine: str
+) -> None:
     """Run what is missing of a suite.
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. Each finished run adds a line of JSON to
     OUT/results.jsonl. Call it again to continue after a stop: runs that have a line are not repeated, unless their
-    settings have changed.
+    settings have changed. With --engine processes or ray a problem whose worker is lost is run again.
 
     \b
     Examples:
       justright benchmark run selection --out study --jobs 2
       justright benchmark run my-suite.toml --out study --data DATA --only pets
+      justright benchmark run selection --out study --engine ray --jobs 4
     """
     asked = read_suite(suite)
-    lines = run_suite(asked, out, data=data, n_jobs=jobs, only=only, track=terminal.track)
+    with nullcontext() if engine == "local" else ENGINES[engine](jobs) as elsewhere:
+        lines = run_suite(asked, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, track=terminal.track)
     _show(terminal, asked, lines, out)
 
 

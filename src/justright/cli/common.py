@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
+from justright.engines import ENGINES
 from justright.registry import Registry
+from justright.remote import Place, place_of
 from justright.runs.owner import owned
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -19,6 +21,12 @@ SHARE = click.FloatRange(0, 1)
 
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
 device_option = click.option("--device", default="cpu", help="Where the network runs: cpu, cuda, cuda:1 or mps.")
+engine_option = click.option(
+    "--engine",
+    type=click.Choice(list(ENGINES)),
+    default="local",
+    help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
+)
 checkpoint_option = click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
 )
@@ -45,6 +53,19 @@ def own_folder(folder: Path) -> None:
     """
     if int(os.environ.get("RANK", "0")) == 0:
         click.get_current_context().with_resource(owned(folder))
+
+
+class StorePlace(click.ParamType):  # type: ignore[type-arg]
+    """Where features lie: a folder, or an address such as s3://bucket/birds.features."""
+
+    name = "folder or address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:
+        """A path would lose a slash of an address."""
+        return place_of(value)
+
+
+STORE = StorePlace()
 
 
 class NameOf(click.Choice[str]):

@@ -7,19 +7,20 @@ from typing import Any
 
 import click
 
-from justright.cli.common import EXISTING_FOLDER, FILE, Command, NameOf, seed_option
+from justright.cli.common import FILE, STORE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import COUNTERS
 from justright.features.table import FeatureTable, labeled_and_target
 from justright.files import write_json, write_text
+from justright.remote import Place
 from justright.types import UNLABELED
 
 BEST, SEARCH = "combined", "labeled-search"
 
 
 @click.command(cls=Command, tables={"Counters": COUNTERS})
-@click.argument("labeled", type=EXISTING_FOLDER)
-@click.option("--target", type=EXISTING_FOLDER, required=True, help="Features of the unlabeled images.")
+@click.argument("labeled", type=STORE)
+@click.option("--target", type=STORE, required=True, help="Features of the unlabeled images.")
 @click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How the number is estimated.")
 @click.option("--other-kinds", is_flag=True, help="The target shows none of the classes of LABELED: do not count them.")
 @click.option("--max-k", type=click.IntRange(1), help="Largest number that labeled-search tries.")
@@ -30,8 +31,8 @@ BEST, SEARCH = "combined", "labeled-search"
 @with_terminal
 def estimate(
     terminal: Terminal,
-    labeled: Path,
-    target: Path,
+    labeled: Place,
+    target: Place,
     counter: str,
     other_kinds: bool,
     max_k: int | None,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
 from justright.audit.quarantine import MAX_BAD
-from justright.cli.common import SHARE, SOURCES, Command, network_options
+from justright.cli.common import SHARE, SOURCES, STORE, Command, engine_option, network_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
+from justright.engines import ENGINES
 from justright.errors import DataError
+from justright.remote import Place
 
 # what these options may be is known where torch is imported, which would make --help slow; a test keeps them equal
 PRECISIONS = ("float32", "bfloat16", "float16")
@@ -29,10 +32,16 @@ N_SHOWN = 20
 
 @click.command(cls=Command, tables={"Backbones": BACKBONES, "SOURCE may be": SOURCES})
 @click.argument("source")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the features.")
+@click.option("--out", type=STORE, required=True, help="Folder for the features, or an address, as s3://bucket/name.")
 @network_options
 @click.option("--batch-size", type=click.IntRange(1), default=16, help="Images that go through the network at once.")
-@click.option("--workers", "n_workers", type=click.IntRange(0), help="Threads; one per core if not given, 0 for none.")
+@engine_option
+@click.option(
+    "--workers",
+    "n_workers",
+    type=click.IntRange(0),
+    help="Number of threads, processes or tasks; one per core if not given. 0 threads: none beside this one.",
+)
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")
 @click.option(
     "--pooling",
@@ -48,18 +57,20 @@ N_SHOWN = 20
 def extract(
     terminal: Terminal,
     source: str,
-    out: Path,
+    out: Place,
     backbone: str,
     checkpoint: Path | None,
     device: str,
     no_cache: bool,
+    engine: str,
+    n_workers: int | None,
     **how: Any,
 ) -> None:
     """Compute the features of images with a frozen network.
 
     Images of SOURCE that cannot be read are listed and left out. Call it again to continue after a stop. Images that
     were seen before with the same backbone, in whatever source, are taken from the cache (`justright cache`). The
-    bytes written do not depend on --workers.
+    bytes written depend neither on --workers nor on --engine.
 
     \b
     Examples:
@@ -69,6 +80,7 @@ def extract(
           --checkpoint dino.pth
       justright extract photos --out photos.features \\
           --device cuda --precision bfloat16 --batch-size 256
+      justright extract photos --out photos.features --engine processes
     """
     images = open_images(source)
     from justright.features.backbone import load_backbone
@@ -79,7 +91,9 @@ def extract(
     network = load_backbone(backbone, checkpoint, usable(device))
     try:
         cache = None if no_cache else FeatureCache()
-        table = compute(images, network, out, cache=cache, track=terminal.track, **how)
+        how |= {"cache": cache, "n_workers": n_workers, "track": terminal.track}
+        with nullcontext() if engine == "local" else ENGINES[engine](n_workers) as elsewhere:
+            table = compute(images, network, out, engine=elsewhere, **how)
     except OSError as error:
         raise DataError(
             f"{error.filename or out}: {error.strerror or error}",

@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
-from justright.cli.common import FILE, FOLDER
+from justright.cli.common import FILE, FOLDER, STORE, engine_option
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
+from justright.engines import ENGINES, row_shards
 from justright.errors import JustrightError
 from justright.features.table import FeatureTable
+from justright.remote import Place
 from justright.runs.feature_pool import merge_tables, require_flat
 from justright.runs.label_outlook import label_outlook
 from justright.runs.selection_result import SelectionResult, stability_of
 from justright.runs.weight_files import save_selection
-from justright.selection import ENGINES, row_shards
-
-STORE = click.Path(path_type=Path)
 
 
 @click.command(cls=SelectorCommand, default="beta")
@@ -48,24 +48,19 @@ STORE = click.Path(path_type=Path)
     default=N_DRAWS,
     help="How many times --diagnose hides classes and looks for them.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(list(ENGINES)),
-    default="local",
-    help="Where the work is done: threads of this process, several processes, or Ray.",
-)
+@engine_option
 @click.option("--workers", type=click.IntRange(1), help="Number of threads, processes or tasks; one a core by default.")
 @click.option("--seed", default=0, help="Decides all that is random: same seed, same result.")
 @with_terminal
 def select(
     terminal: Terminal,
-    pool: tuple[Path, ...],
-    target: Path,
+    pool: tuple[Place, ...],
+    target: Place,
     out: Path | None,
     figures: Path | None,
     html: Path | None,
     n_resamples: int | None,
-    labeled: Path | None,
+    labeled: Place | None,
     n_draws: int,
     engine: str,
     workers: int | None,
@@ -83,8 +78,9 @@ def select(
       weights.parquet          one row an image: id, dataset, path, label, class_name, weight, reason
       weights.classes.parquet  one row a class: n_images, weight, reason, similarity or distance, ...
 
-    Stores larger than memory are read block by block, in threads, in processes, or on Ray (install 'justright[ray]'),
-    and give the same weights to the last digit.
+    Stores larger than memory are read block by block, where the work is done: in threads, in processes, or on Ray
+    (install 'justright[ray]'), with the same weights to the last digit. They may lie at any address that fsspec knows,
+    such as s3://bucket/birds.features (install s3fs for that).
 
     After the weights stands the transfer flow, which says whether the labels are expected to help or to hurt; it tells
     --n-clusters clusters of the target apart, whatever the selector.
@@ -119,9 +115,9 @@ def select(
         own = FeatureTable.open(labeled)
         own.header.require_comparable(unlabeled.header)
         settings = standard_settings(given["n_clusters"], seed) | {f"{name}, as asked": fitted}
-        pairs = (own.features, own.labels), (merged.features, merged.labels)
+        pairs = (np.asarray(own.features), own.labels), (merged.features, merged.labels)
         k = given["n_clusters"]
-        diagnosis = diagnose(*pairs, unlabeled.features, k, settings, n_draws, seed, terminal.track)
+        diagnosis = diagnose(*pairs, np.asarray(unlabeled.features), k, settings, n_draws, seed, terminal.track)
     asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
     asked |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from justright.data.recipe import ImageRecipe
 from justright.features.checkpoints import BackboneSpec, CheckpointError, find_checkpoint, spec_of
 from justright.features.cuts import LastStageCut, Stored, cut
+from justright.features.fast_cpu import FastModule, MadeOnce
 from justright.features.guarded_timm import Network, timm
 from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
 from justright.hashing import hash_pieces
@@ -44,7 +45,8 @@ class Backbone(nn.Module):
             model.to(memory_format=torch.channels_last)  # conv nets run twice as fast so, on CPU and GPU
         for path in self.cut.tuned:
             model.get_submodule(path).requires_grad_(True)
-        stored = self.prefix(probe[:1].to(self.device))
+        self.probe, self._fast = probe, MadeOnce()
+        stored = self._torch_prefix(probe[:1].to(self.device))
         self.stored_shapes = tuple(tuple(part.shape[1:]) for part in stored)
         self.dim: int = self.suffix(stored).shape[-1]
 
@@ -65,9 +67,25 @@ class Backbone(nn.Module):
 
     def prefix(self, images: Images) -> Stored:
         """The frozen part: what a bank stores. Never part of a gradient."""
+        fast = self._fast_prefix()
+        return self._torch_prefix(images) if fast is None else fast(images)
+
+    def _torch_prefix(self, images: Images) -> Stored:
         with torch.inference_mode():
             stored = self.cut.prefix(images)
         return tuple(part.clone(memory_format=torch.contiguous_format) for part in stored)  # ordinary tensors again
+
+    @property
+    def runtime(self) -> str:
+        """What computes `prefix`: "torch", or a faster one with its version, see `fast_cpu`."""
+        fast = self._fast_prefix()
+        return "torch" if fast is None else fast.name
+
+    def _fast_prefix(self) -> FastModule | None:
+        if not isinstance(self.cut, LastStageCut) or self.device.type != "cpu":
+            return None
+        frozen = [part for part in (*self.model.parameters(), *self.model.buffers()) if not part.requires_grad]
+        return self._fast.made_of(_Prefix(self), self.probe, lambda: self.prefix_fingerprint, frozen)
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The tuned part, differentiable in its parameters. Reads stored tensors of any precision."""
@@ -137,6 +155,17 @@ class Backbone(nn.Module):
                 yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
         return hash_pieces(pieces())
+
+
+class _Prefix(nn.Module):
+    """The frozen part of a backbone as a module of its own."""
+
+    def __init__(self, backbone: Backbone):
+        super().__init__()
+        self.cut, self.model = backbone.cut, backbone.model
+
+    def forward(self, images: Images) -> Stored:
+        return self.cut.prefix(images)
 
 
 def _plain(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Images that an extraction sets aside, by row: why each is bad, and how many are too many."""
+"""Images that an extraction sets aside, by row: why each is bad, and how many are too many. Without torch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from justright.audit.quarantine import BadKind, Quarantined, reason_of, refuse_above
 from justright.data.image_set import ImageSet
+from justright.data.readers import Reader
 
 Reasons: TypeAlias = Mapping[int, tuple[str, str]]
 """Kind and reason of bad images, by their position in the source."""
@@ -22,6 +23,23 @@ def reason_at(error: Exception, images: ImageSet, row: int) -> tuple[str, str]:
         data = b""
     kind, reason = reason_of(error, images.table["path"][row].as_py(), data)
     return kind.value, reason
+
+
+def content_ids(readers: Mapping[str, Reader], places: pa.Table) -> tuple[list[str], Reasons]:
+    """The content id of each image, "" with a reason where there is none.
+
+    Computed even where the table has an id: a manifest may bring ids that name something else than content.
+    """
+    images, unreadable = ImageSet(places, readers), {}
+
+    def content_id(row: int) -> str:
+        try:
+            return images.computed_id(row)
+        except Exception as error:
+            unreadable[row] = reason_at(error, images, row)
+            return ""
+
+    return [content_id(row) for row in range(len(images))], unreadable
 
 
 def quarantined(images: ImageSet, bad: Reasons) -> list[Quarantined]:

@@ -19,13 +19,16 @@ import numpy as np
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
+from justright.data.sent_images import sent
 from justright.data.views import Transform, describe
+from justright.engines import Engine
 from justright.errors import DataError, JustrightError
 from justright.features import bank_files, bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_records import BankPrecision
 from justright.features.cuts import Stored
 from justright.features.stored_views import FreshViews, Rows, Views
+from justright.features.view_work import ViewTask, ViewWork, stored_records
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.files import write_json
 from justright.hashing import hash_value
@@ -33,9 +36,6 @@ from justright.parallel import n_cores
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
-
-_Task = tuple[range, list[int]]
-"""Rows, and the numbers of the views to draw of each."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +57,7 @@ class ViewBank(Views):
         precision: float32, float16, or int8 with one scale a token.
         refresh: the share of the bank that is renewed every epoch.
         shard_bytes: about how large a file gets.
+        engine: where views are drawn and computed instead of in `n_threads` threads; it changes no byte.
     """
 
     def __init__(
@@ -75,7 +76,9 @@ class ViewBank(Views):
         batch_size: int = 32,
         shard_bytes: int = SHARD_BYTES,
         content_ids: Sequence[str] | None = None,
+        engine: Engine | None = None,
     ):
+        self.engine = engine
         self.n_threads = n_cores() if n_threads is None else n_threads
         super().__init__(backbone, images, transform, seed, rows, self.n_threads, batch_size, content_ids)
         if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
@@ -94,7 +97,8 @@ class ViewBank(Views):
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
         """All that the stored bytes depend on."""
-        return {
+        runtime = {} if (name := self.backbone.runtime) == "torch" else {"runtime": name}
+        return runtime | {
             "format": FORMAT,
             "backbone": self.backbone.name,
             "prefix_fingerprint": self.backbone.prefix_fingerprint,
@@ -125,9 +129,12 @@ class ViewBank(Views):
             return self
         self._expect_room(sum(len(self.blocks[block]) * len(views) for block, views in missing))
         write_json(self.directory / "index.json", self.index)
-        tasks = [task for block, views in missing for task in self._tasks(block, views)]
-        with one_core_a_thread(), closing(on_one_core_each(self._work, tasks, self.n_threads)) as results:
-            done = track(results, len(tasks), "building the view bank")
+        tasks = (task for block, views in missing for task in self._tasks(block, views))
+        n_tasks = sum(-(-len(self.blocks[block]) // self.batch_size) for block, _ in missing)
+        own = self.backbone if self.backbone.device.type == "cpu" else None
+        work = ViewWork(self.images.readers, self.transform, self.backbone.recipe, self.seed, self.layout, own)
+        with one_core_a_thread(), closing(on_one_core_each(work, tasks, self.n_threads, self.engine)) as results:
+            done = track(results, n_tasks, "building the view bank")
             for block, views in missing:
                 self._build_block(block, views, done)
         if self.images.content_ids() != self.drawer.ids:
@@ -157,27 +164,22 @@ class ViewBank(Views):
                 missing.setdefault(block, []).append(view)
         return list(missing.items())
 
-    def _tasks(self, block: int, views: Sequence[int]) -> Iterator[_Task]:
+    def _tasks(self, block: int, views: Sequence[int]) -> Iterator[ViewTask]:
         rows = self.blocks[block]
         numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
         for start in range(0, len(rows), self.batch_size):
-            yield rows[start : start + self.batch_size], numbers
+            batch = rows[start : start + self.batch_size]
+            yield ViewTask(sent(self.images, batch), batch.start, numbers)
 
-    def _work(self, task: _Task) -> list[Any]:
-        # a batch holds one view of the same rows whatever else is missing: rounding cannot depend on a kill
-        drawn = self.drawer.all_of_each(*task)
-        return [self.backbone.prefix(views) for views in drawn] if self.backbone.device.type == "cpu" else drawn
-
-    def _build_block(self, block: int, views: Sequence[int], done: Iterator[list[Any]]) -> None:
-        n_rows, names = len(self.blocks[block]), self.backbone.stored_names
-        paths = [self._path(block, view) for view in views]
+    def _build_block(self, block: int, numbers: Sequence[int], done: Iterator[list[Array]]) -> None:
+        n_rows = len(self.blocks[block])
+        paths = [self._path(block, view) for view in numbers]
         with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
             shards = [files.enter_context(bank_files.writing(path, self.layout, n_rows)) for path in paths]
             for _ in range(0, n_rows, self.batch_size):
-                for shard, stored in zip(shards, next(done), strict=True):
-                    if self.backbone.device.type != "cpu":
-                        stored = self.backbone.prefix(stored.to(self.backbone.device))
-                    shard.add(names, stored)
+                for shard, views in zip(shards, next(done), strict=True):
+                    is_drawn = self.backbone.device.type != "cpu"
+                    shard.add(stored_records(self.backbone, self.layout, views) if is_drawn else views)
         self._whole.update(paths)
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
@@ -248,6 +250,6 @@ def open_views(
 ) -> Views:
     """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
     if views == "fresh":
-        of_banks = ("precision", "refresh", "shard_bytes")
+        of_banks = ("precision", "refresh", "shard_bytes", "engine")
         return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})
     return ViewBank(backbone, images, root, n_views=views, **options).build(track)

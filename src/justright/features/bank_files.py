@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -16,8 +16,6 @@ from typing import IO
 import numpy as np
 
 from justright.errors import DataError, JustrightError
-from justright.features import bank_records
-from justright.features.cuts import Stored
 from justright.files import replacing
 from justright.hashing import SIZE
 from justright.types import Array
@@ -29,12 +27,12 @@ class ShardWriter:
     """Appends records to a file and remembers what it wrote."""
 
     def __init__(self, file: IO[bytes], path: Path, layout: np.dtype[np.void], n_records: int):
-        self.file, self.layout, self.digest = file, layout, _digest(path)
+        self.file, self.digest = file, _digest(path)
         self._write(_beginning(layout, n_records))
 
-    def add(self, names: Sequence[str], stored: Stored) -> None:
-        """Write a batch of views."""
-        self._write(bank_records.packed(self.layout, names, stored).tobytes())
+    def add(self, records: Array) -> None:
+        """Write a batch of views, packed as `bank_records` does."""
+        self._write(records.tobytes())
 
     def finish(self) -> None:
         """Write the digest."""

@@ -19,14 +19,26 @@ Batch = Float[Tensor, "batch 3 size size"]
 
 
 class ViewDrawer:
-    """Draws views of `images`, whose ids are known. What it draws does not depend on `n_threads`."""
+    """Draws views of `images`, whose ids are known. What it draws does not depend on `n_threads`.
 
-    def __init__(self, images: ImageSet, transform: Transform, recipe: ImageRecipe, seed: int, n_threads: int = 4):
+    Errors number the images from `first_row` on.
+    """
+
+    def __init__(
+        self,
+        images: ImageSet,
+        transform: Transform,
+        recipe: ImageRecipe,
+        seed: int,
+        n_threads: int = 4,
+        first_row: int = 0,
+    ):
         self.images = images
         self.transform = transform
         self.recipe = recipe
         self.seed = seed
         self.n_threads = n_threads
+        self.first_row = first_row
         self.ids = images.ids
 
     def one_of_each(self, rows: Sequence[int], numbers: Sequence[int]) -> Batch:
@@ -46,7 +58,9 @@ class ViewDrawer:
             return to_pixels(self.images.image(row))
         except BadImageError as error:
             raise BadImageError(
-                f"image {row}: {error.came}", expected=error.expected, advice="leave it out: give the good rows alone"
+                f"image {self.first_row + row}: {error.came}",
+                expected=error.expected,
+                advice="leave it out: give the good rows alone",
             ) from error
 
     def _draw(self, pixels: Pixels, row: int, number: int) -> Tensor:

@@ -19,12 +19,12 @@ _asked = threading.local()  # each thread stops where it wants to; the hook itse
 
 def make_stoppable(module: nn.Module) -> None:
     """Have a forward pass end at this module where `arguments_at` asks for it."""
+    module.register_forward_pre_hook(_stop_if_asked, with_kwargs=True)
 
-    def stop_if_asked(module: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if getattr(_asked, "module", None) is module:
-            raise _Entered(*positional, named)
 
-    module.register_forward_pre_hook(stop_if_asked, with_kwargs=True)
+def _stop_if_asked(module: nn.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+    if getattr(_asked, "module", None) is module:
+        raise _Entered(*positional, named)
 
 
 def arguments_at(model: Network, module: nn.Module, images: Tensor) -> tuple[Any, ...]:

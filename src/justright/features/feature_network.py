@@ -9,12 +9,14 @@ import numpy as np
 import PIL
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
 from justright.features.cuts import ClassTokenCut, uncut_features
+from justright.features.fast_cpu import FastModule, MadeOnce
 from justright.features.folding import folded
+from justright.features.guarded_timm import Network
 from justright.types import Array
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -33,20 +35,25 @@ class FeatureNetwork:
         # a plain ViT has its own, faster way, and no batch norm
         self.is_cut = isinstance(backbone.cut, ClassTokenCut)
         self.model = backbone.model if self.is_cut else folded(backbone.model, self.black(2).to(self.device))
+        self._fast = MadeOnce()
         self.dtype = "float32" if precision == "float32" else "float16"
         self.shape = self(self.black(1)).shape[1:]
 
     def key(self) -> dict[str, Any]:
         """The header of a store and the key of the cache, but for the data."""
-        is_cuda = self.device.type == "cuda"
-        chip = torch.cuda.get_device_name(self.device) if is_cuda else torch.backends.cpu.get_cpu_capability()
-        how = {"precision": self.precision, "batch_size": self.batch_size, "device": f"{self.device.type} {chip}"}
+        how: dict[str, Any] = {"precision": self.precision, "batch_size": self.batch_size}
         name = {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint, "pooling": self.pooling}
         how["batch_norm"] = "as it is" if self.model is self.backbone.model else "folded"
-        versions = {"torch": torch.__version__, "pillow": PIL.__version__}
         transform = self.backbone.recipe.as_dict()
         basics = {"shape": list(self.shape), "dtype": self.dtype}
-        return basics | {"backbone": name, "transform": transform, "computation": how | versions}
+        return basics | {"backbone": name, "transform": transform, "computation": how | self.tools()}
+
+    def tools(self) -> dict[str, str]:
+        """What computes here, as far as it may show in the last bits."""
+        is_cuda, fast = self.device.type == "cuda", self._fast_model()
+        chip = torch.cuda.get_device_name(self.device) if is_cuda else torch.backends.cpu.get_cpu_capability()
+        tools = {"device": f"{self.device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
+        return tools if fast is None else tools | {"runtime": fast.name}
 
     def black(self, n: int) -> Batch:
         """A batch to be filled."""
@@ -65,9 +72,30 @@ class FeatureNetwork:
 
     def _features(self, batch: Tensor) -> Tensor:
         # cutting a network that is no plain ViT takes hooks, which threads would see of each other
+        if (fast := self._fast_model()) is not None:
+            return fast(batch)[0]
         if self.pooling == "class" and not self.is_cut:
             return uncut_features(self.model, batch)
         return self.backbone(batch, self.pooling)
+
+    def _fast_model(self) -> FastModule | None:
+        is_plain = self.pooling == "class" and self.precision == "float32" and self.device.type == "cpu"
+        if self.is_cut or not is_plain:
+            return None
+        tensors = [*self.model.parameters(), *self.model.buffers()]
+        whole, probe = _Whole(self.model), self.backbone.probe
+        return self._fast.made_of(whole, probe, lambda: f"features of {self.backbone.fingerprint}", tensors)
+
+
+class _Whole(nn.Module):
+    """A network up to its feature, as a module."""
+
+    def __init__(self, model: Network):
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: Tensor) -> Tensor:
+        return uncut_features(self.model, images)
 
 
 def usable(device: str) -> str:

@@ -9,6 +9,7 @@ that breaks this changes rounding, never more.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,13 +17,18 @@ from itertools import repeat
 from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import torch
 from jaxtyping import Float, Int
 
 from justright.data.image_set import ImageSet
+from justright.data.sent_images import sent
+from justright.engines import Engine
 from justright.errors import DegenerateError
-from justright.features.bad_rows import Reasons, reason_at, refuse_bad_rows
+from justright.features.bad_rows import Reasons, refuse_bad_rows
+from justright.features.batch_work import BatchWork
 from justright.features.cache_section import CacheSection, digests
-from justright.features.feature_network import Batch, FeatureNetwork, Features
+from justright.features.feature_network import FeatureNetwork
 from justright.features.store_writer import StoreWriter
 from justright.features.workers import on_one_core_each
 from justright.types import Array
@@ -79,15 +85,18 @@ class Extraction:
         self.position[done] = np.arange(len(done))
         self._fed = 0
 
-    def run(self, n_workers: int) -> Generator[None, None, None]:
+    def run(self, n_workers: int, engine: Engine | None = None) -> Generator[None, None, None]:
         """Do what is left; one step for each image."""
         parts: list[_Part] = []
         bad: dict[int, tuple[str, str]] = {}
-        with closing(on_one_core_each(self._work, self._tasks(), n_workers)) as results:
-            for task, batch, reasons in results:
-                features = batch if isinstance(batch, np.ndarray) else self.network(batch)
-                bad |= reasons
-                is_good = np.isin(task.rows, list(reasons), invert=True)
+        begun: deque[_Task] = deque()
+        work = BatchWork.of(self.network, self.images)
+        with closing(on_one_core_each(work, self._places(begun), n_workers, engine)) as results:
+            for batch, reasons in results:
+                task = begun.popleft()
+                features = batch if work.network is not None else self.network(torch.from_numpy(batch))
+                bad |= {int(task.rows[slot]): reason for slot, reason in reasons.items()}
+                is_good = np.isin(np.arange(len(task.rows)), list(reasons), invert=True)
                 parts.append(_Part(task.rows[is_good], features[: len(task.rows)][is_good]))
                 self._check_finite(parts[-1])
                 if task.cached is not None:
@@ -117,17 +126,11 @@ class Extraction:
             yield from (_Task(start, batch) for batch in batches[:-1])
             yield _Task(start, batches[-1], cached)
 
-    def _work(self, task: _Task) -> tuple[_Task, Batch | Features, Reasons]:
-        """Decode a batch and, on a CPU, compute its features; another device computes in the calling thread."""
-        batch = self.network.black(self.network.batch_size if len(task.rows) else 0)
-        bad = {}
-        for slot, row in enumerate(task.rows.tolist()):
-            try:
-                batch[slot] = self.network.backbone.recipe.preprocess(self.images.image(row))
-            except Exception as error:
-                # decoders fail on damaged files in more ways than anyone has listed; the reason carries the error
-                bad[row] = reason_at(error, self.images, row)
-        return task, self.network(batch) if self.network.device.type == "cpu" else batch, bad
+    def _places(self, begun: deque[_Task]) -> Iterator[pa.Table]:
+        """What workers are told of each batch; the rest of its task stays here."""
+        for task in self._tasks():
+            begun.append(task)
+            yield sent(self.images, task.rows)
 
     def _finish_shard(self, start: int, parts: list[_Part], bad: dict[int, tuple[str, str]]) -> None:
         stop = min(start + self.shard_rows, len(self.images))

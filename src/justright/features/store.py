@@ -29,16 +29,21 @@ import pyarrow.parquet as pq
 from jaxtyping import Float
 
 from justright.audit.quarantine import BadKind, Quarantined
+from justright.engines import FileRows
 from justright.errors import MissingDataError
 from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
 from justright.features.store_shards import Shard, n_intact, read_shards
 from justright.files import write_json
 from justright.hashing import hash_file, signed, verified
+from justright.remote import Place, RemotePath
 from justright.types import Array
 
 FeatureRows: TypeAlias = Float[Array, " rows *axes"]
 """Features, one a row: (rows, dim), or (rows, patches, dim) where patch tokens were asked for."""
+
+StoredRows: TypeAlias = Float[Any, " rows *axes"]
+"""The same, or `FileRows` of a store elsewhere."""
 
 FORMAT = 2
 HEADER, FEATURES, SHARDS, INDEX, QUARANTINE = FILES = (
@@ -48,8 +53,10 @@ HASHED = (SHARDS, INDEX, QUARANTINE)
 """Files whose hash stands in the header of a finished store; the array is checked by the records of its shards."""
 
 
-def read_store(path: Path, verify: bool = True) -> tuple[FeatureRows, pa.Table, Header]:
+def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, Header]:
     """Features, memory-mapped, and their index, of a finished store; what is missing or damaged is refused by name.
+
+    Of a store elsewhere the features are `FileRows`, which are fetched as they are needed.
 
     `verify` reads the features once to compare their checksums, about a second for each gigabyte or two.
     """
@@ -64,7 +71,11 @@ def read_store(path: Path, verify: bool = True) -> tuple[FeatureRows, pa.Table, 
     for name in HASHED:
         _require_unchanged(path, name)
     try:
-        index = pq.read_table(path / INDEX, memory_map=True)
+        where = path / INDEX
+        index = pq.read_table(
+            where if isinstance(where, Path) else pa.BufferReader(where.read_bytes()),
+            memory_map=isinstance(where, Path),
+        )
     except (OSError, pa.ArrowInvalid) as error:
         raise DamagedStoreError(f"{path / INDEX} cannot be read: {error}", advice="extract again") from error
     size = _file_size(path / FEATURES) - len(npy_header(0, header))
@@ -82,13 +93,13 @@ def read_store(path: Path, verify: bool = True) -> tuple[FeatureRows, pa.Table, 
     return mapped(path, header, 0, n_rows), index, header
 
 
-def read_header(path: Path) -> tuple[Header, bool]:
+def read_header(path: Place) -> tuple[Header, bool]:
     """The header of a store, and whether the store is complete."""
     value = _read_json(path)
     return Header(**{name: value[name] for name in Header.__dataclass_fields__}), bool(value["complete"])
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Place) -> dict[str, Any]:
     if not (path / HEADER).is_file():
         raise MissingDataError(
             f"no feature store: {path}", expected=f"a directory that `justright extract` wrote, with {HEADER}"
@@ -109,7 +120,7 @@ def write_header(path: Path, header: Header, is_complete: bool) -> None:
     write_json(path / HEADER, signed({"format": FORMAT, "complete": is_complete, "files": files} | asdict(header)))
 
 
-def _require_unchanged(path: Path, name: str) -> None:
+def _require_unchanged(path: Place, name: str) -> None:
     """Refuse a file that is not the one a finished store was completed with."""
     if not (path / name).is_file():
         raise DamagedStoreError(f"{path / name} is missing", advice="extract again")
@@ -121,14 +132,14 @@ def _require_unchanged(path: Path, name: str) -> None:
         )
 
 
-def whole_shards(path: Path, header: Header, shards: Sequence[Shard]) -> int:
+def whole_shards(path: Place, header: Header, shards: Sequence[Shard]) -> int:
     """How many shards, from the first on, have the bytes that their records say."""
     with (path / FEATURES).open("rb") as file:
         file.seek(len(npy_header(0, header)))
         return n_intact(file, row_bytes(header), shards)
 
 
-def read_quarantine(path: Path) -> list[Quarantined]:
+def read_quarantine(path: Place) -> list[Quarantined]:
     """The bad images of a finished store."""
     _require_unchanged(path, QUARANTINE)
     try:
@@ -138,12 +149,15 @@ def read_quarantine(path: Path) -> list[Quarantined]:
         raise DamagedStoreError(f"{path / QUARANTINE} cannot be read: {error!r}", advice="extract again") from error
 
 
-def mapped(path: Path, header: Header, start: int, stop: int) -> FeatureRows:
-    """A range of the features as a read-only memory map."""
+def mapped(path: Place, header: Header, start: int, stop: int) -> StoredRows:
+    """A range of the features as a read-only memory map, or as `FileRows` where they lie elsewhere."""
     if start == stop:  # nothing cannot be mapped
         return np.empty((0, *header.shape), header.dtype)
     offset = len(npy_header(0, header)) + start * row_bytes(header)
-    return np.memmap(path / FEATURES, header.dtype, "r", offset, (stop - start, *header.shape))
+    shape = (stop - start, *header.shape)
+    if isinstance(path, RemotePath):
+        return FileRows(path / FEATURES, np.dtype(header.dtype), offset, shape)
+    return np.memmap(path / FEATURES, header.dtype, "r", offset, shape)
 
 
 def npy_header(n_rows: int, header: Header) -> bytes:
@@ -161,7 +175,7 @@ def row_bytes(header: Header) -> int:
     return math.prod(header.shape) * np.dtype(header.dtype).itemsize
 
 
-def _file_size(file: Path) -> int:
+def _file_size(file: Place) -> int:
     if not file.is_file():
         raise DamagedStoreError(f"{file} is missing", advice="extract again")
     return file.stat().st_size

@@ -10,11 +10,11 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import IO
+from typing import Any
 
 from justright.features.store_header import DamagedStoreError, Header
 from justright.hashing import hash_value
+from justright.remote import Place
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def shard_line(shard: Shard, number: int, header: Header) -> bytes:
     return json.dumps([*said, _check(said, number, header)]).encode() + b"\n"
 
 
-def read_shards(file: Path, header: Header) -> list[Shard]:
+def read_shards(file: Place, header: Header) -> list[Shard]:
     """The records of finished shards up to the first that is not whole, as a kill may leave the last."""
     if not file.is_file():
         raise DamagedStoreError(f"{file} is missing", advice="extract again")
@@ -49,7 +49,7 @@ def read_shards(file: Path, header: Header) -> list[Shard]:
     return shards
 
 
-def n_intact(file: IO[bytes], row_bytes: int, shards: Sequence[Shard]) -> int:
+def n_intact(file: Any, row_bytes: int, shards: Sequence[Shard]) -> int:
     """How many shards, from the first on, have the bytes that their records say; `file` stands before the first."""
     for number, shard in enumerate(shards):
         data = file.read(shard.n_rows * row_bytes)

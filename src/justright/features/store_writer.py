@@ -34,14 +34,19 @@ from justright.features.store import (
 from justright.features.store_header import Header, StoreMismatchError, indented
 from justright.features.store_shards import Shard, read_shards, shard_line
 from justright.files import replacing, write_json
+from justright.remote import Place
 from justright.types import Array
 
 INDEX_ROWS = 16_384  # small row groups keep the memory of writing them small
 
 
-def begin_store(path: Path, header: Header, overwrite: bool = False) -> bool:
+def begin_store(path: Place, header: Header, overwrite: bool = False) -> bool:
     """Make sure that the directory is the store of this header, new or begun; True if it is complete already."""
-    if path.exists() and (not path.is_dir() or (not (path / HEADER).exists() and any(path.glob("[!.]*")))):
+    if (
+        isinstance(path, Path)
+        and path.exists()
+        and (not path.is_dir() or (not (path / HEADER).exists() and any(path.glob("[!.]*"))))
+    ):
         raise DataError(f"{path} exists and is no feature store", advice="name another place with --out")
     if (path / HEADER).exists():
         try:
@@ -60,8 +65,13 @@ def begin_store(path: Path, header: Header, overwrite: bool = False) -> bool:
             )
         for name in FILES:
             (path / name).unlink(missing_ok=True)
-    write_header(path, header, is_complete=False)
+    if isinstance(path, Path):  # elsewhere the header comes last, see store_staging.py
+        write_header(path, header, is_complete=False)
     return False
+
+
+def _may_be_store(path: Path) -> bool:
+    return path.is_dir() and ((path / HEADER).exists() or not any(path.glob("[!.]*")))
 
 
 class StoreWriter:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,11 @@ from jaxtyping import Float, Int
 from justright.audit.quarantine import Quarantined
 from justright.data.columns import NAME
 from justright.errors import DataError
-from justright.features.store import FeatureRows, mapped, read_quarantine, read_store
+from justright.features.store import FeatureRows, StoredRows, mapped, read_quarantine, read_store
 from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
+from justright.features.store_staging import deliver, staged
 from justright.features.store_writer import StoreWriter, begin_store
+from justright.remote import Place, place_of
 from justright.types import UNLABELED, Array, Labels
 
 BLOCK_ROWS = 4096
@@ -27,13 +28,14 @@ BLOCK_ROWS = 4096
 class FeatureTable:
     """Features, and one row of the index for each: id, label, class_name, dataset, path and what else an ImageSet has.
 
-    `features` is a read-only memory map when the table was opened from disk; `path` says where.
+    `features` is a read-only memory map when the table was opened from disk, and `FileRows` when the store lies
+    elsewhere; `path` says where.
     """
 
-    features: FeatureRows
+    features: StoredRows
     index: pa.Table
     header: Header
-    path: Path | None = None
+    path: Place | None = None
 
     def __post_init__(self) -> None:
         if len(self.features) != self.index.num_rows:
@@ -49,14 +51,14 @@ class FeatureTable:
         return cls(features, pa.table(given), header)
 
     @classmethod
-    def open(cls, path: Path | str, verify: bool = True) -> FeatureTable:
-        """Open a finished store; what is missing or damaged is refused by name.
+    def open(cls, path: Place | str, verify: bool = True) -> FeatureTable:
+        """Open a finished store, here or at an address of fsspec; what is missing or damaged is refused by name.
 
         `verify` reads the features once to compare their checksums, about a second for each gigabyte or two.
         """
-        path = Path(path)
-        features, index, header = read_store(path, verify)
-        return cls(features, index, header, path)
+        place = place_of(path)
+        features, index, header = read_store(place, verify)
+        return cls(features, index, header, place)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -110,7 +112,7 @@ class FeatureTable:
         rows = np.asarray(rows, dtype=np.int64)
         return self._part(self.features[rows], self.index.take(pa.array(rows)))
 
-    def _part(self, features: FeatureRows, index: pa.Table) -> FeatureTable:
+    def _part(self, features: StoredRows, index: pa.Table) -> FeatureTable:
         return FeatureTable(
             features, index, replace(self.header, data=data_fingerprint(index["id"].to_pylist(), index))
         )
@@ -124,20 +126,23 @@ class FeatureTable:
         blank = {"label": pa.array(np.full(n, UNLABELED, np.int32)), "class_name": pa.nulls(n, NAME)}
         return FeatureTable(self.features, pa.table(kept | blank), self.header, self.path)
 
-    def write(self, path: Path, overwrite: bool = False) -> FeatureTable:
+    def write(self, path: Place | str, overwrite: bool = False) -> FeatureTable:
         """Write the table as a store and open it; one that is there must hold these features, or begin with them."""
-        if begin_store(path, self.header, overwrite):
-            there = FeatureTable.open(path)
-            self._require_same(path, there.features)
+        place = place_of(path)
+        if begin_store(place, self.header, overwrite):
+            there = FeatureTable.open(place)
+            self._require_same(place, there.features)
             return there
-        with StoreWriter(path, self.header) as writer:
-            self._require_same(path, writer.read(np.arange(writer.n_rows)))
+        folder = staged(place, self.header)[0]
+        with StoreWriter(folder, self.header) as writer:
+            self._require_same(place, writer.read(np.arange(writer.n_rows)))
             for start in range(writer.n_rows, len(self), BLOCK_ROWS):
                 writer.add(self.features[start : start + BLOCK_ROWS], {})
             writer.finish(self.index, self.quarantined)
-        return FeatureTable.open(path)
+        deliver(folder, place)
+        return FeatureTable.open(place)
 
-    def _require_same(self, path: Path, there: FeatureRows) -> None:
+    def _require_same(self, path: Place, there: StoredRows) -> None:
         """Ids may be anyone's: equal ones do not mean equal features."""
         for start in range(0, len(there), BLOCK_ROWS):
             mine, other = (each[start : min(start + BLOCK_ROWS, len(there))] for each in (self.features, there))

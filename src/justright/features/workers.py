@@ -1,6 +1,7 @@
-"""Threads that compute with torch, one core each.
+"""Workers that compute with torch, one core each.
 
-Threads, because Pillow and torch release the interpreter's lock and nothing has to be copied between processes.
+Threads by default, because Pillow and torch release the interpreter's lock and nothing has to be copied between
+processes.
 """
 
 from __future__ import annotations
@@ -12,17 +13,25 @@ from typing import TypeVar
 
 import torch
 
-from justright.parallel import in_threads
+from justright.engines import Engine, threads
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
 def on_one_core_each(
-    work: Callable[[Task], Result], tasks: Iterable[Task], n_workers: int
+    work: Callable[[Task], Result], tasks: Iterable[Task], n_workers: int, engine: Engine | None = None
 ) -> Generator[Result, None, None]:
-    """Results in the order of the tasks, with little more begun than is being worked on: batches take memory."""
-    return in_threads(work, tasks, n_workers, n_workers + 1, partial(torch.set_num_threads, 1))
+    """Results in the order of the tasks: from an engine, or from threads of this process.
+
+    Of the latter little more is begun than is being worked on: batches take memory.
+    """
+    return (engine or threads(n_workers, n_workers + 1))(partial(_on_one_core, work), tasks)
+
+
+def _on_one_core(work: Callable[[Task], Result], task: Task) -> Result:
+    torch.set_num_threads(1)  # holds for the thread that calls it
+    return work(task)
 
 
 @contextmanager

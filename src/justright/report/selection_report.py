@@ -79,7 +79,7 @@ def _images(table: FeatureTable) -> ImageSet:
     """The images behind a feature store: its index lists them as `open_images` reads it."""
     if table.path is None or "source" not in table.index.column_names:
         raise JustrightError("the feature store does not say where its images are")
-    return open_images(table.path / INDEX)
+    return open_images(str(table.path / INDEX))
 
 
 def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_images: int) -> ClassExamples:

@@ -54,9 +54,9 @@ class FeaturePool:
 
     @cached_property
     def features(self) -> Float[Array, "images dim"]:
-        """All rows as one array: the memory map itself if there is one table, else a copy in memory."""
+        """All rows as one array: memory-mapped if there is one table, and it lies here; else a copy in memory."""
         if len(self.tables) == 1:
-            return self.tables[0].features
+            return np.asarray(self.tables[0].features)
         return np.concatenate([table.features for table in self.tables])
 
     def take(self, rows: Int[Array, " rows"]) -> Float[Array, "rows dim"]:

@@ -1,5 +1,6 @@
 """Which labeled classes to learn from, and how much: from features of pool and target to class weights."""
 
+from justright.engines import ENGINES, Engine, FileRows, row_shards
 from justright.registry import Registry
 from justright.selection.base import Selector
 from justright.selection.beta import BetaSelector
@@ -7,8 +8,6 @@ from justright.selection.beta_weights import harden
 from justright.selection.bins import BinsSelector
 from justright.selection.class_weights import ClassWeights, ImageWeights, Remark
 from justright.selection.cui import CuiSelector
-from justright.selection.engines import ENGINES, Engine
-from justright.selection.file_rows import FileRows, row_shards
 from justright.selection.plot import SelectionPlot
 from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.selection.simple import OwnSelector, RandomSelector, UniformSelector

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.engines import Engine, in_process
 from justright.errors import DataError, JustrightError
 from justright.progress import Track, silent
 from justright.selection.class_weights import ClassWeights
-from justright.selection.engines import Engine, in_process
 from justright.selection.plot import SelectionPlot
 from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_labels, as_numpy
 from justright.settings import refuse_out_of_range
@@ -78,7 +78,7 @@ class Selector(ABC):
         """Learn the weights from shards, those of the pool with features and labels; one is in memory at a time.
 
         target_clusters  one per target image, in place of k-means, for selectors that cluster the target
-        engine           where shards are worked on (`justright.selection.ENGINES`); does not change the weights
+        engine           where shards are worked on (`justright.engines.ENGINES`); does not change the weights
         quiet            do not log remarks about the weights: the caller passes on `weights_.remarks`
         track            watches what takes long
         """

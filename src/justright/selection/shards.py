@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.engines.file_rows import ArrayLike as ArrayLike
+from justright.engines.ordered_map import Engine, Item, Result, in_process
 from justright.errors import DataError, DegenerateError
-from justright.geometry import ClassSums, check_rows, unit_rows
+from justright.geometry import ClassSums, CosineQuantile, check_rows, unit_rows
 from justright.progress import Track, silent
-from justright.selection.engines import Engine, Result, in_process, merge_all
 from justright.types import Array
 
-
-@runtime_checkable
-class ArrayLike(Protocol):
-    """Anything that numpy can read as an array: a numpy array, a memory map, a torch tensor."""
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Array: ...
-
+Total = TypeVar("Total", ClassSums, CosineQuantile)
 
 PoolShards: TypeAlias = Iterable[tuple[ArrayLike, ArrayLike]]
 """Features and labels of the pool, shard by shard."""
@@ -102,6 +97,13 @@ class TargetFeatures:
                 f"target shards that can be read only once, while {why}",
                 expected="a list, or an object that starts anew each time it is iterated",
             )
+
+
+def merge_all(into: Total, work: Callable[[Item], Any], items: Iterable[Item], engine: Engine) -> Total:
+    """Merge what `work` makes of each item, in the order of the items, into an empty accumulator."""
+    for part in engine(work, items):
+        into.merge(part)
+    return into
 
 
 def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[Array, "images dim"]:

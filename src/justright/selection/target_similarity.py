@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from justright.geometry import CosineQuantile, farthest_similarity, nearest_similarity, row_quantile
-from justright.selection.engines import merge_all
-from justright.selection.shards import TargetFeatures, TargetItem, target_batch
+from justright.selection.shards import TargetFeatures, TargetItem, merge_all, target_batch
 from justright.settings import SHARE, Range
 from justright.types import Array
 

@@ -1,6 +1,6 @@
 """Write a contact sheet of the embedded glyphs: a row per script, random characters of it.
 
-python examples/glyph_sheet.py docs/images/glyphs.png
+python scripts/glyph_sheet.py docs/images/glyphs.png
 """
 
 from __future__ import annotations

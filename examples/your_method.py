@@ -1,0 +1,57 @@
+"""A method of your own on the loop: python examples/your_method.py discover --method anchored --target photos/ ...
+
+It pulls features towards the mean of their class and views of one image together, then clusters. Banks of views,
+batches, checkpoints, resuming, several processes, predictions and reports come from the loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch.nn.functional import normalize
+
+from justright.cli import main
+from justright.discovery.assigner import by_clusters
+from justright.discovery.configs import TrainConfig
+from justright.discovery.learner import Learner, features_of
+from justright.discovery.methods import METHODS
+from justright.discovery.trained import TrainedDiscovery
+from justright.losses import LossParts, SelfContrastiveLoss, WeightedSupConLoss
+from justright.settings import NOT_NEGATIVE, setting
+
+
+@dataclass(frozen=True)
+class AnchoredConfig(TrainConfig):
+    """What it can be set to, beside what all trained methods can: --set pull=2."""
+
+    pull: float = setting(1.0, "factor of the loss that reads labels", NOT_NEGATIVE)
+
+
+class AnchoredLearner(Learner):
+    def __init__(self, backbone, config, batches):
+        super().__init__(backbone, [batches], config.micro_batch)
+        self.pull, self.apart = config.pull, SelfContrastiveLoss(config.temperature_unsup)
+        self.together = WeightedSupConLoss(config.temperature_sup)
+
+    def outputs(self, stored, part):
+        return {"features": normalize(self.features(stored["weak"], 2), dim=-1)}  # two views of each image
+
+    def objective(self, outputs, labels, weight, epoch):
+        features = outputs[0]["features"]
+        apart, together = self.apart(features), self.together(features, labels[0], weight[0])
+        return LossParts(apart + self.pull * together, {"apart": apart.detach(), "together": together.detach()})
+
+
+class Anchored(TrainedDiscovery):
+    name, config_class = "anchored", AnchoredConfig
+
+    def _learn(self, backbone, data, plain, track):
+        learner = AnchoredLearner(backbone, self.config, data.batches(self.config.batch_size, self.seed))
+        self._train(learner, data, plain, self.config, self.folder, track)
+        return by_clusters(data, features_of(backbone, plain, len(data.images)), self.n_categories, 10, self.seed)
+
+
+METHODS.add("anchored", Anchored, "pulls features of one class together, without a head")
+
+if __name__ == "__main__":
+    main()

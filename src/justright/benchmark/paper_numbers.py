@@ -1,0 +1,64 @@
+"""Every accuracy that the paper prints, to be shown beside ours, and what speaks against some of them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+GROUPS = ("all", "old", "new")
+ROUNDING = 0.1001  # two numbers that are rounded to one decimal each
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One method with one selection on one target, in percent, as printed; a group that is not printed is missing.
+
+    Attributes:
+        table: tab1 to tab6 and taba1 to taba8, as suites are called.
+        method, selection, target: by our names; a selection may say what differs, as in "bins, L 3".
+        accuracy: by group: all, old, new.
+        change: printed beside it, against no selection.
+    """
+
+    table: str
+    method: str
+    selection: str
+    target: str
+    accuracy: dict[str, float]
+    change: dict[str, float]
+
+
+def paper_rows(table: str | None = None) -> list[PaperRow]:
+    """The rows of a table, or of all."""
+    text = files(__package__).joinpath("paper_numbers.csv").read_text(encoding="utf-8")
+    rows = []
+    for cells in csv.DictReader(text.splitlines()):
+        if table in (None, cells["table"]):
+            key = (cells["table"], cells["method"], cells["selection"], cells["target"])
+            accuracy = {group: float(cells[group]) for group in GROUPS if cells[group]}
+            change = {group: float(cells[f"change {group}"]) for group in GROUPS if cells[f"change {group}"]}
+            rows.append(PaperRow(*key, accuracy, change))
+    return rows
+
+
+def doubts(row: PaperRow, rows: Sequence[PaperRow]) -> list[str]:
+    """Why a row cannot be right as printed: All outside Old and New, or a change that its numbers do not give."""
+    found = []
+    if len(row.accuracy) == len(GROUPS):
+        low, high = sorted((row.accuracy["old"], row.accuracy["new"]))
+        if not low <= row.accuracy["all"] <= high:
+            found.append(f"All {row.accuracy['all']:g} is not between Old and New ({low:g} to {high:g})")
+    base = [other for other in rows if _is_base(other, row)]
+    for group, printed in row.change.items():
+        if base and abs((change := row.accuracy[group] - base[0].accuracy[group]) - printed) >= ROUNDING / 2:
+            found.append(f"{group.capitalize()} is printed as {printed:+g} where its numbers give {change:+.1f}")
+    return found
+
+
+def _is_base(other: PaperRow, row: PaperRow) -> bool:
+    same = (other.method, other.target) == (row.method, row.target)
+    if row.table in ("tab5", "taba1"):  # their base is Beta without a slope, in the paper the same as no selection
+        return same and other.table == row.table and other.selection == "beta, alpha 1 beta 1"
+    return same and other.table == row.table and other.selection == "none"

@@ -1,0 +1,91 @@
+"""Places beyond this machine's own files: any address that fsspec knows, such as s3://bucket/birds.features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from justright.errors import DataError
+
+T = TypeVar("T")
+
+
+class RemoteStat(NamedTuple):
+    """What is known of a file elsewhere."""
+
+    st_size: int
+
+
+@dataclass(frozen=True)
+class RemotePath:
+    """A file or folder by its address, with those methods of `Path` that stores use."""
+
+    address: str
+
+    def __truediv__(self, name: str) -> RemotePath:
+        return RemotePath(f"{self.address.rstrip('/')}/{name}")
+
+    def __str__(self) -> str:
+        return self.address
+
+    def is_file(self) -> bool:
+        """Whether there is such a file."""
+        return bool(self._ask(lambda files, path: files.isfile(path)))
+
+    exists = is_file  # a store of objects has no folders
+
+    def stat(self) -> RemoteStat:
+        """Its size."""
+        return RemoteStat(self._ask(lambda files, path: files.size(path)))
+
+    def open(self, mode: str = "rb") -> Any:
+        """The file, to be read piece by piece."""
+        return self._ask(lambda files, path: files.open(path, mode))
+
+    def read_bytes(self, start: int | None = None, stop: int | None = None) -> bytes:
+        """The file, or some of its bytes."""
+        return self._ask(lambda files, path: files.cat_file(path, start, stop))
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """The file as text."""
+        return self.read_bytes().decode(encoding)
+
+    def put(self, file: Path) -> None:
+        """Copy a file of this machine to here."""
+        self._ask(lambda files, path: (files.makedirs(files._parent(path), exist_ok=True), files.put_file(file, path)))
+
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Remove it."""
+        if not missing_ok or self.is_file():
+            self._ask(lambda files, path: files.rm_file(path))
+
+    def _ask(self, question: Callable[[Any, str], T]) -> T:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+
+        try:
+            return question(*url_to_fs(self.address))
+        except ImportError as error:  # says which package: "Install s3fs to access S3"
+            raise DataError(
+                f"{self.address}: {error}", expected="the package that knows this kind of address", advice="install it"
+            ) from error
+        except Exception as error:  # each kind of store has errors of its own
+            raise DataError(
+                f"{self.address}: {type(error).__name__}: {error}",
+                expected="a place that can be reached, with the rights to read and write there",
+                advice="the documentation of fsspec says how to give address and keys",
+            ) from error
+
+
+Place: TypeAlias = Path | RemotePath
+"""Where a store lies."""
+
+
+def place_of(address: str | Place) -> Place:
+    """A path of this machine, also as file://, or an address of fsspec."""
+    if not isinstance(address, str):
+        return address
+    if address.startswith("file://"):
+        return Path(address.removeprefix("file://"))
+    return RemotePath(address) if "://" in address else Path(address)

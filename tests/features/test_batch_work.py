@@ -1,0 +1,43 @@
+"""Workers of an extraction: the bytes of one process, though some of them are killed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.engines.lost_workers import FAR_ENGINES, deadly
+from tests.features.tiny_extraction import contents, run, tiny
+
+from justright.data.sent_images import sent
+from justright.engines import ENGINES
+from justright.errors import JustrightError
+from justright.features.batch_work import BatchWork
+from justright.features.feature_network import FeatureNetwork
+
+
+@pytest.mark.parametrize("name", FAR_ENGINES)
+def test_another_engine_gives_the_bytes_of_one_process_though_workers_are_killed(with_bad, tmp_path, name):
+    run(with_bad, tmp_path / "here", max_bad=0.1)
+    doomed = deadly(with_bad, tmp_path / "marks")
+    with ENGINES[name](1) as engine:
+        table = run(doomed, tmp_path / "there", max_bad=0.1, engine=engine)
+    assert sorted(path.name for path in (tmp_path / "marks").iterdir()) == ["decoded", "hashed"], "nobody was killed"
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert len(table.quarantined) == 4
+
+
+def test_a_machine_of_another_kind_is_refused(drawn):
+    work = BatchWork.of(FeatureNetwork(tiny(), 2, "float32", "class"), drawn)
+    assert work(sent(drawn, range(2)))[0].shape == (2, 16)
+    with pytest.raises(JustrightError, match="a worker computes with") as error:
+        replace(work, tools=work.tools | {"torch": "1.0"})(sent(drawn, range(2)))
+    assert "'torch': '1.0'" in error.value.expected
+
+
+def test_without_a_network_the_pixels_come_back(drawn):
+    network = FeatureNetwork(tiny(), 2, "float32", "class")
+    pixels, bad = replace(BatchWork.of(network, drawn), network=None)(sent(drawn, range(1)))
+    assert pixels.shape == (2, 3, 16, 16)
+    assert not np.any(pixels[1])
+    assert not bad

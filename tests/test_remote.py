@@ -1,0 +1,46 @@
+"""Addresses of fsspec: read and written like paths, and what fails is said with the address."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from justright.errors import DataError
+from justright.remote import RemotePath, place_of
+
+
+def test_paths_of_this_machine_stay_paths_and_addresses_keep_their_slashes():
+    assert place_of("birds.features") == place_of(Path("birds.features")) == Path("birds.features")
+    assert place_of("file:///data/birds") == Path("/data/birds")
+    assert str(place_of("s3://bucket/birds/") / "store.json") == "s3://bucket/birds/store.json"
+
+
+def test_a_file_elsewhere_is_written_read_in_part_and_removed(tmp_path):
+    (tmp_path / "here").write_bytes(b"0123456789")
+    there = RemotePath("memory://test_remote/deep") / "there"
+    assert not there.is_file()
+    there.put(tmp_path / "here")
+    assert there.exists()
+    assert there.stat().st_size == 10
+    assert there.read_bytes(2, 5) == b"234"
+    assert there.read_text() == "0123456789"
+    with there.open() as file:
+        assert file.read(3) == b"012"
+    there.unlink()
+    there.unlink(missing_ok=True)
+    assert not there.is_file()
+
+
+def test_a_package_that_is_not_installed_is_asked_for(monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(DataError, match=r"s3://bucket/birds: .*[Ii]nstall s3fs") as error:
+        RemotePath("s3://bucket/birds").is_file()
+    assert error.value.advice == "install it"
+
+
+@pytest.mark.parametrize("address", ["nonsense://x", "memory://not/there"])
+def test_what_cannot_be_reached_is_named(address):
+    with pytest.raises(DataError, match=address):
+        RemotePath(address).read_bytes()
