@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 
 from click.testing import CliRunner
@@ -7,6 +8,7 @@ from tests.cli.conftest import asked
 
 from justright.cli import discover as command
 from justright.cli import main
+from justright.data import open_images
 
 
 def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
@@ -15,6 +17,20 @@ def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
     assert 0 < found["scores"]["all"] <= 1
     assert (out / "report.html").exists()
     assert (out / "predictions.parquet").exists()
+
+
+def test_predictions_for_people_have_plain_class_names_are_signed_and_can_be_evaluated(run, split):
+    out, found = run
+    with (out / "predictions.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["path", "category", "kind", "confidence"]
+    known = set(open_images(split / "split" / "labeled.parquet").classes.values())
+    assert {row["category"] for row in rows if row["kind"] == "known"} <= known
+    assert "predictions.csv" in json.loads((out / "run.json").read_text())["files"]
+    words = ["evaluate", str(out / "predictions.csv"), "--truth", str(split / "split" / "truth.parquet"), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["scores"]["all"] == found["scores"]["all"]
 
 
 def quick(split, out, *more) -> list[str]:
@@ -125,8 +141,6 @@ def test_another_target_is_refused_with_advice_that_exists(split, tmp_path, home
 
 
 def test_a_split_has_labeled_images_a_target_and_the_truth_apart(split):
-    from justright.data import open_images
-
     labeled, target = (open_images(split / "split" / f"{part}.parquet") for part in ("labeled", "target"))
     assert len(labeled) + len(target) == 22 * 8
     assert len(labeled.classes) == 11

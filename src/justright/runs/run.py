@@ -162,7 +162,9 @@ class Run:
         path = self.folder.path
         with replacing(path / "tuned.npy") as temporary, temporary.open("wb") as file:
             np.save(file, method.features_.astype(np.float32), allow_pickle=False)
-        method.predictions(self.problem.target).save(path / "predictions.parquet")
+        found = method.predictions(self.problem.target)
+        for ending in ("parquet", "csv"):
+            found.save(path / f"predictions.{ending}")
         method.save(path)
 
     def _evaluate(self, method: Any) -> None:
