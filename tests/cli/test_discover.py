@@ -9,6 +9,8 @@ from tests.cli.conftest import asked
 from justright.cli import discover as command
 from justright.cli import main
 from justright.data import open_images
+from justright.runs.run_folder import RunFolder
+from justright.runs.weight_files import load_selection
 
 
 def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
@@ -93,6 +95,40 @@ def test_with_a_pool_alone_auto_has_nothing_to_rehearse_and_says_so(split, tmp_p
     found = json.loads(done.stdout)
     assert "nothing can be rehearsed" in found["notes"][0]
     assert found["categories"] == {"known": 0, "discovered": 22}
+
+
+def test_each_stage_reads_what_the_one_before_wrote_and_a_resumed_run_finds_it_unchanged(split, tmp_path, home):
+    sources = {name: split / "split" / f"{name}.parquet" for name in ("labeled", "target")} | {
+        "italic": split / "italic"
+    }
+    stores = {name: str(tmp_path / name) for name in sources}
+    k, weights = str(tmp_path / "k.json"), tmp_path / "w.parquet"
+    target = ("--target", stores["target"])
+    for words in (
+        *(["extract", str(sources[name]), "--backbone", "glyph_vit", "--out", stores[name]] for name in sources),
+        ["estimate", stores["labeled"], *target, "--counter", "mixture", "--no-interval", "--out", k],
+        ["select", stores["italic"], *target, "--selector", "random", "--out", str(weights)],
+    ):
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.output
+    read = [word for store in stores.values() for word in ("--features", store)]
+    read += ["--pool", str(split / "italic"), "--k", k, "--weights", str(weights)]
+    found, _ = call(split, tmp_path / "run", *read)
+    folder = RunFolder(tmp_path / "run")
+    assert found["n_target"] == json.loads((tmp_path / "k.json").read_text())["estimates"]["mixture"]["n_categories"]
+    assert folder.selection.name == folder.about["selector"] == "given"
+    given = load_selection(weights)
+    assert folder.selection.weighed.classes["weight"].equals(given.classes["weight"])
+    assert all("copied_from" in table.header.computation for table in folder.frozen)
+
+    call(split, tmp_path / "run", *read)
+    CliRunner().invoke(main, ["select", stores["italic"], *target, "--selector", "cui", "--n-clusters", "9",
+                              "--out", str(weights)])  # fmt: skip
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", *read))
+    assert done.exit_code == 1
+    assert "weights.content: " in done.output
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", *read, "--selector", "cui"))
+    assert "--weights together with --selector" in done.output
 
 
 def test_nothing_labeled_is_refused(tmp_path):

@@ -15,11 +15,13 @@ from click.core import ParameterSource
 from justright.cli.common import FILE, FOLDER, SOURCES, NameOf, network_options, own_folder, seed_option
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption, given_params
+from justright.cli.stage_files import CategoryCount, features_option, weights_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
 from justright.errors import JustrightError
 from justright.estimation import COUNTERS
+from justright.runs.given_weights import GIVEN
 from justright.runs.problem import POOL_ROLES
 from justright.runs.spec import SCALES, RunSpec
 
@@ -48,7 +50,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
 @click.option("--max-per-class", type=click.IntRange(1), help="Use at most this many labeled images of each class.")
 @click.option("--keep-copies", is_flag=True, help="Keep labeled images that are in the target too, byte for byte.")
-@click.option("--k", "n_target", type=click.IntRange(2), help="Number of categories in the target, if you know it.")
+@click.option("--k", "n_target", type=CategoryCount(), help="Number of categories in the target, if you know it.")
 @click.option("--counter", type=NameOf(COUNTERS), default="combined", help="How to estimate --k, if not given.")
 @click.option("--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned.")
 @click.option(
@@ -69,6 +71,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 )
 @seed_option
 @network_options
+@features_option
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
 @click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
@@ -78,6 +81,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     default=POOL_ROLES[0],
     help="guide: no image is ever put into a class of the pool. rival: they compete for images, as in the paper.",
 )
+@weights_option
 @click.option("--select-labeled", is_flag=True, help="Select among the classes of --labeled too, which else all count.")
 @click.option(
     "--weighting",
@@ -133,6 +137,8 @@ def discover(
           --truth truth.parquet --held-out 0 --out run
       justright discover --labeled birds/ --pool pets.zip --target photos/ \\
           --preset paper --out run
+      justright discover --labeled birds/ --target photos/ --out run --k k.json \\
+          --features birds.features --features photos.features
     """
     spec = run_spec(**options)
     if not pool and labeled is None:
@@ -161,6 +167,8 @@ def discover(
             "labeled": labeled,
             "target": target,
             "truth": truth and str(truth),
+            "weights": spec.weights and str(spec.weights),
+            "features": list(map(str, spec.features)),
         }
         asked |= {"copies left out": n_copies, "command": shlex.join(["justright", *sys.argv[1:]])}
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
@@ -180,17 +188,20 @@ def run_spec(
 ) -> RunSpec:
     """What the options ask for; those that are no field of RunSpec are parameters of the selector."""
     asked = {field.name: options.pop(field.name) for field in fields(RunSpec) if field.name in options}
+    is_named = click.get_current_context().get_parameter_source("selector") is ParameterSource.COMMANDLINE
+    if asked["weights"] is not None and (is_named or preset):
+        raise JustrightError("--weights together with --selector or --preset", expected="one of them says what counts")
     if preset == "paper":
         asked |= {"pool_role": "rival", "select_labeled": True}
-        is_named = click.get_current_context().get_parameter_source("selector") is ParameterSource.COMMANDLINE
         asked["selector"] = asked["selector"] if is_named else "beta"
     if asked["n_target"] is None:
         asked["n_target"] = options.get("n_clusters")
+    params = given_params(asked["selector"], options, preset)
     return RunSpec(
-        selector_params=given_params(asked["selector"], options, preset),
+        selector_params=params,
         scale=chosen_scale(scale, asked["device"]),
         settings={"held_out_share": held_out} | ({"n_epochs": epochs} if epochs else {}) | read_settings(settings),
-        **asked,
+        **asked | ({} if asked["weights"] is None else {"selector": GIVEN}),
     )
 
 

@@ -84,7 +84,7 @@ def extract(
                         pass
             finally:
                 work.feed_cache()
-            writer.finish(_index(images, content_ids, work.position, out), quarantined(images, work.bad))
+            writer.finish(store_index(images, content_ids, work.position, out), quarantined(images, work.bad))
     return FeatureTable.open(out, verify=False)
 
 
@@ -106,7 +106,7 @@ def _content_ids(images: ImageSet, n_threads: int, track: Track) -> tuple[list[s
     return list(track(ids, len(images), "hashing images")), unreadable
 
 
-def _index(images: ImageSet, content_ids: list[str], position: Int[Array, " images"], out: Path) -> pa.Table:
+def store_index(images: ImageSet, content_ids: list[str], position: Int[Array, " images"], out: Path) -> pa.Table:
     """The table of the good images, ids filled in, sources named as seen from the store: `open_images` reads it."""
     table = images.table
     ids = pc.coalesce(table["id"], pa.array(content_ids, pa.string()))
