@@ -6,9 +6,9 @@ import json
 from click.testing import CliRunner
 from tests.cli.conftest import asked
 
-from justright.cli import discover as command
 from justright.cli import main
 from justright.data import open_images
+from justright.features import automatic
 from justright.runs.run_folder import RunFolder
 from justright.runs.weight_files import load_selection
 
@@ -131,6 +131,24 @@ def test_each_stage_reads_what_the_one_before_wrote_and_a_resumed_run_finds_it_u
     assert "--weights together with --selector" in done.output
 
 
+def test_without_options_the_machine_decides_and_a_resumed_run_keeps_that(split, tmp_path, home, monkeypatch):
+    def chosen(name):
+        return lambda *_: automatic.Choice(name, "it is here")
+
+    words = [word for word in quick(split, tmp_path / "run") if word not in ("--backbone", "glyph_vit", "--json")]
+    monkeypatch.setattr(automatic, "choose_backbone", chosen("glyph_vit"))
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "Network: glyph_vit (it is here)." in done.stderr
+    about = RunFolder(tmp_path / "run").about
+    assert (about["spec"]["backbone"], about["asked"]["network"]) == ("glyph_vit", "auto: it is here")
+    monkeypatch.setattr(automatic, "choose_backbone", chosen("dinov2_vitb14"))
+    monkeypatch.setattr(automatic, "choose_device", chosen("cuda"))
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "Network: glyph_vit (as before)." in done.stderr
+
+
 def test_nothing_labeled_is_refused(tmp_path):
     done = CliRunner().invoke(main, ["discover", "--target", "photos", "--out", str(tmp_path / "run")])
     assert done.exit_code == 1
@@ -142,17 +160,6 @@ def test_a_setting_that_the_method_lacks_is_refused_with_those_it_has(split, tmp
     assert done.exit_code == 1
     assert "no setting 'nonsense'" in done.output
     assert "learning_rate" in done.output
-
-
-def test_settings_are_read_as_json_or_text():
-    read = command.read_settings(("views=fresh", "learning-rate=0.5", "n_out=null", 'stage1={"n_epochs": 3}'))
-    assert read == {"views": "fresh", "learning_rate": 0.5, "n_out": None, "stage1": {"n_epochs": 3}}
-
-
-def test_the_scale_is_small_on_a_cpu_unless_asked_for():
-    assert command.chosen_scale("auto", "cpu") == "small"
-    assert command.chosen_scale("auto", "cuda") == "paper"
-    assert command.chosen_scale("paper", "cpu") == "paper"
 
 
 def test_a_refused_run_leaves_the_truth_as_it_is(split, tmp_path, home):

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-import json
+import os
 import shlex
 import sys
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from justright.cli.common import FILE, FOLDER, SOURCES, NameOf, network_options, own_folder, seed_option
+from justright.cli.common import (
+    FILE,
+    FOLDER,
+    SOURCES,
+    NameOf,
+    network_options,
+    own_folder,
+    seed_option,
+    settled_backbone,
+    settled_device,
+)
+from justright.cli.run_request import run_spec
 from justright.cli.run_summary import show_run
-from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption, given_params
+from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption
 from justright.cli.stage_files import CategoryCount, features_option, weights_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
 from justright.errors import JustrightError
 from justright.estimation import COUNTERS
-from justright.runs.given_weights import GIVEN
 from justright.runs.problem import POOL_ROLES
-from justright.runs.spec import SCALES, RunSpec
+from justright.runs.run_folder import RunFolder
+from justright.runs.spec import SCALES
 
 if TYPE_CHECKING:
     from justright.runs.problem import Problem
@@ -140,11 +150,15 @@ def discover(
       justright discover --labeled birds/ --target photos/ --out run --k k.json \\
           --features birds.features --features photos.features
     """
-    spec = run_spec(**options)
+    if int(os.environ.get("RANK", "0")):  # of the processes that torchrun starts one speaks
+        terminal = Terminal(quiet=True)
     if not pool and labeled is None:
         raise JustrightError(
             "neither --pool nor --labeled was given", expected="labeled images to learn from", advice="--labeled FOLDER"
         )
+    begun = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
+    options["device"] = settled_device(terminal, options["device"], begun.get("device", ""))
+    spec = run_spec(**options)
     own_folder(out)
     from justright.data import open_images
     from justright.discovery.processes import Processes, join_processes, leave_processes
@@ -155,13 +169,16 @@ def discover(
 
     has_joined = join_processes(spec.device)
     try:
-        terminal = terminal if Processes().is_first else Terminal(quiet=True)
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
         problem = make_problem(opened, own, open_images(target), target_has_labels, max_per_class)
         problem, n_copies = (problem, 0) if keep_copies else _without_copies(problem, terminal)
         if spec.scale == "small" and spec.method != "kmeans":
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale paper takes the latter.")
+        network_name, why = settled_backbone(
+            terminal, spec.backbone, spec.device, spec.checkpoint, begun.get("backbone", "")
+        )
+        spec = replace(spec, backbone=network_name)
         asked: dict[str, Any] = {
             "pool": list(pool),
             "labeled": labeled,
@@ -169,6 +186,7 @@ def discover(
             "truth": truth and str(truth),
             "weights": spec.weights and str(spec.weights),
             "features": list(map(str, spec.features)),
+            "network": why,
         }
         asked |= {"copies left out": n_copies, "command": shlex.join(["justright", *sys.argv[1:]])}
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
@@ -181,47 +199,6 @@ def discover(
         if has_joined:
             run = network = None  # type: ignore[assignment]
             leave_processes()
-
-
-def run_spec(
-    *, preset: str | None, scale: str, epochs: int | None, held_out: float, settings: tuple[str, ...], **options: Any
-) -> RunSpec:
-    """What the options ask for; those that are no field of RunSpec are parameters of the selector."""
-    asked = {field.name: options.pop(field.name) for field in fields(RunSpec) if field.name in options}
-    is_named = click.get_current_context().get_parameter_source("selector") is ParameterSource.COMMANDLINE
-    if asked["weights"] is not None and (is_named or preset):
-        raise JustrightError("--weights together with --selector or --preset", expected="one of them says what counts")
-    if preset == "paper":
-        asked |= {"pool_role": "rival", "select_labeled": True}
-        asked["selector"] = asked["selector"] if is_named else "beta"
-    if asked["n_target"] is None:
-        asked["n_target"] = options.get("n_clusters")
-    params = given_params(asked["selector"], options, preset)
-    return RunSpec(
-        selector_params=params,
-        scale=chosen_scale(scale, asked["device"]),
-        settings={"held_out_share": held_out} | ({"n_epochs": epochs} if epochs else {}) | read_settings(settings),
-        **asked | ({} if asked["weights"] is None else {"selector": GIVEN}),
-    )
-
-
-def chosen_scale(scale: str, device: str) -> Any:
-    """What auto stands for."""
-    return ("small" if device == "cpu" else "paper") if scale == "auto" else scale
-
-
-def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE as a dictionary; a value is JSON where it can be read as such, else text."""
-    found: dict[str, Any] = {}
-    for each in settings:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise JustrightError(f"--set {each}", expected="NAME=VALUE, such as --set views=8")
-        try:
-            found[name.replace("-", "_")] = json.loads(value)
-        except ValueError:
-            found[name.replace("-", "_")] = value
-    return found
 
 
 def _without_copies(problem: Problem, terminal: Terminal) -> tuple[Problem, int]:
