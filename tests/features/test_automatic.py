@@ -43,7 +43,7 @@ def test_dino_is_taken_where_it_is_here_and_the_small_one_where_there_is_no_gpu(
 
 def test_else_it_is_fetched(machine):
     fetched = machine(*LITE, hub=True)
-    assert choose_backbone("cuda") == (BASE, "its checkpoint was fetched from the hub")
+    assert choose_backbone("cuda") == (BASE, "its checkpoint comes from the hub")
     assert choose_backbone("cpu").name == SMALL
     assert fetched == [BASE, SMALL]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -36,7 +37,7 @@ def choose_device() -> Choice:
     return Choice("cpu", "torch finds no GPU")
 
 
-def choose_backbone(device: str) -> Choice:
+def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoint) -> Choice:
     """DINOv2 where its checkpoint is here or can be fetched, else the best network of an installed package.
 
     Of DINOv2 the small one on a CPU, where the base one takes more than three times as long; one that is here before
@@ -47,8 +48,8 @@ def choose_backbone(device: str) -> Choice:
         if local_checkpoint(name) is not None:
             return Choice(name, f"its checkpoint is here{_cost(name, device)}")
     try:
-        find_checkpoint(sizes[0])
-        return Choice(sizes[0], f"its checkpoint was fetched from the hub{_cost(sizes[0], device)}")
+        fetch(sizes[0])
+        return Choice(sizes[0], f"its checkpoint comes from the hub{_cost(sizes[0], device)}")
     except CheckpointError as error:
         reason = error.came
     for name in LITE:

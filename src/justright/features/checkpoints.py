@@ -190,8 +190,10 @@ def reach_hub() -> None:
         try:
             urlopen(Request(constants.ENDPOINT, method="HEAD"), timeout=HUB_SECONDS).close()  # noqa: S310
             answers.append(None)
+        except HTTPError:
+            answers.append(None)  # a refusal is an answer too
         except OSError as error:
-            answers.append(None if isinstance(error, HTTPError) else error)  # a refusal is an answer too
+            answers.append(OSError(f"{constants.ENDPOINT}: {getattr(error, 'reason', error)}"))
 
     # looking up a name knows no time limit: a thread that nobody waits for
     thread = threading.Thread(target=ask, daemon=True)
