@@ -31,7 +31,9 @@ class CategoryCount(click.ParamType):  # type: ignore[type-arg]
 def estimated(file: Path) -> int:
     """The number of categories in a file of `justright estimate`: the combined estimate, or the only one."""
     if not file.is_file():
-        raise MissingDataError(f"--k {file}", expected="a number, or a file that `justright estimate --out` wrote")
+        raise MissingDataError(
+            f"--k {file}: no such file", expected="a number, or a file that `justright estimate --out` wrote"
+        )
     try:
         estimates = json.loads(file.read_text(encoding="utf-8"))["estimates"]
         found = estimates[BEST if BEST in estimates else min(estimates)]["n_categories"]
