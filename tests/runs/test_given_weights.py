@@ -9,7 +9,7 @@ from justright.data import open_images
 from justright.errors import DataError
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
-from justright.runs.given_weights import GivenWeights
+from justright.runs.given_weights import GivenWeights, expect_fit
 from justright.runs.problem import make_problem
 from justright.runs.selection_result import SelectionResult
 from justright.runs.weight_files import save_selection
@@ -107,6 +107,15 @@ def test_a_file_that_does_not_fit_is_refused_with_the_reason(pool, tmp_path, tex
     (tmp_path / "w.csv").write_text(text)
     with pytest.raises(DataError, match=said):
         GivenWeights.read(tmp_path / "w.csv", pool)
+
+
+def test_classes_are_compared_before_an_image_is_read(pool, sources, tmp_path):
+    selected(tmp_path / "w.parquet", sources[1])
+    (sources[1] / "oak" / "0.png").write_bytes(b"no picture")  # extraction will set it aside
+    expect_fit(tmp_path / "w.parquet", pool)
+    (tmp_path / "w.csv").write_text("class_name,weight\noak,1\n")
+    with pytest.raises(DataError, match="does not weigh 1 classes of --pool: trees/elm"):
+        expect_fit(tmp_path / "w.csv", pool)
 
 
 def test_an_image_that_has_changed_or_gone_to_another_class_is_refused(pool, sources, tmp_path):

@@ -80,6 +80,15 @@ class GivenWeights:
         return _AsGiven(given).fit_stream([], [])
 
 
+def expect_fit(file: Path, pool: Pool) -> None:
+    """Refuse a file that cannot be of this pool, before any image has been read: by its columns and classes."""
+    named = {label for _, label in _rows(file, pool.origins)}
+    others = {label for label in set(pool.images.labels.tolist()) if pool.origins[label].dataset != OWN}
+    if lacking := sorted(others - named):
+        names = ", ".join(pool.origins[label].name for label in lacking[:N_SHOWN])
+        raise DataError(f"{file} does not weigh {len(lacking):,} classes of --pool: {names}", expected=ROWS)
+
+
 class _AsGiven(Selector):
     def __init__(self, given: ClassWeights):
         self.given = given

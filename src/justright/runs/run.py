@@ -27,7 +27,7 @@ from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
 from justright.runs.disk import DiskPlan, tidy
 from justright.runs.given_features import GivenStores
-from justright.runs.given_weights import GivenWeights
+from justright.runs.given_weights import expect_fit
 from justright.runs.owner import owned
 from justright.runs.parts import config_of, counted, counter_input, frozen_features
 from justright.runs.problem import Problem
@@ -113,7 +113,7 @@ class Run:
         if is_begun:
             refuse_changes(RunFolder(path).about["spec"], spec, path)
         if self.spec.weights is not None:
-            GivenWeights.read(self.spec.weights, self.problem.pool)  # refused now, not after hours
+            expect_fit(self.spec.weights, self.problem.pool)
         if self.truth is not None:
             with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
                 copy_truth(self.truth, Path(folder) / "truth.parquet")
