@@ -164,6 +164,7 @@ def discover(
     from justright.discovery.processes import Processes, join_processes, leave_processes
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
+    from justright.runs.outlook import outlook
     from justright.runs.problem import make_problem
     from justright.runs.run import Run
 
@@ -192,6 +193,10 @@ def discover(
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
         run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth)
         terminal.say(str(run.disk))
+        if not begun and not terminal.is_silent:
+            said = outlook(len(problem.pool.images), problem.target, spec.method, run.config, network)
+            if said:
+                terminal.say(said)
         finished = run.all(is_owned=True)
         if Processes().is_first:
             show_run(terminal, finished, with_report=not no_report)
