@@ -64,7 +64,7 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
     selector = BetaSelector(domain="affine").fit_stream(merged, row_shards(target_features.features))
     save_selection(path / "weights.parquet", SelectionResult.of("beta", selector, merged), target_features)
 
-    known = [f"target/{o.class_name}" for o in pool.origins if o.dataset == "target"]
+    known = [o.name for o in pool.origins if o.dataset == "target"]
     new = {label: len(known) + n for n, label in enumerate(split.new_classes)}
     number = {o.label: n for n, o in enumerate(pool.origins) if o.dataset == "target"} | new
     cluster = np.array([number[label] for label in y_true])

@@ -177,7 +177,8 @@ def test_every_command_helps_with_examples(name):
 
 def readme_commands() -> list[str]:
     blocks = re.findall(r"```(?:sh|bash|console)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
-    lines = [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
+    joined = [block.replace("\\\n", " ") for block in blocks]
+    lines = [line.split("#")[0].strip() for block in joined for line in block.splitlines()]
     return [line for line in lines if line.startswith(("make", "justright"))]
 
 

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import csv
 import json
 
 from click.testing import CliRunner
 from tests.cli.conftest import asked
 
-from justright.cli import discover as command
 from justright.cli import main
+from justright.data import open_images
+from justright.features import automatic
+from justright.runs import outlook
+from justright.runs.run_folder import RunFolder
+from justright.runs.weight_files import load_selection
 
 
 def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
@@ -15,6 +20,20 @@ def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
     assert 0 < found["scores"]["all"] <= 1
     assert (out / "report.html").exists()
     assert (out / "predictions.parquet").exists()
+
+
+def test_predictions_for_people_have_plain_class_names_are_signed_and_can_be_evaluated(run, split):
+    out, found = run
+    with (out / "predictions.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["path", "category", "kind", "confidence"]
+    known = set(open_images(split / "split" / "labeled.parquet").classes.values())
+    assert {row["category"] for row in rows if row["kind"] == "known"} <= known
+    assert "predictions.csv" in json.loads((out / "run.json").read_text())["files"]
+    words = ["evaluate", str(out / "predictions.csv"), "--truth", str(split / "split" / "truth.parquet"), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["scores"]["all"] == found["scores"]["all"]
 
 
 def quick(split, out, *more) -> list[str]:
@@ -79,6 +98,61 @@ def test_with_a_pool_alone_auto_has_nothing_to_rehearse_and_says_so(split, tmp_p
     assert found["categories"] == {"known": 0, "discovered": 22}
 
 
+def test_each_stage_reads_what_the_one_before_wrote_and_a_resumed_run_finds_it_unchanged(split, tmp_path, home):
+    sources = {name: split / "split" / f"{name}.parquet" for name in ("labeled", "target")} | {
+        "italic": split / "italic"
+    }
+    stores = {name: str(tmp_path / name) for name in sources}
+    k, weights = str(tmp_path / "k.json"), tmp_path / "w.parquet"
+    target = ("--target", stores["target"])
+    for words in (
+        *(["extract", str(sources[name]), "--backbone", "glyph_vit", "--out", stores[name]] for name in sources),
+        ["estimate", stores["labeled"], *target, "--counter", "mixture", "--no-interval", "--out", k],
+        ["select", stores["italic"], *target, "--selector", "random", "--out", str(weights)],
+    ):
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.output
+    read = [word for store in stores.values() for word in ("--features", store)]
+    read += ["--pool", str(split / "italic"), "--k", k, "--weights", str(weights)]
+    found, _ = call(split, tmp_path / "run", *read)
+    folder = RunFolder(tmp_path / "run")
+    assert found["n_target"] == json.loads((tmp_path / "k.json").read_text())["estimates"]["mixture"]["n_categories"]
+    assert folder.selection.name == folder.about["selector"] == "given"
+    given = load_selection(weights)
+    assert folder.selection.weighed.classes["weight"].equals(given.classes["weight"])
+    assert all("copied_from" in table.header.computation for table in folder.frozen)
+
+    call(split, tmp_path / "run", *read)
+    CliRunner().invoke(main, ["select", stores["italic"], *target, "--selector", "cui", "--n-clusters", "9",
+                              "--out", str(weights)])  # fmt: skip
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", *read))
+    assert done.exit_code == 1
+    assert "weights.content: " in done.output
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", *read, "--selector", "cui"))
+    assert "--weights together with --selector" in done.output
+
+
+def test_without_options_the_machine_decides_and_a_resumed_run_keeps_that(split, tmp_path, home, monkeypatch):
+    def chosen(name):
+        return lambda *_: automatic.Choice(name, "it is here")
+
+    words = [word for word in quick(split, tmp_path / "run") if word not in ("--backbone", "glyph_vit", "--json")]
+    monkeypatch.setattr(automatic, "choose_backbone", chosen("glyph_vit"))
+    monkeypatch.setattr(outlook, "outlook", lambda n_labeled, *_: f"{n_labeled} labeled images take long.")
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "Network: glyph_vit (it is here)." in done.stderr
+    assert "44 labeled images take long." in done.stderr
+    about = RunFolder(tmp_path / "run").about
+    assert (about["spec"]["backbone"], about["asked"]["network"]) == ("glyph_vit", "auto: it is here")
+    monkeypatch.setattr(automatic, "choose_backbone", chosen("dinov2_vitb14"))
+    monkeypatch.setattr(automatic, "choose_device", chosen("cuda"))
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "Network: glyph_vit (as before)." in done.stderr
+    assert "take long" not in done.stderr, "it is said when a run begins"
+
+
 def test_nothing_labeled_is_refused(tmp_path):
     done = CliRunner().invoke(main, ["discover", "--target", "photos", "--out", str(tmp_path / "run")])
     assert done.exit_code == 1
@@ -90,17 +164,6 @@ def test_a_setting_that_the_method_lacks_is_refused_with_those_it_has(split, tmp
     assert done.exit_code == 1
     assert "no setting 'nonsense'" in done.output
     assert "learning_rate" in done.output
-
-
-def test_settings_are_read_as_json_or_text():
-    read = command.read_settings(("views=fresh", "learning-rate=0.5", "n_out=null", 'stage1={"n_epochs": 3}'))
-    assert read == {"views": "fresh", "learning_rate": 0.5, "n_out": None, "stage1": {"n_epochs": 3}}
-
-
-def test_the_scale_is_small_on_a_cpu_unless_asked_for():
-    assert command.chosen_scale("auto", "cpu") == "small"
-    assert command.chosen_scale("auto", "cuda") == "paper"
-    assert command.chosen_scale("paper", "cpu") == "paper"
 
 
 def test_a_refused_run_leaves_the_truth_as_it_is(split, tmp_path, home):
@@ -125,8 +188,6 @@ def test_another_target_is_refused_with_advice_that_exists(split, tmp_path, home
 
 
 def test_a_split_has_labeled_images_a_target_and_the_truth_apart(split):
-    from justright.data import open_images
-
     labeled, target = (open_images(split / "split" / f"{part}.parquet") for part in ("labeled", "target"))
     assert len(labeled) + len(target) == 22 * 8
     assert len(labeled.classes) == 11

@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 from justright.cli import main
 from justright.cli.extract import BACKBONES, POOLINGS, PRECISIONS
 from justright.cli.extract import extract as command
-from justright.features import backbone, checkpoints, extract, feature_network, shard_job
+from justright.features import automatic, backbone, checkpoints, extract, feature_network, shard_job
 from justright.features.guarded_timm import timm
 from justright.features.table import FeatureTable
 
@@ -93,6 +93,18 @@ def test_mistakes_are_told_in_one_message(call, make_tree, tmp_path, words, said
     assert "Traceback" not in text
 
 
+def test_without_a_name_the_machine_chooses_and_a_store_that_was_begun_keeps_its_network(
+    make_tree, tmp_path, monkeypatch
+):
+    photos, out = make_tree({"cats": 3}), str(tmp_path / "t")
+    for name in ("glyph_vit", "dinov2_vitb14"):
+        monkeypatch.setattr(automatic, "choose_backbone", lambda _, name=name: automatic.Choice(name, "told so"))
+        done = CliRunner().invoke(main, ["extract", str(photos), "--out", out])
+        assert done.exit_code == 0, done.output
+        assert FeatureTable.open(out).header.backbone["name"] == "glyph_vit"
+    assert "Network: glyph_vit (as before)." in done.output
+
+
 def test_an_unknown_backbone_is_told(call, make_tree, tmp_path):
     text = call("extract", make_tree({"cats": 1}), "--out", tmp_path / "t", backbone="vit_nonsense", exit_code=1)
     assert "no backbone is called 'vit_nonsense'" in text
@@ -100,7 +112,7 @@ def test_an_unknown_backbone_is_told(call, make_tree, tmp_path):
 
 def test_a_place_that_cannot_be_written_is_told(call, make_tree, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    text = call("extract", make_tree({"cats": 1}), "--out", tmp_path / "file" / "t", exit_code=1)
+    text = call("extract", make_tree({"cats": 1}), "--device", "cpu", "--out", tmp_path / "file" / "t", exit_code=1)
     assert text.strip().startswith("Error: ")
     assert "Not a directory" in text
 

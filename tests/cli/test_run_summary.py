@@ -33,7 +33,7 @@ def test_a_program_gets_every_number(run, capsys):
     assert value["images"] == len(run.target)
     assert value["scores"]["all"] == run.scores.all
     assert (value["n_target"], value["n_copies"], value["notes"]) == (24, 2, ["one note"])
-    assert value["written"] == [str(run.path / "predictions.parquet")]
+    assert value["written"] == [str(run.path / f"predictions.{ending}") for ending in ("csv", "parquet")]
 
 
 def test_a_person_reads_how_many_images_are_where_and_what_to_do_next(run, capsys):
@@ -49,5 +49,5 @@ def test_the_report_is_written_if_it_is_wanted(run, capsys, monkeypatch):
     asked_for = []
     monkeypatch.setattr(run_report, "write_report", lambda run, out, track: asked_for.append(run) or out)
     show_run(Terminal(as_json=True), run)
-    assert json.loads(capsys.readouterr().out)["written"][1] == str(run.path / "report.html")
+    assert json.loads(capsys.readouterr().out)["written"][2] == str(run.path / "report.html")
     assert asked_for == [run]

@@ -41,9 +41,10 @@ def test_what_is_saved_comes_back(predictions, tmp_path):
     assert again.is_neither.tolist() == [False, False, True]
 
 
-def test_a_csv_names_category_and_kind(predictions, tmp_path):
+def test_a_csv_is_for_people_and_names_path_category_kind_and_confidence(predictions, tmp_path):
     predictions.save(tmp_path / "p.csv")
     rows = pyarrow.csv.read_csv(tmp_path / "p.csv").to_pylist()
+    assert list(rows[0]) == ["path", "category", "kind", "confidence"]
     assert [(row["category"], row["kind"]) for row in rows] == [
         ("dog", "known"),
         ("new-002", "discovered"),

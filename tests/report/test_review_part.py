@@ -61,7 +61,7 @@ def test_verdicts_in_words():
 
 def test_names_in_words():
     assert said(reviewed(given_name="gull"))[0] == "gull"
-    assert said(reviewed(given_name="target/gull", kind="known"))[0] == "target/gull (known class)"
+    assert said(reviewed(given_name="gull", kind="known"))[0] == "gull (known class)"
     assert said(reviewed(given_name="gull", other_names={"anna": "tern", "ben": "tern", "cleo": "skua"}))[0] == (
         "gull; tern by anna and ben; skua by cleo"
     )

@@ -9,12 +9,7 @@ from justright.data import merge_pool, open_images
 from justright.errors import DataError, DegenerateError
 from justright.review.export import export, label_table, labeled_set
 from justright.review.state import REJECTED
-from justright.runs.problem import OWN, make_problem
-
-
-def plain(name):
-    assert name.startswith(f"{OWN}/")
-    return name.removeprefix(f"{OWN}/")
+from justright.runs.problem import make_problem
 
 
 @pytest.fixture
@@ -63,7 +58,7 @@ def test_the_labeled_set_has_what_was_kept_and_one_class_for_one_name(reviewed):
     state = reviewed.state
     rows = np.flatnonzero(np.isin(state.group, [14, 15, 16]))
     assert images.ids == [reviewed.predictions.ids[row] for row in rows]
-    assert list(images.classes.values()) == sorted(["Sigma, the letter", plain(reviewed.known_classes[0])])
+    assert list(images.classes.values()) == sorted(["Sigma, the letter", reviewed.known_classes[0]])
     assert images.datasets == ["again"]
 
 
@@ -82,7 +77,7 @@ def test_the_labeled_set_joins_the_pool_of_the_next_run(reviewed, tmp_path):
 def test_a_second_run_calls_known_classes_as_the_first_did(reviewed):
     again = make_problem([], labeled_set(reviewed, "again", with_known=True), reviewed.run.target)
     known = {c.name for c in reviewed.predictions.categories if c.kind == "known"}
-    assert set(again.pool.images.classes.values()) == known | {f"{OWN}/Sigma, the letter"}
+    assert set(again.pool.images.classes.values()) == known | {"Sigma, the letter"}
 
 
 def test_with_the_known_classes_it_stands_in_for_the_labeled_set_of_the_run(reviewed):
@@ -91,7 +86,7 @@ def test_with_the_known_classes_it_stands_in_for_the_labeled_set_of_the_run(revi
     known = {c.name for c in reviewed.predictions.categories if c.kind == "known"}
     n_known = sum(name in known for name in pool.table["class_name"].to_pylist())
     assert len(full) == len(reviewed_only) + n_known
-    assert set(full.classes.values()) == {plain(name) for name in known} | {"Sigma, the letter"}
+    assert set(full.classes.values()) == known | {"Sigma, the letter"}
 
 
 def test_all_takes_what_nobody_judged_but_not_what_someone_rejected(reviewed):

@@ -23,6 +23,12 @@ def test_the_target_goes_on_without_labels_and_its_own_labeled_part_is_known_by_
     assert is_old.sum() == 2, "cats are old, dogs are new"
 
 
+def test_own_classes_keep_their_names_and_those_of_the_pool_say_where_they_are_from(make_tree):
+    pool, labeled = open_images(make_tree({"cat": 1}, "trees")), open_images(make_tree({"cat": 3}, "labeled", 10))
+    problem = make_problem([pool], labeled, open_images(make_tree({"dog": 2}, "photos", 20)))
+    assert list(problem.pool.images.classes.values()) == ["cat", "trees/cat"]
+
+
 def test_without_being_asked_labels_of_the_target_are_dropped_for_good(make_tree):
     target = open_images(make_tree({"cat": 2, "dog": 4}))
     problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, target)

@@ -327,3 +327,11 @@ def test_what_a_killed_process_left_in_the_folder_is_removed(problem, backbone, 
     half.write_bytes(b"half")
     Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone).all()
     assert not half.exists()
+
+
+def test_weights_that_do_not_fit_are_refused_before_any_work(problem, backbone, tmp_path):
+    (tmp_path / "w.csv").write_text("class_name,weight\nno such class,1\n")
+    spec = spec_of(selector="given", weights=tmp_path / "w.csv")
+    with pytest.raises(DataError, match="does not have: no such class"):
+        Run(problem, spec, tmp_path / "run", backbone).all()
+    assert not (tmp_path / "run").exists()

@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
+from justright.cli.terminal import Terminal
 from justright.engines import ENGINES
+from justright.errors import JustrightError
 from justright.registry import Registry
 from justright.remote import Place, place_of
 from justright.runs.owner import owned
@@ -20,7 +22,12 @@ EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 SHARE = click.FloatRange(0, 1)
 
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
-device_option = click.option("--device", default="cpu", help="Where the network runs: cpu, cuda, cuda:1 or mps.")
+AUTO = "auto"
+"""The device or the backbone that fits this machine (features/automatic.py)."""
+
+device_option = click.option(
+    "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first of them that works."
+)
 engine_option = click.option(
     "--engine",
     type=click.Choice(list(ENGINES)),
@@ -42,8 +49,41 @@ SOURCES = {  # what `open_images` takes, for the help of commands that open imag
 
 def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --backbone, --checkpoint and --device."""
-    about = "Network that computes features; `justright extract --help` lists them."
-    return click.option("--backbone", default="dinov2_vitb14", help=about)(checkpoint_option(device_option(command)))
+    about = (
+        "Network that computes features; `justright extract --help` lists them. auto: DINOv2 where its checkpoint is "
+        "here or can be fetched, else the best one that an installed package brings."
+    )
+    return click.option("--backbone", default=AUTO, help=about)(checkpoint_option(device_option(command)))
+
+
+def settled_device(terminal: Terminal, device: str, begun: str = "") -> str:
+    """What a device that was asked for stands for: for auto what the work was begun on, or what fits; it is said."""
+    if device != AUTO:
+        return device
+    from justright.features.automatic import Choice, choose_device
+
+    chosen = Choice(begun, "as before") if begun else choose_device()
+    terminal.say(f"Device: {chosen.name} ({chosen.why}).")
+    return chosen.name
+
+
+def settled_backbone(
+    terminal: Terminal, backbone: str, device: str, checkpoint: Path | None, begun: str = ""
+) -> tuple[str, str]:
+    """What a backbone that was asked for stands for, and why; for auto what the work was begun with, or what fits."""
+    if backbone != AUTO:
+        return backbone, "asked for"
+    if checkpoint is not None and not begun:
+        raise JustrightError(
+            f"--checkpoint {checkpoint} without --backbone",
+            expected="the name of the network that it is of",
+            advice="--backbone dinov2_vitb14, or what it is",
+        )
+    from justright.features.automatic import Choice, choose_backbone
+
+    chosen = Choice(begun, "as before") if begun else choose_backbone(device)
+    terminal.say(f"Network: {chosen.name} ({chosen.why}).")
+    return chosen.name, f"auto: {chosen.why}"
 
 
 def own_folder(folder: Path) -> None:

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-import json
+import os
 import shlex
 import sys
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
-from justright.cli.common import FILE, FOLDER, SOURCES, NameOf, network_options, own_folder, seed_option
+from justright.cli.common import (
+    FILE,
+    FOLDER,
+    SOURCES,
+    NameOf,
+    network_options,
+    own_folder,
+    seed_option,
+    settled_backbone,
+    settled_device,
+)
+from justright.cli.run_request import run_spec
 from justright.cli.run_summary import show_run
-from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption, given_params
+from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption
+from justright.cli.stage_files import CategoryCount, features_option, weights_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
 from justright.errors import JustrightError
 from justright.estimation import COUNTERS
 from justright.runs.problem import POOL_ROLES
-from justright.runs.spec import SCALES, RunSpec
+from justright.runs.run_folder import RunFolder
+from justright.runs.spec import SCALES
 
 if TYPE_CHECKING:
     from justright.runs.problem import Problem
@@ -48,7 +60,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
 @click.option("--max-per-class", type=click.IntRange(1), help="Use at most this many labeled images of each class.")
 @click.option("--keep-copies", is_flag=True, help="Keep labeled images that are in the target too, byte for byte.")
-@click.option("--k", "n_target", type=click.IntRange(2), help="Number of categories in the target, if you know it.")
+@click.option("--k", "n_target", type=CategoryCount(), help="Number of categories in the target, if you know it.")
 @click.option("--counter", type=NameOf(COUNTERS), default="combined", help="How to estimate --k, if not given.")
 @click.option("--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned.")
 @click.option(
@@ -69,6 +81,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 )
 @seed_option
 @network_options
+@features_option
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
 @click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
@@ -78,6 +91,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     default=POOL_ROLES[0],
     help="guide: no image is ever put into a class of the pool. rival: they compete for images, as in the paper.",
 )
+@weights_option
 @click.option("--select-labeled", is_flag=True, help="Select among the classes of --labeled too, which else all count.")
 @click.option(
     "--weighting",
@@ -133,39 +147,56 @@ def discover(
           --truth truth.parquet --held-out 0 --out run
       justright discover --labeled birds/ --pool pets.zip --target photos/ \\
           --preset paper --out run
+      justright discover --labeled birds/ --target photos/ --out run --k k.json \\
+          --features birds.features --features photos.features
     """
-    spec = run_spec(**options)
+    if int(os.environ.get("RANK", "0")):  # of the processes that torchrun starts one speaks
+        terminal = Terminal(quiet=True)
     if not pool and labeled is None:
         raise JustrightError(
             "neither --pool nor --labeled was given", expected="labeled images to learn from", advice="--labeled FOLDER"
         )
+    begun = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
+    options["device"] = settled_device(terminal, options["device"], begun.get("device", ""))
+    spec = run_spec(**options)
     own_folder(out)
     from justright.data import open_images
     from justright.discovery.processes import Processes, join_processes, leave_processes
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
+    from justright.runs.outlook import outlook
     from justright.runs.problem import make_problem
     from justright.runs.run import Run
 
     has_joined = join_processes(spec.device)
     try:
-        terminal = terminal if Processes().is_first else Terminal(quiet=True)
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
         problem = make_problem(opened, own, open_images(target), target_has_labels, max_per_class)
         problem, n_copies = (problem, 0) if keep_copies else _without_copies(problem, terminal)
         if spec.scale == "small" and spec.method != "kmeans":
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale paper takes the latter.")
+        network_name, why = settled_backbone(
+            terminal, spec.backbone, spec.device, spec.checkpoint, begun.get("backbone", "")
+        )
+        spec = replace(spec, backbone=network_name)
         asked: dict[str, Any] = {
             "pool": list(pool),
             "labeled": labeled,
             "target": target,
             "truth": truth and str(truth),
+            "weights": spec.weights and str(spec.weights),
+            "features": list(map(str, spec.features)),
+            "network": why,
         }
         asked |= {"copies left out": n_copies, "command": shlex.join(["justright", *sys.argv[1:]])}
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
         run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth)
         terminal.say(str(run.disk))
+        if not begun and not terminal.is_silent:
+            said = outlook(len(problem.pool.images), problem.target, spec.method, run.config, network)
+            if said:
+                terminal.say(said)
         finished = run.all(is_owned=True)
         if Processes().is_first:
             show_run(terminal, finished, with_report=not no_report)
@@ -173,44 +204,6 @@ def discover(
         if has_joined:
             run = network = None  # type: ignore[assignment]
             leave_processes()
-
-
-def run_spec(
-    *, preset: str | None, scale: str, epochs: int | None, held_out: float, settings: tuple[str, ...], **options: Any
-) -> RunSpec:
-    """What the options ask for; those that are no field of RunSpec are parameters of the selector."""
-    asked = {field.name: options.pop(field.name) for field in fields(RunSpec) if field.name in options}
-    if preset == "paper":
-        asked |= {"pool_role": "rival", "select_labeled": True}
-        is_named = click.get_current_context().get_parameter_source("selector") is ParameterSource.COMMANDLINE
-        asked["selector"] = asked["selector"] if is_named else "beta"
-    if asked["n_target"] is None:
-        asked["n_target"] = options.get("n_clusters")
-    return RunSpec(
-        selector_params=given_params(asked["selector"], options, preset),
-        scale=chosen_scale(scale, asked["device"]),
-        settings={"held_out_share": held_out} | ({"n_epochs": epochs} if epochs else {}) | read_settings(settings),
-        **asked,
-    )
-
-
-def chosen_scale(scale: str, device: str) -> Any:
-    """What auto stands for."""
-    return ("small" if device == "cpu" else "paper") if scale == "auto" else scale
-
-
-def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE as a dictionary; a value is JSON where it can be read as such, else text."""
-    found: dict[str, Any] = {}
-    for each in settings:
-        name, equals, value = each.partition("=")
-        if not equals:
-            raise JustrightError(f"--set {each}", expected="NAME=VALUE, such as --set views=8")
-        try:
-            found[name.replace("-", "_")] = json.loads(value)
-        except ValueError:
-            found[name.replace("-", "_")] = value
-    return found
 
 
 def _without_copies(problem: Problem, terminal: Terminal) -> tuple[Problem, int]:

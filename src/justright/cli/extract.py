@@ -9,7 +9,16 @@ from typing import Any
 import click
 
 from justright.audit.quarantine import MAX_BAD
-from justright.cli.common import SHARE, SOURCES, STORE, Command, engine_option, network_options
+from justright.cli.common import (
+    SHARE,
+    SOURCES,
+    STORE,
+    Command,
+    engine_option,
+    network_options,
+    settled_backbone,
+    settled_device,
+)
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.engines import ENGINES
@@ -87,8 +96,12 @@ def extract(
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract as compute
     from justright.features.feature_network import usable
+    from justright.features.store import HEADER, read_header
 
-    network = load_backbone(backbone, checkpoint, usable(device))
+    device = usable(settled_device(terminal, device))
+    begun = read_header(out)[0].backbone["name"] if (out / HEADER).exists() and not how["overwrite"] else ""
+    backbone, _ = settled_backbone(terminal, backbone, device, checkpoint, begun)
+    network = load_backbone(backbone, checkpoint, device)
     try:
         cache = None if no_cache else FeatureCache()
         how |= {"cache": cache, "n_workers": n_workers, "track": terminal.track}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from justright.cli.common import FILE, FOLDER, SOURCES, Command, checkpoint_option, device_option
+from justright.cli.common import FILE, FOLDER, SOURCES, Command, checkpoint_option, device_option, settled_device
 from justright.cli.terminal import Terminal, with_terminal
 
 
@@ -38,7 +38,8 @@ def predict(
     """Sort new images into the categories of a finished run.
 
     RUN is a folder that `justright discover` wrote. Each image of SOURCE gets a known class, a discovered cluster or
-    neither, and a confidence. If discover was given a --checkpoint, give the same one here.
+    neither, and a confidence. A CSV has the columns path, category, kind and confidence, a Parquet file some more. If
+    discover was given a --checkpoint, give the same one here.
 
     \b
     Examples:
@@ -53,9 +54,10 @@ def predict(
     from justright.features.feature_network import usable
 
     images = open_images(source).without_labels()
+    device = usable(settled_device(terminal, device))
     about = about_model(run)
     of = about["backbone"]
-    backbone = load_backbone(of["name"], checkpoint, usable(device), of["resolution"])
+    backbone = load_backbone(of["name"], checkpoint, device, of["resolution"])
     model = METHODS[about["method"]].load(run, backbone)
     found = model.predict(images, neither=neither, track=terminal.track)
     found.save(out)

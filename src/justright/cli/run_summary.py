@@ -20,7 +20,7 @@ def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> No
             for kind, title in (("known", "known classes"), ("discovered", "discovered clusters"))
         ],
     )
-    written = [run.path / "predictions.parquet"]
+    written = [run.path / f"predictions.{ending}" for ending in ("csv", "parquet")]
     if with_report:
         from justright.report.run_report import write_report  # matplotlib is slow to import
 

@@ -16,6 +16,9 @@ from justright.seeding import generator
 from justright.settings import at_least
 from justright.types import UNLABELED, Array
 
+OWN = "target"
+"""What the target's own labeled part is called in the pool."""
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -25,10 +28,15 @@ class Origin:
     label: int
     class_name: str
 
+    @property
+    def name(self) -> str:
+        """What the pool calls the class: `dataset/class`, but the target's own classes keep their names."""
+        return self.class_name if self.dataset == OWN else f"{self.dataset}/{self.class_name}"
+
 
 @dataclass(frozen=True)
 class Pool:
-    """The merged images, labeled 0, 1, ... and named `dataset/class`, and the origin of each label."""
+    """The merged images, labeled 0, 1, ... and named by their origins, and the origin of each label."""
 
     images: ImageSet
     origins: tuple[Origin, ...]
@@ -94,6 +102,6 @@ def _draw(rows: Array, n: int, seed: int, *name: str) -> Array:
 
 def _relabeled(part: ImageSet, own: list[Origin], first: int) -> ImageSet:
     position = np.searchsorted([origin.label for origin in own], part.labels)
-    names = names_column([f"{origin.dataset}/{origin.class_name}" for origin in own], position)
+    names = names_column([origin.name for origin in own], position)
     labels = pa.array((first + position).astype(np.int32))
     return ImageSet(with_columns(part.table, {"label": labels, "class_name": names}), part.readers)

@@ -25,6 +25,9 @@ KEY = b"justright"
 Kind = Literal["known", "discovered"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
+FOR_PEOPLE = ("path", "category", "kind", "confidence")
+"""The columns of a CSV."""
+
 NEITHER = "neither"
 """The kind of an image that looks like none of the categories."""
 
@@ -84,13 +87,13 @@ class Predictions:
         return table
 
     def save(self, path: Path) -> None:
-        """Write as Parquet, which `open` reads back, or as CSV, by the ending of the name."""
+        """Write as Parquet, which `open` reads back, or as CSV for people, by the ending of the name."""
         if path.suffix not in (".parquet", ".csv"):
             raise DataError(f"cannot write predictions to {path}", expected="a name that ends in .parquet or .csv")
         table = self.table()
         with replacing(path) as temporary:
             if path.suffix == ".csv":
-                write_csv(table, temporary)
+                write_csv(table.select(FOR_PEOPLE), temporary)
             else:
                 about = {"format": FORMAT, "categories": [asdict(category) for category in self.categories]}
                 table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})

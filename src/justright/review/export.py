@@ -50,7 +50,6 @@ def label_table(opened: OpenReview) -> pa.Table:
 def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_known: bool = False) -> ImageSet:
     """The reviewed images as a labeled set: clusters that were kept, equal names one class, rejected images left out.
 
-    Classes of the target's own labeled images get their plain names back, `gull` for `target/gull`.
     `is_all` takes clusters that nobody judged as well. `with_known` adds the labeled images of the run's known
     classes, so that this set can stand in for the one it began with.
     """
@@ -69,7 +68,7 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
     if not names:
         advice = "keep or name clusters on the page, or export all of them with --all"
         raise DegenerateError("no cluster has been kept yet, so there is nothing to export", advice=advice)
-    # the run calls the target's own labeled classes target/...; as a labeled set again they would get that twice
+    # runs of earlier versions call the target's own labeled classes target/...
     names = [name.removeprefix(f"{OWN}/") for name in names]
     classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
     columns = {

@@ -44,8 +44,8 @@ class FeaturePool:
 
     @cached_property
     def class_names(self) -> list[str]:
-        """`dataset/class` by label."""
-        return [f"{origin.dataset}/{origin.class_name}" for origin in self.origins]
+        """What the pool calls each class, by label."""
+        return [origin.name for origin in self.origins]
 
     @cached_property
     def counts(self) -> Int[Array, " classes"]:

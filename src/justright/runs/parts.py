@@ -18,17 +18,22 @@ from justright.features.store import DamagedStoreError
 from justright.features.store_header import StoreMismatchError
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
+from justright.runs.given_features import GivenStores
 from justright.runs.spec import RunSpec
 from justright.selection import SELECTORS, Selector
 from justright.types import UNLABELED, Array
 
 
-def frozen_features(images: ImageSet, backbone: Any, path: Path, track: Track) -> FeatureTable:
-    """Features before training, found in the folder of the run if they are those of these images."""
+def frozen_features(
+    images: ImageSet, backbone: Any, path: Path, track: Track, stores: GivenStores | None = None
+) -> FeatureTable:
+    """Features before training: from stores that were given, found in the folder of the run, or computed into it."""
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract
 
     try:
+        if stores is not None and (found := stores.copied(images, path)) is not None:
+            return found
         return extract(images, backbone, path, cache=FeatureCache(), track=track)
     except StoreMismatchError as error:
         expected = "the same images, read by the same network, to go on with this run"

@@ -11,13 +11,11 @@ from jaxtyping import Int
 
 from justright.data import ImageSet, Pool, Split, Truth, merge_pool
 from justright.data.columns import names_column, with_columns
+from justright.data.pool import OWN as OWN
 from justright.errors import DataError, DegenerateError
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
-
-OWN = "target"
-"""What the target's own labeled part is called in the pool."""
 
 PoolRole = Literal["guide", "rival"]
 POOL_ROLES: tuple[str, ...] = get_args(PoolRole)

@@ -26,6 +26,8 @@ from justright.features.table import FeatureTable
 from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
 from justright.runs.disk import DiskPlan, tidy
+from justright.runs.given_features import GivenStores
+from justright.runs.given_weights import expect_fit
 from justright.runs.owner import owned
 from justright.runs.parts import config_of, counted, counter_input, frozen_features
 from justright.runs.problem import Problem
@@ -110,6 +112,8 @@ class Run:
         is_begun = (path / "run.json").exists()
         if is_begun:
             refuse_changes(RunFolder(path).about["spec"], spec, path)
+        if self.spec.weights is not None:
+            expect_fit(self.spec.weights, self.problem.pool)
         if self.truth is not None:
             with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
                 copy_truth(self.truth, Path(folder) / "truth.parquet")
@@ -125,8 +129,12 @@ class Run:
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Features of pool and target; the problem goes on with the images that have some, and with their ids."""
         path, problem = self.folder.path, self.problem
-        pool = frozen_features(problem.pool.images, self.backbone, path / "pool.features", self.track)
-        target = frozen_features(problem.target, self.backbone, path / "target.features", self.track)
+        sets = {"pool.features": problem.pool.images, "target.features": problem.target}
+        given = self.spec.features
+        stores = GivenStores(given, self.backbone, list(sets.values()), self.track) if given else None
+        pool, target = (
+            frozen_features(images, self.backbone, path / name, self.track, stores) for name, images in sets.items()
+        )
         self.problem = problem.with_ids_of(pool, target)
         if self.processes.is_first:
             self.problem.pool.images.save(path / "pool.parquet")
@@ -162,7 +170,9 @@ class Run:
         path = self.folder.path
         with replacing(path / "tuned.npy") as temporary, temporary.open("wb") as file:
             np.save(file, method.features_.astype(np.float32), allow_pickle=False)
-        method.predictions(self.problem.target).save(path / "predictions.parquet")
+        found = method.predictions(self.problem.target)
+        for ending in ("parquet", "csv"):
+            found.save(path / f"predictions.{ending}")
         method.save(path)
 
     def _evaluate(self, method: Any) -> None:

@@ -10,6 +10,7 @@
     checkpoint/          parameters and training state, safetensors and JSON
     tuned.npy            features of the target after training, float32, a row an image
     predictions.parquet  a category and a confidence for every target image
+    predictions.csv      the same for people: path, category, kind, confidence
     truth.parquet        labels of the target, where they were given: opened for evaluation only
     scores.json          All / Old / New, where truth was given
     report.html          all of it to look at
@@ -47,7 +48,7 @@ _log = logging.getLogger(__name__)
 FORMAT = "justright run 1"
 REMADE = (
     "target.parquet", "pool.parquet", "weights.parquet", "weights.classes.parquet", "count.json", "diagnosis.json",
-    "tuned.npy", "predictions.parquet", "scores.json", "model.json", "model.safetensors",
+    "tuned.npy", "predictions.parquet", "predictions.csv", "scores.json", "model.json", "model.safetensors",
 )  # fmt: skip
 """What a run that is started again computes again."""
 KEPT = ("metrics.jsonl", "truth.parquet", "pool.features/store.json", "target.features/store.json")

@@ -14,6 +14,7 @@ from justright.errors import DegenerateError, NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.progress import Track
 from justright.runs.feature_pool import FeaturePool, merge_tables
+from justright.runs.given_weights import GIVEN, GivenWeights
 from justright.runs.parts import selector_of
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
@@ -45,14 +46,20 @@ class RunSelection:
 
         `pool` holds the features of all labeled images, as a `Problem` orders them.
         """
-        n_own = 0 if self.spec.select_labeled else len(self.problem.own_rows)
+        given = None if self.spec.weights is None else GivenWeights.read(self.spec.weights, self.problem.pool)
+        own = self.problem.own_rows
+        n_own = 0 if self.spec.select_labeled or (given is not None and given.is_named[own].any()) else len(own)
         if n_own == len(pool):
             return np.ones(n_own)  # there is nothing to select from
         merged = merge_tables([pool.from_row(n_own)])
-        name = self.spec.selector if self.spec.selector != AUTO else self._choose(pool, merged, target, n_target)
-        name, selector = self._fitted(name, merged, target, n_target, may_be_empty=n_own > 0)
+        n_resamples = self.spec.n_resamples
+        if given is not None:
+            name, selector, n_resamples = GIVEN, given.selector(merged), 0
+        else:
+            name = self.spec.selector if self.spec.selector != AUTO else self._choose(pool, merged, target, n_target)
+            name, selector = self._fitted(name, merged, target, n_target, may_be_empty=n_own > 0)
         if self.processes.is_first:
-            stable = stability_of(selector, merged, target, self.spec.n_resamples, self.spec.seed, self.track)
+            stable = stability_of(selector, merged, target, n_resamples, self.spec.seed, self.track)
             kept = merge_tables([pool.take(range(n_own))]) if n_own else None
             result = SelectionResult.of(name, selector, merged, stable)
             save_selection(self.folder / "weights.parquet", result, target, kept)

