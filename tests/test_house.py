@@ -45,6 +45,7 @@ NEEDS_TORCH = (
 PUBLIC = {
     "BetaSelector",
     "BinsSelector",
+    "CMS",
     "ClassSplit",
     "CombinedCounter",
     "CuiSelector",

@@ -31,6 +31,7 @@ _HOMES = {
     "justright.estimation.mixture": ("MixtureCounter",),
     "justright.estimation.spread": ("SpreadCounter",),
     "justright.evaluation": ("Scores", "evaluate"),
+    "justright.discovery.cms": ("CMS",),
     "justright.discovery.gcd": ("GCD",),
     "justright.discovery.kmeans": ("KMeansBaseline",),
     "justright.discovery.mugcd": ("MuGCD",),

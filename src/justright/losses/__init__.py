@@ -6,15 +6,19 @@ processes. Several processes gather rows, labels and weights first, with gradien
 
 from justright.losses.classification import DistillationLoss, WeightedCrossEntropy
 from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
+from justright.losses.mean_shift import CMSObjective, CMSSettings, MeanShiftLoss
 from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
 from justright.losses.reduction import labeled_mean
 from justright.losses.settings import ContrastiveSettings, SimGCDSettings
 
 __all__ = [
+    "CMSObjective",
+    "CMSSettings",
     "ContrastiveObjective",
     "ContrastiveSettings",
     "DistillationLoss",
     "LossParts",
+    "MeanShiftLoss",
     "SelfContrastiveLoss",
     "SimGCDObjective",
     "SimGCDSettings",
