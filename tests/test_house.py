@@ -59,6 +59,7 @@ PUBLIC = {
     "MuGCD",
     "Pool",
     "Scores",
+    "SelEx",
     "SemiSupKMeans",
     "SimGCD",
     "Split",

@@ -35,6 +35,7 @@ _HOMES = {
     "justright.discovery.gcd": ("GCD",),
     "justright.discovery.kmeans": ("KMeansBaseline",),
     "justright.discovery.mugcd": ("MuGCD",),
+    "justright.discovery.selex": ("SelEx",),
     "justright.discovery.simgcd": ("SimGCD",),
     "justright.discovery.xcon": ("XCon",),
     "justright.errors": ("JustrightError",),

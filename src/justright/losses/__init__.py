@@ -9,6 +9,13 @@ from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
 from justright.losses.mean_shift import CMSObjective, CMSSettings, MeanShiftLoss
 from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
 from justright.losses.reduction import labeled_mean
+from justright.losses.self_expertise import (
+    DistanceSupConLoss,
+    HierarchyLoss,
+    SelExObjective,
+    SelExSettings,
+    SmoothedContrastiveLoss,
+)
 from justright.losses.settings import ContrastiveSettings, SimGCDSettings
 
 __all__ = [
@@ -16,12 +23,17 @@ __all__ = [
     "CMSSettings",
     "ContrastiveObjective",
     "ContrastiveSettings",
+    "DistanceSupConLoss",
     "DistillationLoss",
+    "HierarchyLoss",
     "LossParts",
     "MeanShiftLoss",
+    "SelExObjective",
+    "SelExSettings",
     "SelfContrastiveLoss",
     "SimGCDObjective",
     "SimGCDSettings",
+    "SmoothedContrastiveLoss",
     "WeightedCrossEntropy",
     "WeightedSupConLoss",
     "labeled_mean",
