@@ -13,7 +13,7 @@ from tests.discovery.tiny import (
     stop_after,
 )
 
-from justright.discovery import loop
+from justright.discovery import cms, loop
 from justright.discovery.cms import BEFORE_STEPS, CMSConfig, CMSLearner
 from justright.features.bank import open_views
 from justright.losses import CMSObjective
@@ -86,9 +86,24 @@ def test_k_can_be_left_to_the_labeled_images(split, backbone, bank):
     assert set(method.labels_.tolist()) <= set(range(method.n_categories))
 
 
-def test_images_beyond_those_at_hand_go_to_the_nearest_centroid_of_features(split, backbone, bank):
-    method = learned("cms", split, backbone, bank)
+@pytest.mark.parametrize("by", ["features", "projections"])
+def test_images_beyond_those_at_hand_go_to_the_nearest_centroid_of_features(by, split, backbone, bank):
+    method = learned("cms", split, backbone, bank, cluster_by=by)
     cluster, _, _ = method.assigner_.assign(method.features_)
     assert (method.confidence_[cluster != method.labels_] == 0).all()
-    assert (cluster == method.labels_).mean() > 0.5
+    assert (cluster == method.labels_).mean() > 0.6
     assert set(method.labels_.tolist()) <= set(range(5))
+
+
+def test_features_or_projections_are_clustered(split, backbone, bank, monkeypatch):
+    seen, by_shifted_clusters = [], cms.by_shifted_clusters
+
+    def noted(data, features, shown, *more):
+        seen.append((features, shown))
+        return by_shifted_clusters(data, features, shown, *more)
+
+    monkeypatch.setattr(cms, "by_shifted_clusters", noted)
+    learned("cms", split, backbone, bank, n_epochs=1)
+    learned("cms", split, backbone, bank, n_epochs=1, cluster_by="projections")
+    assert seen[0][1] is seen[0][0]
+    assert seen[1][1].shape == (40, 8)

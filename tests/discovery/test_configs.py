@@ -44,6 +44,7 @@ WRONG = {
     "n_neighbors": [0, 1.5],
     "shift": [-0.1, 1.1],
     "categories": ["guessed", 5],
+    "cluster_by": ["labels", None],
     "n_ward": [1],
     "smoothing": [-0.1, 1.1],
     "target": ["radius", None],

@@ -38,6 +38,9 @@ class CMSConfig(CMSSettings, TrainConfig):
     categories: Literal["given", "labeled"] = setting(
         "given", "how many there are: as given, or as the labeled images are clustered best", one_of("given", "labeled")
     )
+    cluster_by: Literal["features", "projections"] = setting(
+        "features", "what is clustered in the end; projections as published", one_of("features", "projections")
+    )
     n_ward: int = setting(10_000, "images in Ward's tree at most; the others join the nearest cluster", at_least(2))
 
     def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
@@ -79,7 +82,7 @@ class CMSLearner(Learner):
 
 
 class CMS(TrainedDiscovery):
-    """Tune the last block so that neighbors gather, then shift projections together and cut Ward's tree."""
+    """Tune the last block so that neighbors gather, then shift features together and cut Ward's tree."""
 
     name = "cms"
     config_class = CMSConfig
@@ -89,10 +92,11 @@ class CMS(TrainedDiscovery):
         batches = data.batches(config.batch_size, self.seed)
         learner = CMSLearner(backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, data, plain, config, self.folder, track)
-        features = features_of(backbone, plain, len(data.images))
-        with torch.no_grad():
-            projections = learner.projector(torch.from_numpy(features).to(backbone.device)).float().cpu().numpy()
+        features = shown = features_of(backbone, plain, len(data.images))
+        if config.cluster_by == "projections":
+            with torch.no_grad():
+                shown = learner.projector(torch.from_numpy(features).to(backbone.device)).float().cpu().numpy()
         k = self.n_categories if config.categories == "given" else None
-        learned = by_shifted_clusters(data, features, projections, k, config, self.seed)
+        learned = by_shifted_clusters(data, features, shown, k, config, self.seed)
         self.n_categories = len(learned.assigner.vectors)
         return learned

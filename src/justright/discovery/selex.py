@@ -68,8 +68,10 @@ class SelExLearner(Learner):
         self.rows = np.concatenate([data.labeled, data.unlabeled])
         self.labels = data.labels[self.rows]
         n_levels = len(level_sizes(len(data.known), n_categories - len(data.known)))
-        self.register_buffer("levels", torch.zeros(n_levels, len(data.images), dtype=torch.int64))
-        self.register_buffer("reach", torch.zeros(n_levels, len(data.images)))
+        self.place = np.full(len(data.images), -1)
+        self.place[self.rows] = np.arange(len(self.rows))
+        self.register_buffer("levels", torch.zeros(n_levels, len(self.rows), dtype=torch.int64))
+        self.register_buffer("reach", torch.zeros(n_levels, len(self.rows)))
 
     def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
         """The hierarchy, from features of all images as they are now."""
@@ -77,8 +79,8 @@ class SelExLearner(Learner):
         features = features_at(self.backbone, self.plain, rows, np.zeros_like(rows)).cpu().numpy()
         seed = int(generator(self.seed, "hierarchy", epoch).integers(2**31))
         found = hierarchy(features, self.labels, self.n_categories, seed, is_capped=config.capacity, order=config.order)
-        self.levels[:, rows] = torch.from_numpy(found.labels).to(self.levels.device)
-        self.reach[:, rows] = torch.from_numpy(found.reach).to(self.reach)
+        self.levels.copy_(torch.from_numpy(found.labels))
+        self.reach.copy_(torch.from_numpy(found.reach))
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections of both views, and features where they decide what is apart."""
@@ -88,14 +90,14 @@ class SelExLearner(Learner):
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The three losses of the batch."""
-        rows = torch.from_numpy(self.rows_now[0]).to(self.levels.device)
-        levels, target = self.levels[:, rows], self.config.target
+        places = torch.from_numpy(self.place[self.rows_now[0]]).to(self.levels.device)
+        levels, target = self.levels[:, places], self.config.target
         if target == "pseudo_label":
             apart = apart_by_clusters(levels)
         else:
             features = outputs[0]["features"]
             unit = features if target == "radius_raw" else normalize(features, dim=-1)
-            apart = apart_by_reach(unit, self.reach[:, rows])
+            apart = apart_by_reach(unit, self.reach[:, places])
         return self.losses(outputs[0]["projections"], levels, apart, labels[0], weight[0])
 
     def changing(self) -> dict[str, Tensor]:

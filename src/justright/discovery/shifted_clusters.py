@@ -36,18 +36,18 @@ class Found(NamedTuple):
 def by_shifted_clusters(
     data: TrainingData,
     features: Float[Array, "images dim"],
-    projections: Float[Array, "images out"],
+    shown: Float[Array, "images out"],
     n_categories: int | None,
     config: Any,
     seed: int,
 ) -> Learned:
-    """Mean shift as long as Ward's clusters agree better with the labeled images; K by them as well where it is None.
+    """Mean shift of what is shown as long as Ward's clusters agree better with labeled images; K by them if it is None.
 
-    Other images than these have a feature and no projection: they belong to the nearest centroid among features.
+    Other images than these are known by their feature alone: they belong to the nearest centroid of features.
     """
     rows = np.concatenate([data.labeled, data.unlabeled])
     clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, seed)
-    x = prepared(projections[rows], normalize=True)
+    x = prepared(shown[rows], normalize=True)
     k = clustering.best_k(x) if n_categories is None else n_categories
     found = clustering.best(x, k, config.n_neighbors, config.shift)
     unit = prepared(features[rows], normalize=True)

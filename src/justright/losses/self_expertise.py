@@ -20,7 +20,7 @@ Levels = Int[Tensor, "levels batch"]  # the cluster of each image, finest level 
 Apart = Float[Tensor, "rows rows"]  # how far apart the clusters of two rows are: at least 0, a row with itself 0
 
 LEAST_DIM = 16  # numbers of a projection that the coarsest levels see at least
-ROUNDING = 1e-7  # what is added to squared distances: between equal rows only rounding would be left
+ROUNDING = 1e-12  # added to squared distances: the root of 0 has no gradient
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,17 @@ class SelExSettings(ContrastiveSettings):
 
 
 def distance_logits(rows: Float[Tensor, "rows dim"], temperature: float) -> Float[Tensor, "rows rows"]:
-    """-|x_i - x_n| / temperature for all pairs of rows, minus infinity for a row with itself."""
+    """-|x_i - x_n| / temperature for all pairs of rows, minus infinity for a row with itself.
+
+    In at least single precision, whatever precision comes in.
+    """
     with torch.autocast(rows.device.type, enabled=False):
-        rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
-        norms = rows.square().sum(dim=1)
-        squared = (norms[:, None] + norms - 2 * rows @ rows.T).clamp(min=0.0) + ROUNDING
+        wide = rows.double()  # near rows differ by little, of which a product in single precision would leave nothing
+        norms = wide.square().sum(dim=1)
+        squared = (norms[:, None] + norms - 2 * wide @ wide.T).clamp(min=0.0) + ROUNDING
         itself = torch.eye(len(rows), dtype=torch.bool, device=rows.device)
-        return (-squared.sqrt() / temperature).masked_fill(itself, -torch.inf)
+        logits = (-squared.sqrt() / temperature).masked_fill(itself, -torch.inf)
+        return logits.to(torch.promote_types(rows.dtype, torch.float32))
 
 
 class DistanceSupConLoss(WeightedSupConLoss):
