@@ -221,6 +221,15 @@ def test_an_equation_lives_where_the_index_says(number, home):
     assert number in said, f"the docstring of {home} does not say Eq. {number}"
 
 
+def test_equations_of_later_methods_live_where_the_index_says():
+    text = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+    homes = re.findall(r"^\| (?!Eq\.)[^|]+\|[^|]*\| `(.*?)` \|", text, re.M)
+    assert len(homes) == 7
+    for home in homes:
+        module, name = home.rsplit(".", 1)
+        assert getattr(importlib.import_module(module), name).__doc__
+
+
 def numbers(span: str) -> list[int]:
     """The equations a phrase such as `7, 9 to 11` means."""
     found: list[int] = []
