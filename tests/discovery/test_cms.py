@@ -13,10 +13,14 @@ from tests.discovery.tiny import (
     stop_after,
 )
 
+from justright.data import merge_pool
 from justright.discovery import cms, loop
 from justright.discovery.cms import BEFORE_STEPS, CMSConfig, CMSLearner
 from justright.features.bank import open_views
 from justright.losses import CMSObjective
+from justright.runs.problem import OWN, Problem, named
+from justright.runs.run import Run
+from justright.runs.spec import RunSpec
 
 
 def learner_of(split, backbone, **more):
@@ -77,6 +81,16 @@ def test_within_an_epoch_the_memory_stays_and_a_resumed_run_has_it(split, backbo
     assert begun == []
     assert final_bytes(tmp_path / "cut") == final_bytes(tmp_path / "whole")
     assert "network/memory" in final_bytes(tmp_path / "cut")
+
+
+def test_a_run_says_that_k_was_found_on_the_way(split, backbone, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    problem = Problem(merge_pool([named(split.labeled, OWN)]), split.unlabeled)
+    settings = {"categories": "labeled", "n_epochs": 1, "batch_size": 8, "views": 2}
+    spec = RunSpec(method="cms", scale="small", settings=settings, n_target=30)
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    assert f"cms found {run.about['n_categories']} categories by itself, not 30" in run.about["notes"]
+    assert run.about["n_categories"] < 30
 
 
 def test_k_can_be_left_to_the_labeled_images(split, backbone, bank):
