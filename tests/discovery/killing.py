@@ -27,8 +27,8 @@ FEW = [("building", 2), ("step", 7), ("recorded", 1), ("saving", 2)]
 
 MANY = [*FEW, ("step", 2), ("saving", 1), ("recording", 1), ("step", 8), ("step", 1)]
 
-MOMENTS = {"gcd": FEW, "xcon": FEW, "simgcd": MANY, "mugcd": FEW * 2}
-"""By method; the last one is killed in its first stage, then in its second. All of them run the same loop."""
+MOMENTS = {"gcd": FEW, "xcon": FEW, "simgcd": MANY, "mugcd": FEW * 2, "cms": FEW, "selex": FEW}
+"""By method; muGCD is killed in its first stage, then in its second. All of them run the same loop."""
 
 DELAY = 0.3
 """Seconds after which one more process is killed, wherever it is."""

@@ -19,7 +19,7 @@ from justright.runs.spec import RunSpec
 
 
 def test_every_method_is_found_by_its_name():
-    assert list(METHODS) == ["kmeans", "gcd", "xcon", "simgcd", "mugcd"]
+    assert list(METHODS) == ["kmeans", "gcd", "xcon", "simgcd", "mugcd", "cms", "selex"]
     assert all(method.name == name for name, method in METHODS.items())
 
 

@@ -18,7 +18,7 @@ from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import VisionTransformer
 
-TRAINED = ["gcd", "xcon", "simgcd", "mugcd"]
+TRAINED = ["gcd", "xcon", "simgcd", "mugcd", "cms", "selex"]
 N_CATEGORIES = 5
 SIZES = {"img_size": 16, "patch_size": 8, "embed_dim": 12, "depth": 2, "num_heads": 3, "num_classes": 0}
 

@@ -13,7 +13,7 @@ from justright.discovery import loop
 from justright.discovery.processes import Processes, join_processes, leave_processes
 from justright.errors import JustrightError
 
-METHODS = ("simgcd", "xcon", "mugcd")
+METHODS = ("simgcd", "xcon", "mugcd", "cms", "selex")
 CALM = {"n_epochs": 3, "learning_rate": 0.01}
 """At a high rate a network of this size magnifies rounding a hundred times within a few steps."""
 

@@ -98,6 +98,7 @@ class Learner(nn.Module, ABC):
         self.batches = tuple(batches)
         self.micro_batch = micro_batch
         self.guide: Guide | None = None
+        self.rows_now: Sequence[Int[Array, " _"]] = ()  # images of each batch of the step under way
 
     @property
     def all_batches(self) -> tuple[BalancedBatches, ...]:
@@ -131,6 +132,12 @@ class Learner(nn.Module, ABC):
         """How the views of a stream are drawn."""
         return transform_named(stream)
 
+    def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
+        """What an epoch needs of all images, such as neighbors: a function of settings, epoch and parameters alone.
+
+        `changing` has to hold what it leaves, for a training that goes on in the midst of an epoch does not call it.
+        """
+
     def after_step(self, epoch: int) -> None:
         """What follows the optimizer, such as a teacher that moves."""
 
@@ -161,12 +168,17 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
 
 def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
     """Features of all images under the test transform, as float32."""
-    parts = []
+    return features_at(backbone, plain, np.arange(n_images), np.zeros(n_images, dtype=np.int64)).cpu().numpy()
+
+
+def features_at(
+    backbone: Backbone, views: Views, rows: Int[Array, " rows"], chosen: Int[Array, " rows"]
+) -> Float[Tensor, "rows dim"]:
+    """Features of one chosen view of each row, as float32 and without gradient."""
     with torch.no_grad():
-        for start in range(0, n_images, FEATURE_ROWS):
-            rows = np.arange(start, min(start + FEATURE_ROWS, n_images))
-            parts.append(backbone.suffix(plain.batch(rows, np.zeros(len(rows), dtype=np.int64))).float().cpu().numpy())
-    return np.concatenate(parts)
+        starts = range(0, len(rows), FEATURE_ROWS)
+        blocks = (slice(start, start + FEATURE_ROWS) for start in starts)
+        return torch.cat([backbone.suffix(views.batch(rows[block], chosen[block])).float() for block in blocks])
 
 
 def mean_feature(backbone: Backbone, plain: Views, n_images: int, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:

@@ -103,6 +103,8 @@ class Training:
                 group["lr"] = rate * group["share"]
             for views in self.views.values():  # one process draws what is missing, the others then find it
                 self.processes.in_turn(partial(views.refresh, epoch))
+            if not progress.step:  # else a checkpoint had what it leaves
+                self.learner.begin_epoch(epoch, self.views)
             rows = [batches.rows(epoch, self.n_steps) for batches in self.learner.all_batches]
             while progress.step < self.n_steps:
                 parts = self._step(epoch, [of_part[progress.step] for of_part in rows])
@@ -126,6 +128,7 @@ class Training:
             outputs = [self._outputs(epoch, part, of_part) for part, of_part in enumerate(rows)]
             labels = [torch.from_numpy(self.data.labels[of_part]).to(self.device) for of_part in rows]
             weight = [torch.from_numpy(self.data.weight[of_part]).float().to(self.device) for of_part in rows]
+            learner.rows_now = rows
             parts = learner.loss(outputs, labels, weight, epoch)
         where = f"epoch {epoch + 1}, step {self.progress.step + 1} of {self.n_steps}"
         ids = [self.data.images.take(of_part).ids for of_part in rows]

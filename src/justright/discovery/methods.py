@@ -15,3 +15,5 @@ METHODS.add("gcd", "justright.discovery.gcd:GCD", "contrastive learning with and
 METHODS.add("xcon", "justright.discovery.xcon:XCon", "GCD, and once more inside each of several parts of the data")
 METHODS.add("simgcd", "justright.discovery.simgcd:SimGCD", "features and prototypes at once, its own teacher")
 METHODS.add("mugcd", "justright.discovery.mugcd:MuGCD", "GCD first, then prototypes with a slow teacher (rebuilt)")
+METHODS.add("cms", "justright.discovery.cms:CMS", "views that move towards neighbors, then mean shift and a tree")
+METHODS.add("selex", "justright.discovery.selex:SelEx", "clusters of clusters at every epoch teach what is alike")

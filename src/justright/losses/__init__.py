@@ -6,18 +6,34 @@ processes. Several processes gather rows, labels and weights first, with gradien
 
 from justright.losses.classification import DistillationLoss, WeightedCrossEntropy
 from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
+from justright.losses.mean_shift import CMSObjective, CMSSettings, MeanShiftLoss
 from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
 from justright.losses.reduction import labeled_mean
+from justright.losses.self_expertise import (
+    DistanceSupConLoss,
+    HierarchyLoss,
+    SelExObjective,
+    SelExSettings,
+    SmoothedContrastiveLoss,
+)
 from justright.losses.settings import ContrastiveSettings, SimGCDSettings
 
 __all__ = [
+    "CMSObjective",
+    "CMSSettings",
     "ContrastiveObjective",
     "ContrastiveSettings",
+    "DistanceSupConLoss",
     "DistillationLoss",
+    "HierarchyLoss",
     "LossParts",
+    "MeanShiftLoss",
+    "SelExObjective",
+    "SelExSettings",
     "SelfContrastiveLoss",
     "SimGCDObjective",
     "SimGCDSettings",
+    "SmoothedContrastiveLoss",
     "WeightedCrossEntropy",
     "WeightedSupConLoss",
     "labeled_mean",

@@ -57,6 +57,8 @@ class WeightedSupConLoss(nn.Module):
     An image of weight 0 is no anchor, yet stays among the positives and negatives of the others.
     """
 
+    pairs = staticmethod(pair_logits)
+
     def __init__(self, temperature_sup: float = ContrastiveSettings.temperature_sup):
         super().__init__()
         self.temperature_sup = temperature_sup
@@ -71,7 +73,7 @@ class WeightedSupConLoss(nn.Module):
         rows = projections[:, is_labeled]
         n_views, n_labeled = rows.shape[:2]
         classes = labels[is_labeled].repeat(n_views)
-        logits = pair_logits(rows.flatten(0, 1), self.temperature_sup)  # (views * labeled, views * labeled)
+        logits = self.pairs(rows.flatten(0, 1), self.temperature_sup)  # (views * labeled, views * labeled)
         positive = classes[:, None] == classes
         positive.fill_diagonal_(False)
         log_p = logits.log_softmax(dim=1).masked_fill(~positive, 0.0)

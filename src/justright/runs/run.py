@@ -164,7 +164,10 @@ class Run:
         options: dict[str, Any] = {"seed": spec.seed, "folder": self.folder.path, "tensorboard": self.tensorboard}
         method = METHODS[spec.method](n_categories, self.backbone, self.config, **options)
         split = self.problem.split(spec.pool_role)
-        return method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
+        method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
+        if method.n_categories != n_categories:
+            self.notes.append(f"{spec.method} found {method.n_categories} categories by itself, not {n_categories}")
+        return method
 
     def _predict(self, method: Any) -> None:
         path = self.folder.path

@@ -1,0 +1,108 @@
+"""Clusters of clusters, from fine to coarse, each level by semi-supervised k-means: what SelEx learns from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.spatial.distance import cdist
+
+from justright.clustering.arrays import count_by_group
+from justright.clustering.assignment import scores
+from justright.clustering.checks import prepared
+from justright.clustering.semisup_kmeans import SemiSupKMeans
+from justright.types import UNLABELED, Array
+
+Order = Literal["restored", "official"]
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """The levels of a hierarchy, the finest first.
+
+    Attributes:
+        labels: the cluster of each image.
+        reach: how far the centroid of that cluster is from the nearest other one; infinite where it is alone.
+    """
+
+    labels: Int[Array, "levels images"]
+    reach: Float[Array, "levels images"]
+
+
+def level_sizes(n_known: int, n_new: int) -> list[tuple[int, int]]:
+    """Clusters of known classes and others: each level has half as many, down to one known; without any, two others."""
+    sizes = [(n_known, n_new)]
+    while sizes[-1][0] > 1 or (not n_known and sizes[-1][1] > 2):
+        known, new = sizes[-1]
+        sizes.append((max(known // 2, min(known, 1)), max(new // 2, min(new, 1))))
+    return sizes
+
+
+def hierarchy(
+    features: Float[Array, "images dim"],
+    labels: Int[Array, " images"],
+    n_clusters: int,
+    seed: int,
+    *,
+    is_capped: bool = False,
+    order: Order = "restored",
+) -> Hierarchy:
+    """Clusters of images, some of which are labeled, at every level.
+
+    The finest level is semi-supervised k-means with all `n_clusters`. At a coarser one the centroids of known classes
+    are grouped by k-means; images of their clusters, labeled or not, keep together with them, and the others are
+    clustered anew beside them. Groups are always made from the finest level.
+
+    Parameters:
+        labels: the class of each image, numbered from 0, -1 for unlabeled.
+        is_capped: no cluster takes more than its share of unlabeled images.
+        order: official gives coarse labels to the wrong images, as the public code does: those of images in known
+            clusters first, then those of the others, whatever the order of images.
+    """
+    x = prepared(features, normalize=True)
+    n_known = len(np.unique(labels[labels != UNLABELED]))
+    clusters, centroids = _clusters(x, labels, n_clusters, seed, is_capped)
+    is_known = clusters < n_known
+    found, reach = [clusters], [_reach(centroids)[clusters]]
+    for known, new in level_sizes(n_known, n_clusters - n_known)[1:]:
+        given = np.full(len(x), UNLABELED)
+        if n_known:
+            groups = SemiSupKMeans(known, seed=seed, normalize=False).fit(centroids[:n_known]).labels_
+            given[is_known] = groups[clusters[is_known]]
+        coarse, coarse_centroids = _clusters(x, given, known + new, seed, is_capped)
+        if order == "official":
+            coarse = np.concatenate([coarse[is_known], coarse[~is_known]])
+        found.append(coarse)
+        reach.append(_reach(coarse_centroids)[coarse])
+    return Hierarchy(np.stack(found), np.stack(reach))
+
+
+def _clusters(
+    x: Float[Array, "images dim"], given: Int[Array, " images"], n_clusters: int, seed: int, is_capped: bool
+) -> tuple[Int[Array, " images"], Float[Array, "clusters dim"]]:
+    kmeans = SemiSupKMeans(n_clusters, n_init=1, seed=seed, normalize=False).fit(x, given)
+    clusters, centroids = np.array(kmeans.labels_), np.asarray(kmeans.centroids_)
+    if is_capped:
+        free = given == UNLABELED
+        share = -(-len(x) // n_clusters)
+        room = np.maximum(share - count_by_group(given[~free], n_clusters), 0)
+        clusters[free] = within_room(scores(x[free], centroids), room)
+    return clusters, centroids
+
+
+def within_room(distance: Float[Array, "images clusters"], room: Int[Array, " clusters"]) -> Int[Array, " images"]:
+    """The nearest cluster with room for each image; those that are nearest to any cluster choose first."""
+    room, cluster = room.copy(), np.zeros(len(distance), dtype=np.int64)
+    preferred = distance.argsort(axis=1, kind="stable")
+    for image in distance.min(axis=1).argsort(kind="stable"):
+        cluster[image] = preferred[image, np.argmax(room[preferred[image]] > 0)]
+        room[cluster[image]] -= 1
+    return cluster
+
+
+def _reach(centroids: Float[Array, "clusters dim"]) -> Float[Array, " clusters"]:
+    distance = cdist(centroids, centroids)
+    np.fill_diagonal(distance, np.inf)
+    return distance.min(axis=1)

@@ -1,0 +1,102 @@
+"""CMS: contrastive mean-shift learning, then mean shift and Ward's tree (Choi et al., CVPR 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from justright.data.batches import BalancedBatches
+from justright.discovery.assigner import Learned
+from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_at, features_of
+from justright.discovery.shifted_clusters import by_shifted_clusters
+from justright.discovery.trained import TrainedDiscovery
+from justright.discovery.training_data import TrainingData
+from justright.features.backbone import Backbone, Stored
+from justright.features.stored_views import Views
+from justright.losses import CMSObjective, CMSSettings, LossParts
+from justright.models.heads import ProjectionHead
+from justright.progress import Track
+from justright.settings import COUNT, NOT_NEGATIVE, SHARE, at_least, one_of, setting
+
+BEFORE_STEPS = -1  # in place of the number of a step, for the views that the memory is made of
+
+
+@dataclass(frozen=True)
+class CMSConfig(CMSSettings, TrainConfig):
+    """CMS, Choi et al., CVPR 2024."""
+
+    learning_rate: float = setting(0.05, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
+    floor_share: float = setting(5e-3, "the last learning rate, as a share of the first", SHARE)
+    n_out: int | None = setting(768, "learned vectors after the head, as in the public code", COUNT.or_none())
+    categories: Literal["given", "labeled"] = setting(
+        "given", "how many there are: as given, or as the labeled images are clustered best", one_of("given", "labeled")
+    )
+    cluster_by: Literal["features", "projections"] = setting(
+        "features", "what is clustered in the end; projections as published", one_of("features", "projections")
+    )
+    n_ward: int = setting(10_000, "images in Ward's tree at most; the others join the nearest cluster", at_least(2))
+
+    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
+        """Fewer epochs, narrower heads, and no learned vectors after them."""
+        return super().small(n_epochs).with_settings({"n_out": None})
+
+
+class CMSLearner(Learner):
+    """The losses of CMS on projections of two weak views; neighbors are those of the beginning of the epoch."""
+
+    memory: Tensor
+
+    def __init__(self, backbone: Backbone, config: CMSConfig, batches: BalancedBatches, generator: torch.Generator):
+        super().__init__(backbone, [batches], config.micro_batch)
+        self.projector = ProjectionHead(backbone.dim, config.hidden_dim, config.out_dim, config.n_out, generator)
+        self.losses = CMSObjective(config)
+        self.rows = np.concatenate([batches.labeled, batches.unlabeled])
+        self.register_buffer("memory", torch.zeros(2 * len(self.rows), config.n_out or config.out_dim))
+
+    def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
+        """Two views of every image into the memory."""
+        chosen = views["weak"].choose(epoch, BEFORE_STEPS, len(self.rows), 2)
+        features = features_at(self.backbone, views["weak"], np.tile(self.rows, 2), chosen.ravel())
+        with torch.no_grad():
+            # an image that is not finite is nobody's neighbor; the step that draws it stops and names it
+            self.memory.copy_(normalize(self.projector(features), dim=-1).nan_to_num())
+
+    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """Projections of both views."""
+        return {"projections": self.projector(self.features(stored["weak"], 2))}
+
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
+        """Both losses of the batch."""
+        return self.losses(outputs[0]["projections"], self.memory, labels[0], weight[0])
+
+    def changing(self) -> dict[str, Tensor]:
+        """The network, and the memory of the epoch."""
+        return super().changing() | {"memory": self.memory}
+
+
+class CMS(TrainedDiscovery):
+    """Tune the last block so that neighbors gather, then shift features together and cut Ward's tree."""
+
+    name = "cms"
+    config_class = CMSConfig
+
+    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
+        config: CMSConfig = self.config
+        batches = data.batches(config.batch_size, self.seed)
+        learner = CMSLearner(backbone, config, batches, self._torch_generator("heads"))
+        self._train(learner, data, plain, config, self.folder, track)
+        features = shown = features_of(backbone, plain, len(data.images))
+        if config.cluster_by == "projections":
+            with torch.no_grad():
+                shown = learner.projector(torch.from_numpy(features).to(backbone.device)).float().cpu().numpy()
+        k = self.n_categories if config.categories == "given" else None
+        learned = by_shifted_clusters(data, features, shown, k, config, self.seed)
+        self.n_categories = len(learned.assigner.vectors)
+        return learned

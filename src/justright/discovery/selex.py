@@ -1,0 +1,119 @@
+"""SelEx: a hierarchy of clusters at every epoch teaches what is alike and what is not (Rastegar et al., ECCV 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from justright.clustering.hierarchy import Order, hierarchy, level_sizes
+from justright.discovery.assigner import Learned, by_clusters
+from justright.discovery.gcd import GCDConfig, projection_head
+from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_at, features_of
+from justright.discovery.trained import TrainedDiscovery
+from justright.discovery.training_data import TrainingData
+from justright.features.backbone import Backbone, Stored
+from justright.features.stored_views import Views
+from justright.losses import LossParts, SelExObjective, SelExSettings
+from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
+from justright.progress import Track
+from justright.seeding import generator
+from justright.settings import YES_OR_NO, one_of, setting
+
+TARGETS = ("pseudo_label", "radius_normalised", "radius_raw")
+
+
+@dataclass(frozen=True)
+class SelExConfig(SelExSettings, GCDConfig):
+    """SelEx, Rastegar et al., ECCV 2024. Its public code: target radius_raw and order official."""
+
+    target: Literal["pseudo_label", "radius_normalised", "radius_raw"] = setting(
+        "pseudo_label",
+        "what tells images apart: their clusters, or distances beyond the next cluster, of features at length 1 or not",
+        one_of(*TARGETS),
+    )
+    order: Order = setting(
+        "restored",
+        "official: coarse labels go to the wrong images, as in the public code",
+        one_of("restored", "official"),
+    )
+    capacity: bool = setting(False, "no cluster of the hierarchy takes more than its share of images", YES_OR_NO)
+
+
+class SelExLearner(Learner):
+    """The losses of SelEx on projections of two weak views; clusters are those of the beginning of the epoch."""
+
+    levels: Tensor
+    reach: Tensor
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        config: SelExConfig,
+        data: TrainingData,
+        plain: Views,
+        n_categories: int,
+        seed: int,
+        first: torch.Generator,
+    ):
+        super().__init__(backbone, [data.batches(config.batch_size, seed)], config.micro_batch)
+        self.config, self.plain, self.n_categories, self.seed = config, plain, n_categories, seed
+        self.projector = projection_head(backbone, config, first)
+        self.losses = SelExObjective(config)
+        self.rows = np.concatenate([data.labeled, data.unlabeled])
+        self.labels = data.labels[self.rows]
+        n_levels = len(level_sizes(len(data.known), n_categories - len(data.known)))
+        self.place = np.full(len(data.images), -1)
+        self.place[self.rows] = np.arange(len(self.rows))
+        self.register_buffer("levels", torch.zeros(n_levels, len(self.rows), dtype=torch.int64))
+        self.register_buffer("reach", torch.zeros(n_levels, len(self.rows)))
+
+    def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
+        """The hierarchy, from features of all images as they are now."""
+        config, rows = self.config, self.rows
+        features = features_at(self.backbone, self.plain, rows, np.zeros_like(rows)).cpu().numpy()
+        seed = int(generator(self.seed, "hierarchy", epoch).integers(2**31))
+        found = hierarchy(features, self.labels, self.n_categories, seed, is_capped=config.capacity, order=config.order)
+        self.levels.copy_(torch.from_numpy(found.labels))
+        self.reach.copy_(torch.from_numpy(found.reach))
+
+    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """Projections of both views, and features where they decide what is apart."""
+        features = self.features(stored["weak"], 2)
+        seen = {} if self.config.target == "pseudo_label" else {"features": features}
+        return seen | {"projections": self.projector(features)}
+
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
+        """The three losses of the batch."""
+        places = torch.from_numpy(self.place[self.rows_now[0]]).to(self.levels.device)
+        levels, target = self.levels[:, places], self.config.target
+        if target == "pseudo_label":
+            apart = apart_by_clusters(levels)
+        else:
+            features = outputs[0]["features"]
+            unit = features if target == "radius_raw" else normalize(features, dim=-1)
+            apart = apart_by_reach(unit, self.reach[:, places])
+        return self.losses(outputs[0]["projections"], levels, apart, labels[0], weight[0])
+
+    def changing(self) -> dict[str, Tensor]:
+        """The network, and the hierarchy of the epoch."""
+        return super().changing() | {"levels": self.levels, "reach": self.reach}
+
+
+class SelEx(TrainedDiscovery):
+    """Tune the last block by the clusters of a hierarchy, then cluster its features around the known classes."""
+
+    name = "selex"
+    config_class = SelExConfig
+
+    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
+        config, first = self.config, self._torch_generator("heads")
+        learner = SelExLearner(backbone, config, data, plain, self.n_categories, self.seed, first)
+        self._train(learner, data, plain, config, self.folder, track)
+        features = features_of(backbone, plain, len(data.images))
+        return by_clusters(data, features, self.n_categories, config.n_init, self.seed)

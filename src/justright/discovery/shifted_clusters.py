@@ -1,0 +1,145 @@
+"""Clusters by mean shift and Ward's tree, named by the labeled images among them: how CMS ends."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import linear_sum_assignment
+
+from justright.clustering.arrays import count_by_group, sum_by_group
+from justright.clustering.assignment import nearest_two
+from justright.clustering.checks import prepared
+from justright.clustering.ward import cut_tree, mean_shifted, ward_merges
+from justright.discovery.assigner import CategoryAssigner, Learned
+from justright.discovery.training_data import TrainingData
+from justright.errors import DegenerateError
+from justright.seeding import generator
+from justright.types import Array
+
+_log = logging.getLogger(__name__)
+
+MAX_SHIFTS = 20
+PATIENCE = 2  # shifts that may pass without a gain
+MORE_K = 50  # cuts of the tree that may pass without a gain
+
+
+class Found(NamedTuple):
+    """The category of each image, known classes first, and for how many of the labeled ones it is their class."""
+
+    category: Int[Array, " images"]
+    accuracy: float
+
+
+def by_shifted_clusters(
+    data: TrainingData,
+    features: Float[Array, "images dim"],
+    shown: Float[Array, "images out"],
+    n_categories: int | None,
+    config: Any,
+    seed: int,
+) -> Learned:
+    """Mean shift of what is shown as long as Ward's clusters agree better with labeled images; K by them if it is None.
+
+    Other images than these are known by their feature alone: they belong to the nearest centroid of features.
+    """
+    rows = np.concatenate([data.labeled, data.unlabeled])
+    clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, seed)
+    x = prepared(shown[rows], normalize=True)
+    k = clustering.best_k(x) if n_categories is None else n_categories
+    found = clustering.best(x, k, config.n_neighbors, config.shift)
+    unit = prepared(features[rows], normalize=True)
+    assigner = CategoryAssigner.of_centroids(_centroids(unit, found.category, k))
+    return Learned(features, assigner, found.category[len(data.labeled) :])
+
+
+class ShiftedClusters:
+    """Clusters of unit rows, the labeled ones first.
+
+    Parameters:
+        labels: of the labeled rows, from 0.
+        n_known: how many classes they have.
+        n_ward: how many rows the tree is made of at most; the others join the nearest centroid.
+        seed: draws these.
+    """
+
+    def __init__(self, labels: Int[Array, " labeled"], n_known: int, n_ward: int, seed: int):
+        self.labels, self.n_known, self.n_ward, self.seed = labels, n_known, n_ward, seed
+
+    def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> Found:
+        """K clusters after as many shifts as labeled images agree with best; the latest among equals.
+
+        Ends when the agreement has not risen for two shifts, or after twenty. Without labeled images that is two.
+        """
+        best, n_idle = self.found(self._tree(x), k), 0
+        for _ in range(MAX_SHIFTS):
+            x = mean_shifted(x, n_neighbors, share)
+            now = self.found(self._tree(x), k)
+            n_idle = 0 if now.accuracy > best.accuracy else n_idle + 1
+            best = now if now.accuracy >= best.accuracy else best
+            if n_idle == PATIENCE:
+                break
+        return best
+
+    def best_k(self, x: Float[Array, "images dim"]) -> int:
+        """The K of highest agreement with the labeled images, above their classes; among equals the middle one."""
+        if not self.n_known:
+            raise DegenerateError("no labeled image to find K by", expected="some", advice="categories=given")
+        tree = self._tree(x)
+        accuracy: list[float] = []
+        for k in range(self.n_known + 1, tree.n_rows + 1):
+            accuracy.append(self.found(tree, k).accuracy)
+            if len(accuracy) - int(np.argmax(accuracy)) > MORE_K:
+                break
+        equals = np.flatnonzero(np.array(accuracy) == max(accuracy))
+        return self.n_known + 1 + int(equals[len(equals) // 2])
+
+    def found(self, tree: _Tree, k: int) -> Found:
+        """The tree cut into K clusters, which get the numbers of the classes they share most labeled images with.
+
+        Every class gets a cluster of its own: where none is left that shares images with it, the nearest one.
+        """
+        cluster, centroids = tree.clusters(k)
+        n_labeled = len(self.labels)
+        shared = np.zeros((self.n_known, k))
+        np.add.at(shared, (self.labels, cluster[:n_labeled]), 1)
+        means = _centroids(tree.x[:n_labeled], self.labels, self.n_known)
+        nearness = (1 + means @ centroids.T) / (2 * self.n_known + 2)  # below 1 over all classes together
+        classes, own = linear_sum_assignment(shared + nearness, maximize=True)
+        number = np.full(k, -1)
+        number[own] = classes
+        number[number < 0] = np.arange(self.n_known, k)
+        return Found(number[cluster], float(shared[classes, own].sum()) / max(n_labeled, 1))
+
+    def _tree(self, x: Float[Array, "images dim"]) -> _Tree:
+        if len(x) <= self.n_ward:
+            return _Tree(x, np.arange(len(x)))
+        _log.warning("Ward's tree is made of %d of %d images; the others join the nearest cluster", self.n_ward, len(x))
+        return _Tree(x, np.sort(generator(self.seed, "ward").permutation(len(x))[: self.n_ward]))
+
+
+class _Tree:
+    """Ward's tree over some of the rows."""
+
+    def __init__(self, x: Float[Array, "images dim"], rows: Int[Array, " rows"]):
+        self.x, self.rows, self.n_rows = x, rows, len(rows)
+        self.merges = ward_merges(x[rows])
+
+    def clusters(self, k: int) -> tuple[Int[Array, " images"], Float[Array, "k dim"]]:
+        """The cluster of each image, and the centroids."""
+        if k > self.n_rows:
+            raise DegenerateError(f"{k} categories for {self.n_rows} images", expected="fewer categories than images")
+        part = cut_tree(self.merges, k)
+        centroids = _centroids(self.x[self.rows], part, k)
+        cluster = part if self.n_rows == len(self.x) else nearest_two(self.x, centroids)[0]
+        cluster[self.rows] = part
+        return cluster, centroids
+
+
+def _centroids(
+    x: Float[Array, "images dim"], group: Int[Array, " images"], n_groups: int
+) -> Float[Array, "{n_groups} dim"]:
+    count = np.maximum(count_by_group(group, n_groups), 1)
+    return (sum_by_group(x, group, n_groups) / count[:, None]).astype(x.dtype)

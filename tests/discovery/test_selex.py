@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tests.discovery.tiny import (
+    N_CATEGORIES,
+    Stopped,
+    config_of,
+    data_of,
+    final_bytes,
+    learned,
+    newest,
+    stop_after,
+)
+
+from justright.clustering.hierarchy import hierarchy
+from justright.discovery import loop
+from justright.discovery.learner import features_of
+from justright.discovery.selex import TARGETS, SelExConfig, SelExLearner
+from justright.features.bank import open_views
+from justright.losses import SelExObjective
+from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
+
+
+@pytest.fixture
+def learner_of(split, backbone, bank):
+    def made(**more):
+        data = data_of(split)
+        plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
+        first = torch.Generator().manual_seed(0)
+        return SelExLearner(backbone, config_of("selex", **more), data, plain, N_CATEGORIES, 0, first)
+
+    return made
+
+
+def test_settings_of_the_public_scripts_are_the_defaults_but_for_what_is_a_slip_there():
+    config = SelExConfig()
+    assert (config.smoothing, config.temperature_unsup, config.temperature_sup) == (1.0, 1.0, 0.07)
+    assert (config.learning_rate, config.supervised_share, config.n_out) == (0.1, 0.35, 65536)
+    assert (config.target, config.order, config.capacity) == ("pseudo_label", "restored", False)
+
+
+@pytest.mark.parametrize("order", ["restored", "official"])
+def test_an_epoch_begins_with_the_hierarchy_of_features_as_they_are(order, learner_of, split, backbone):
+    learner, data = learner_of(order=order), data_of(split)
+    learner.begin_epoch(2, {})
+    features = features_of(backbone, learner.plain, len(data.images))
+    levels = learner.levels.clone()
+    assert levels.shape == (2, len(data.images))  # of three known classes and two others
+    np.testing.assert_array_equal(levels[0, :12], data.labels[:12])
+    drawn = [hierarchy(features, data.labels, 5, seed, order=order).labels for seed in range(30)]
+    assert any((levels[0].numpy() == each[0]).all() for each in drawn)
+    learner.begin_epoch(2, {})
+    assert torch.equal(learner.levels, levels)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_loss_reads_the_levels_of_its_images(target, learner_of):
+    learner = learner_of(target=target)
+    learner.begin_epoch(0, {})
+    rows = np.array([1, 30, 5, 17, 2, 22])
+    learner.rows_now = [rows]
+    labels, weight = torch.from_numpy(learner.labels[rows]), torch.tensor([1.0, 1.0, 0.5, 1.0, 2.0, 1.0])
+    z, h = torch.randn(2, 6, 8), 3 * torch.randn(2, 6, 12)
+    found = learner.objective([{"projections": z, "features": h}], [labels], [weight], epoch=0).total
+    levels, reach = learner.levels[:, rows], learner.reach[:, rows]
+    apart = {
+        "pseudo_label": apart_by_clusters(levels),
+        "radius_normalised": apart_by_reach(torch.nn.functional.normalize(h, dim=-1), reach),
+        "radius_raw": apart_by_reach(h, reach),
+    }[target]
+    assert found == SelExObjective(learner.config)(z, levels, apart, labels, weight).total
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_features_are_gathered_where_they_decide(target, learner_of, backbone):
+    outputs = learner_of(target=target).outputs({"weak": backbone.prefix(torch.randn(6, 3, 16, 16))}, part=0)
+    assert outputs["projections"].shape == (2, 3, 8)
+    assert ("features" in outputs) == (target != "pseudo_label")
+
+
+@pytest.mark.parametrize("more", [{}, {"target": "radius_raw", "order": "official"}])
+def test_within_an_epoch_the_hierarchy_stays_and_a_resumed_run_has_it(
+    more, split, backbone, bank, tmp_path, monkeypatch
+):
+    begun, begin = [], SelExLearner.begin_epoch
+
+    def noted(self, epoch, views):
+        begun.append(epoch)
+        begin(self, epoch, views)
+
+    monkeypatch.setattr(SelExLearner, "begin_epoch", noted)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
+    learned("selex", split, backbone, bank, tmp_path / "whole", **more)
+    with pytest.raises(Stopped):
+        learned("selex", split, backbone, bank, tmp_path / "cut", fit=stop_after(7), **more)  # in the second epoch
+    assert newest(tmp_path / "cut").name == "step-000000007.safetensors"
+    begun.clear()
+    learned("selex", split, backbone, bank, tmp_path / "cut", **more)
+    assert begun == []
+    assert final_bytes(tmp_path / "cut") == final_bytes(tmp_path / "whole")
+    assert {"network/levels", "network/reach"} <= final_bytes(tmp_path / "cut").keys()
+
+
+def test_the_choices_lead_to_different_networks(split, backbone, bank, tmp_path):
+    chosen = [{"target": target} for target in TARGETS] + [{"order": "official"}, {"capacity": True}]
+    left = []
+    for number, more in enumerate(chosen):
+        learned("selex", split, backbone, bank, tmp_path / str(number), **more)
+        left.append(final_bytes(tmp_path / str(number))["network/projector.layers.0.weight"])
+    assert len(set(left)) == len(chosen)

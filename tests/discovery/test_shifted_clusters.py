@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import logging
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from justright.discovery.shifted_clusters import MORE_K, Found, ShiftedClusters, _Tree
+from justright.errors import DegenerateError
+
+N_KNOWN, N_LABELED = 3, 30
+
+
+def rows_of(noise=0.1, n=120, n_classes=6, seed=0):
+    """Unit rows, those of known classes first, and the class of each."""
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(N_LABELED) % N_KNOWN, rng.integers(n_classes, size=n - N_LABELED)])
+    x = np.eye(8)[y] + noise * rng.normal(size=(n, 8))
+    return x / np.linalg.norm(x, axis=1, keepdims=True), y
+
+
+def clusters_of(y, n_ward=1000):
+    return ShiftedClusters(y[:N_LABELED], N_KNOWN, n_ward, seed=0)
+
+
+def test_known_classes_have_their_numbers_and_other_clusters_the_numbers_after_them():
+    x, y = rows_of()
+    found = clusters_of(y).best(x, 6, n_neighbors=8, share=0.5)
+    assert found.accuracy == 1.0
+    np.testing.assert_array_equal(found.category[y < N_KNOWN], y[y < N_KNOWN])
+    assert set(found.category[y >= N_KNOWN].tolist()) == {3, 4, 5}
+    assert len(set(zip(found.category.tolist(), y.tolist(), strict=True))) == 6
+
+
+def test_clusters_go_to_the_classes_that_most_labeled_images_speak_for():
+    """By trying every choice of clusters for the classes."""
+    x, y = rows_of(noise=0.6)
+    clustering, tree = clusters_of(y), _Tree(x, np.arange(len(x)))
+    cluster, _ = tree.clusters(6)
+    best = max(
+        sum(((cluster[:N_LABELED] == own[k]) & (y[:N_LABELED] == k)).sum() for k in range(N_KNOWN))
+        for own in permutations(range(6), N_KNOWN)
+    )
+    assert clustering.found(tree, 6).accuracy == pytest.approx(best / N_LABELED)
+
+
+def test_a_class_without_a_cluster_of_its_own_gets_the_nearest_that_is_left():
+    x = np.repeat(np.eye(4)[[0, 0, 2, 3]], 5, axis=0)  # classes 0 and 1 look alike, and so share a cluster
+    x[5:10, 1] = 1e-3
+    labels = np.repeat([0, 1], 5)
+    x[15:, 0] = 0.5  # of the two clusters that are left, this one is nearer to them
+    found = ShiftedClusters(labels, 2, 100, 0).found(_Tree(x, np.arange(20)), 3)
+    assert found.accuracy == 0.5
+    assert len(set(found.category[:10].tolist())) == 1
+    assert set(found.category[15:].tolist()) | set(found.category[:10].tolist()) == {0, 1}
+    assert set(found.category[10:15].tolist()) == {2}
+
+
+def test_shifts_go_on_while_labeled_images_agree_better(monkeypatch):
+    said = iter([0.5, 0.7, 0.7, 0.6, 0.9])
+    seen = []
+
+    def found(self, tree, k):
+        seen.append(next(said))
+        return Found(np.array([len(seen)]), seen[-1])
+
+    monkeypatch.setattr(ShiftedClusters, "found", found)
+    x, y = rows_of()
+    best = clusters_of(y).best(x, 6, 8, 0.5)
+    assert seen == [0.5, 0.7, 0.7, 0.6]  # two shifts without a gain
+    assert best.category.tolist() == [3]  # the later one of two equals
+
+
+def test_k_is_found_by_the_labeled_images_alone():
+    x, y = rows_of(noise=0.05)
+    clustering, tree = clusters_of(y), _Tree(x, np.arange(len(x)))
+    perfect = [k for k in range(4, 20) if clustering.found(tree, k).accuracy == 1.0]
+    assert 6 in perfect
+    assert clustering.best_k(x) == perfect[len(perfect) // 2]  # all that labeled images can tell
+    with pytest.raises(DegenerateError, match=r"(?s)no labeled image to find K by.*categories=given"):
+        ShiftedClusters(y[:0], 0, 100, 0).best_k(x)
+
+
+def test_the_search_for_k_ends_when_nothing_gets_better(monkeypatch):
+    x, y = rows_of()
+    tried = []
+
+    def found(self, tree, k):
+        tried.append(k)
+        return Found(np.array([k]), 1.0 if k in (8, 9, 10) else 0.5)
+
+    monkeypatch.setattr(ShiftedClusters, "found", found)
+    assert clusters_of(y).best_k(x) == 9  # the middle of equals
+    assert tried == list(range(N_KNOWN + 1, 8 + MORE_K + 1))
+
+
+def test_of_many_images_some_make_the_tree_and_the_others_join_the_nearest(caplog):
+    x, y = rows_of(n=400)
+    with caplog.at_level(logging.WARNING):
+        found = clusters_of(y, n_ward=100).best(x, 6, 8, 0.5)
+    assert "made of 100 of 400 images" in caplog.text
+    np.testing.assert_array_equal(found.category, clusters_of(y).best(x, 6, 8, 0.5).category)
+
+
+def test_more_categories_than_images_are_refused():
+    x, y = rows_of()
+    with pytest.raises(DegenerateError, match="121 categories for 120 images"):
+        clusters_of(y).best(x, 121, 8, 0.5)
