@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.discovery.tiny import newest, records
+from tests.discovery.tiny import drawn_images, newest, records
 from tests.discovery.together import METHODS, train
 
 from justright.discovery import loop
-from justright.discovery.processes import Processes, join_processes
+from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
 
 ROOT = Path(__file__).parents[2]
@@ -68,4 +68,6 @@ def test_alone_nothing_is_gathered_summed_or_waited_for(monkeypatch):
     assert processes.gather(rows, dim=1) is rows
     processes.sum_gradients([torch.nn.Parameter(rows)])
     assert processes.in_turn(lambda: 5) == 5
-    assert not join_processes("cpu")
+    processes.hash_together(drawn_images([0]))
+    with joined_processes("cpu") as found:
+        assert found.n == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_split, guided_split, learned
 
 from justright.discovery import loop
-from justright.discovery.processes import Processes, join_processes, leave_processes
+from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
 
 METHODS = ("simgcd", "xcon", "mugcd")
@@ -41,11 +40,8 @@ def train(root):
 def main():
     torch.set_num_threads(1)
     loop.CHECKPOINT_SECONDS = -1.0  # after each step
-    is_one_of_several = join_processes("cpu")
-    train(Path(sys.argv[1]))
-    gc.collect()
-    if is_one_of_several:
-        leave_processes()
+    with joined_processes("cpu"):
+        train(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import ClassVar
 
 import numpy as np
@@ -16,8 +17,10 @@ from justright.data.batches import BalancedBatches
 from justright.data.views import Transform, transform_named
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
+from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.losses import LossParts, WeightedCrossEntropy
 from justright.models.heads import PrototypeClassifier
+from justright.parallel import n_cores
 from justright.types import Array
 
 BatchLabels = Sequence[Int[Tensor, " _"]]
@@ -161,15 +164,34 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
 
 def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
     """Features of all images under the test transform, as float32."""
-    parts = []
-    with torch.no_grad():
-        for start in range(0, n_images, FEATURE_ROWS):
-            rows = np.arange(start, min(start + FEATURE_ROWS, n_images))
-            parts.append(backbone.suffix(plain.batch(rows, np.zeros(len(rows), dtype=np.int64))).float().cpu().numpy())
-    return np.concatenate(parts)
+    features = np.empty((n_images, backbone.dim), np.float32)
+    for start, block in zip(range(0, n_images, FEATURE_ROWS), _feature_blocks(backbone, plain, n_images), strict=True):
+        features[start : start + FEATURE_ROWS] = block
+    return features
 
 
 def mean_feature(backbone: Backbone, plain: Views, n_images: int, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
     """The mean over some of the images, as the backbone is now."""
-    features = features_of(backbone, plain, n_images)
-    return features[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
+    is_counted = np.zeros(n_images, dtype=bool)
+    is_counted[rows] = True
+    total = np.zeros(backbone.dim)
+    for start, block in zip(range(0, n_images, FEATURE_ROWS), _feature_blocks(backbone, plain, n_images), strict=True):
+        total += block[is_counted[start : start + FEATURE_ROWS]].sum(axis=0, dtype=np.float64)
+    return (total / len(rows)).astype(np.float32)
+
+
+def _feature_blocks(backbone: Backbone, plain: Views, n_images: int) -> Iterator[Float[Array, "rows dim"]]:
+    """Block by block, each on one core of a CPU: the bytes do not depend on how many threads there are."""
+
+    def block(start: int) -> Float[Array, "rows dim"]:
+        rows = np.arange(start, min(start + FEATURE_ROWS, n_images))
+        with torch.no_grad():
+            stored = plain.batch(rows, np.zeros(len(rows), dtype=np.int64))
+            return backbone.suffix(stored).float().cpu().numpy()
+
+    starts = range(0, n_images, FEATURE_ROWS)
+    if backbone.device.type != "cpu":
+        yield from map(block, starts)
+        return
+    with one_core_a_thread(), closing(on_one_core_each(block, starts, n_cores())) as blocks:
+        yield from blocks
