@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.discovery.tiny import drawn_images, newest, records
-from tests.discovery.together import METHODS, train
+from tests.discovery.elastic import KILLED_AT, N_STEPS
+from tests.discovery.tiny import backbone_of_noise, drawn_images, drawn_split, final_bytes, learned, newest, records
+from tests.discovery.together import CALM, METHODS, noting_reads, train
 
 from justright.discovery import loop
 from justright.discovery.processes import Processes, joined_processes
@@ -18,11 +21,11 @@ from justright.errors import JustrightError
 ROOT = Path(__file__).parents[2]
 
 
-def run_two(root):
+def run_two(root, program="together", *options):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", *options]
     done = subprocess.run(
-        [sys.executable, "-m", *torchrun, "-m", "tests.discovery.together", str(root)],
+        [sys.executable, "-m", *torchrun, "-m", f"tests.discovery.{program}", str(root)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -35,6 +38,9 @@ def run_two(root):
 def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
     one, two = tmp_path / "one", tmp_path / "two"
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
+    read_alone = {"rows": [], "checked": 0}
+    for owner, name, noted in noting_reads(read_alone):
+        monkeypatch.setattr(owner, name, noted)
     train(one)
     run_two(two)
     for name in METHODS:
@@ -50,6 +56,38 @@ def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
         said = (two / f"refused-{rank}.txt").read_text()
         assert "a batch of 7 for 2 processes" in said
         assert "another batch_size" in said
+    assert_each_reads_its_share(read_alone, *(json.loads((two / f"read-{rank}.json").read_text()) for rank in range(2)))
+    assert_only_as_many_go_on(two)
+
+
+def assert_each_reads_its_share(alone, *ranks):
+    """The first process checks the bank for all; each reads its part of every batch, in all its views."""
+    assert [rank["checked"] for rank in ranks] == [alone["checked"], 0]
+    assert alone["checked"] > 0
+    n_batches = len(ranks[0]["rows"])  # alone one goes on where two are refused
+    for whole, *parts in zip(alone["rows"][:n_batches], *(rank["rows"] for rank in ranks), strict=True):
+        half = len(whole) // 2
+        n_views = 2 if whole[:half] == whole[half:] else 1  # the teacher of muGCD sees one
+        of_views = [np.reshape(part, (n_views, -1)) for part in parts]
+        assert np.concatenate(of_views, axis=1).ravel().tolist() == whole
+
+
+def assert_only_as_many_go_on(two):
+    split, backbone = drawn_split(), backbone_of_noise()
+    with pytest.raises(JustrightError, match=r"(?s)trained by 2 processes, now there is 1.*--nproc-per-node 2"):
+        learned("simgcd", split, backbone, two / "banks", two / "begun", **CALM)
+    again = learned("simgcd", split, backbone, two / "banks", two / "simgcd", **CALM)  # over: anyone may read it
+    assert repr(again.labels_.tolist()) == (two / "simgcd-0.txt").read_text()
+
+
+def test_a_process_that_is_killed_is_started_again_and_all_end_as_if_nothing_had_been(tmp_path):
+    run_two(tmp_path, "elastic", "--max-restarts", "1")
+    assert final_bytes(tmp_path / "killed") == final_bytes(tmp_path / "calm")
+    assert records(tmp_path / "killed") == records(tmp_path / "calm")
+    assert (tmp_path / "labels-0.txt").read_text() == (tmp_path / "labels-1.txt").read_text()
+    assert not (tmp_path / "steps-0-0.txt").exists()  # the first attempt never came to its end
+    left = int((tmp_path / "steps-1-0.txt").read_text())
+    assert N_STEPS - KILLED_AT - 1 <= left <= N_STEPS - KILLED_AT + 1  # what was done was not done again
 
 
 def test_a_process_takes_its_part_of_a_batch():

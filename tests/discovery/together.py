@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import torch
-from tests.discovery.tiny import backbone_of_noise, drawn_split, guided_split, learned
+from tests.discovery.tiny import Stopped, backbone_of_noise, drawn_split, guided_split, learned, stop_after
 
 from justright.discovery import loop
 from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
+from justright.features import bank_files
+from justright.features.bank import ViewBank
 
 METHODS = ("simgcd", "xcon", "mugcd")
 CALM = {"n_epochs": 3, "learning_rate": 0.01}
 """At a high rate a network of this size magnifies rounding a hundred times within a few steps."""
+
+
+def noting_reads(note):
+    """Have banks note which rows they are asked for, and which files they compare with their checksum."""
+    batch, is_whole = ViewBank.batch, bank_files.is_whole
+
+    def noted_batch(bank, rows, views):
+        if bank.n_views > 1:  # the plain views are for everyone
+            note["rows"].append(rows.tolist())
+        return batch(bank, rows, views)
+
+    def noted_check(path):
+        note["checked"] += 1
+        return is_whole(path)
+
+    return [(ViewBank, "batch", noted_batch), (bank_files, "is_whole", noted_check)]
 
 
 def train(root):
@@ -26,22 +46,28 @@ def train(root):
         again = learned(name, split, backbone, root / "banks", folder, **CALM)  # finds itself trained already
         (root / f"{name}-{Processes().rank}.txt").write_text(repr(again.labels_.tolist()))
     split = drawn_split()
-    try:
-        learned("simgcd", split, backbone, root / "banks", None, n_epochs=1, batch_size=7)
-    except JustrightError as error:
-        (root / f"refused-{Processes().rank}.txt").write_text(str(error))
     if Processes().is_first:
         newest = max((root / "simgcd" / "checkpoint").glob("step-*"))
         newest.write_bytes(newest.read_bytes()[:1000])
     Processes().wait()
     learned("simgcd", split, backbone, root / "banks", root / "simgcd", **CALM)  # from the one before
+    with suppress(Stopped):
+        learned("simgcd", split, backbone, root / "banks", root / "begun", fit=stop_after(2), **CALM)
+    try:
+        learned("simgcd", split, backbone, root / "banks", None, n_epochs=1, batch_size=7)
+    except JustrightError as error:
+        (root / f"refused-{Processes().rank}.txt").write_text(str(error))
 
 
 def main():
     torch.set_num_threads(1)
     loop.CHECKPOINT_SECONDS = -1.0  # after each step
-    with joined_processes("cpu"):
+    note = {"rows": [], "checked": 0}
+    for owner, name, noted in noting_reads(note):
+        setattr(owner, name, noted)
+    with joined_processes("cpu") as processes:
         train(Path(sys.argv[1]))
+        (Path(sys.argv[1]) / f"read-{processes.rank}.json").write_text(json.dumps(note))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
 from justright.data.image_set import ImageSet
 from justright.data.readers import HASHED
@@ -134,7 +136,11 @@ def joined_processes(device: str) -> Iterator[Processes]:
         return
     if device == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if device == "cuda" else "gloo", timeout=LONGEST_WAIT)
+    store, rank, n = next(rendezvous("env://", timeout=LONGEST_WAIT))
+    # after a restart the store still holds the addresses of those who are gone
+    store = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=n, timeout=LONGEST_WAIT)
     yield Processes()
     gc.collect()  # tensors that still refer to the group should be gone by now: gloo may abort otherwise
     dist.barrier()
