@@ -28,7 +28,7 @@ from justright.features.backbone import Backbone
 from justright.features.guarded_timm import VisionTransformer
 from justright.features.stored_views import Views
 
-N_CLASSES = 100
+N_CLASSES = 20
 LABELED_SHARE = 0.2
 
 

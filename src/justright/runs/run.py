@@ -82,7 +82,13 @@ class Run:
             return self._all()
 
     def _all(self) -> RunFolder:
+        from justright.discovery.threads import computing_with
+
         self._begin()
+        with computing_with(RunFolder(self.folder.path).about.get("threads"), self.folder.path) as self.n_threads:
+            return self._stages()
+
+    def _stages(self) -> RunFolder:
         with self._timed("extract"):
             pool, target = self.processes.in_turn(self._extract)
         with self._timed("count"):
@@ -104,6 +110,8 @@ class Run:
         return RunFolder(self.folder.path)
 
     def _begin(self) -> None:
+        import torch
+
         from justright.discovery.checkpoints import refuse_changes
 
         path, spec = self.folder.path, self.spec.to_json()
@@ -119,7 +127,8 @@ class Run:
             if is_begun:  # not before: a run that is refused stays finished
                 RunFolder(path).begin_again()
             else:
-                self.folder.save_about({"spec": spec, "asked": self.asked, "is_finished": False})
+                about = {"spec": spec, "asked": self.asked, "is_finished": False}
+                self.folder.save_about(about | {"threads": torch.get_num_threads()})
         self.processes.wait()
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
@@ -188,6 +197,7 @@ class Run:
                 "spec": spec.to_json(),
                 "asked": self.asked,
                 "is_finished": True,
+                "threads": self.n_threads,
                 "command": self.asked.get("command", ""),
                 **{name: getattr(spec, name) for name in ("method", "selector", "pool_role", "seed", "scale")},
                 "notes": self.notes,
