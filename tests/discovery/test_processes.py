@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
 from tests.discovery.elastic import KILLED_AT, N_STEPS
 from tests.discovery.tiny import backbone_of_noise, drawn_images, drawn_split, final_bytes, learned, newest, records
 from tests.discovery.together import CALM, METHODS, noting_reads, train
 
+from justright.data.readers import png
 from justright.discovery import loop
 from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
@@ -42,6 +44,9 @@ def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
     for owner, name, noted in noting_reads(read_alone):
         monkeypatch.setattr(owner, name, noted)
     train(one)
+    for number in range(5):
+        (tmp_path / "files").mkdir(exist_ok=True)
+        (tmp_path / "files" / f"{number}.png").write_bytes(png(Image.new("RGB", (4, 4), (number, 0, 0))))
     run_two(two)
     for name in METHODS:
         for alone, together in zip(records(one / name), records(two / name), strict=True):
@@ -56,7 +61,9 @@ def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
         said = (two / f"refused-{rank}.txt").read_text()
         assert "a batch of 7 for 2 processes" in said
         assert "another batch_size" in said
-    assert_each_reads_its_share(read_alone, *(json.loads((two / f"read-{rank}.json").read_text()) for rank in range(2)))
+    read = [json.loads((two / f"read-{rank}.json").read_text()) for rank in range(2)]
+    assert [sorted(rank["hashed"]) for rank in read] == [["0.png", "2.png", "4.png"], ["1.png", "3.png"]]
+    assert_each_reads_its_share(read_alone, *read)
     assert_only_as_many_go_on(two)
 
 

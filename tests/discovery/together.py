@@ -10,11 +10,14 @@ from pathlib import Path
 import torch
 from tests.discovery.tiny import Stopped, backbone_of_noise, drawn_split, guided_split, learned, stop_after
 
+from justright.data import open_folder
+from justright.data.readers import FolderReader
 from justright.discovery import loop
 from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
 from justright.features import bank_files
 from justright.features.bank import ViewBank
+from justright.hashing import hash_bytes
 
 METHODS = ("simgcd", "xcon", "mugcd")
 CALM = {"n_epochs": 3, "learning_rate": 0.01}
@@ -35,6 +38,15 @@ def noting_reads(note):
         return is_whole(path)
 
     return [(ViewBank, "batch", noted_batch), (bank_files, "is_whole", noted_check)]
+
+
+def hashed_files(images):
+    """The files that this process reads before it knows all content ids."""
+    read, encoded = [], FolderReader.encoded
+    FolderReader.encoded = lambda reader, path: read.append(path) or encoded(reader, path)
+    Processes().hash_together(images)
+    assert images.content_ids() == [hash_bytes(encoded(*images.readers.values(), path)) for path in images.paths]
+    return read
 
 
 def train(root):
@@ -66,6 +78,7 @@ def main():
     for owner, name, noted in noting_reads(note):
         setattr(owner, name, noted)
     with joined_processes("cpu") as processes:
+        note["hashed"] = hashed_files(open_folder(Path(sys.argv[1]).parent / "files"))
         train(Path(sys.argv[1]))
         (Path(sys.argv[1]) / f"read-{processes.rank}.json").write_text(json.dumps(note))
 
