@@ -13,10 +13,10 @@ from PIL import Image
 from safetensors.torch import load_file
 from tests.discovery.elastic import KILLED_AT, N_STEPS
 from tests.discovery.tiny import backbone_of_noise, drawn_images, drawn_split, final_bytes, learned, newest, records
-from tests.discovery.together import CALM, METHODS, noting_reads, train
+from tests.discovery.together import CALM, FEATURE_ROWS, METHODS, noting_reads, train
 
 from justright.data.readers import png
-from justright.discovery import loop
+from justright.discovery import learner, loop
 from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
 
@@ -40,7 +40,8 @@ def run_two(root, program="together", *options):
 def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
     one, two = tmp_path / "one", tmp_path / "two"
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
-    read_alone = {"rows": [], "checked": 0}
+    monkeypatch.setattr(learner, "FEATURE_ROWS", FEATURE_ROWS)
+    read_alone = {"rows": [], "plain": [], "checked": 0}
     for owner, name, noted in noting_reads(read_alone):
         monkeypatch.setattr(owner, name, noted)
     train(one)
@@ -71,7 +72,13 @@ def assert_each_reads_its_share(alone, *ranks):
     """The first process checks the bank for all; each reads its part of every batch, in all its views."""
     assert [rank["checked"] for rank in ranks] == [alone["checked"], 0]
     assert alone["checked"] > 0
-    n_batches = len(ranks[0]["rows"])  # alone one goes on where two are refused
+    # alone one goes on where two are refused, to the features after that training
+    refused = drawn_split()
+    n_plain = sum(alone["plain"]) - len(refused.labeled) - len(refused.unlabeled)
+    first, second = (sum(rank["plain"]) for rank in ranks)
+    assert first + second == n_plain
+    assert 0.3 < first / n_plain < 0.7
+    n_batches = len(ranks[0]["rows"])
     for whole, *parts in zip(alone["rows"][:n_batches], *(rank["rows"] for rank in ranks), strict=True):
         half = len(whole) // 2
         n_views = 2 if whole[:half] == whole[half:] else 1  # the teacher of muGCD sees one
@@ -104,6 +111,16 @@ def test_a_process_takes_its_part_of_a_batch():
     assert processes.share(6) == slice(2, 4)
     with pytest.raises(JustrightError, match=r"(?s)a batch of 7 for 3 processes.*multiple of the number"):
         processes.share(7)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n", "expected"),
+    [(20, 2, [(0, 8), (8, 20)]), (3, 2, [(0, 0), (0, 3)]), (0, 1, [(0, 0)])],
+)
+def test_parts_are_cut_between_blocks_and_hold_every_row(n_rows, n, expected):
+    processes = Processes()
+    processes.n = n
+    assert [(part.start, part.stop) for part in processes.parts(n_rows, 8)] == expected
 
 
 def test_alone_nothing_is_gathered_summed_or_waited_for(monkeypatch):

@@ -12,7 +12,7 @@ from tests.discovery.tiny import Stopped, backbone_of_noise, drawn_split, guided
 
 from justright.data import open_folder
 from justright.data.readers import FolderReader
-from justright.discovery import loop
+from justright.discovery import learner, loop
 from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
 from justright.features import bank_files
@@ -20,6 +20,7 @@ from justright.features.bank import ViewBank
 from justright.hashing import hash_bytes
 
 METHODS = ("simgcd", "xcon", "mugcd")
+FEATURE_ROWS = 8
 CALM = {"n_epochs": 3, "learning_rate": 0.01}
 """At a high rate a network of this size magnifies rounding a hundred times within a few steps."""
 
@@ -29,8 +30,10 @@ def noting_reads(note):
     batch, is_whole = ViewBank.batch, bank_files.is_whole
 
     def noted_batch(bank, rows, views):
-        if bank.n_views > 1:  # the plain views are for everyone
+        if bank.n_views > 1:
             note["rows"].append(rows.tolist())
+        else:
+            note["plain"].append(len(rows))
         return batch(bank, rows, views)
 
     def noted_check(path):
@@ -74,7 +77,8 @@ def train(root):
 def main():
     torch.set_num_threads(1)
     loop.CHECKPOINT_SECONDS = -1.0  # after each step
-    note = {"rows": [], "checked": 0}
+    learner.FEATURE_ROWS = FEATURE_ROWS
+    note = {"rows": [], "plain": [], "checked": 0}
     for owner, name, noted in noting_reads(note):
         setattr(owner, name, noted)
     with joined_processes("cpu") as processes:

@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Transform, transform_named
+from justright.discovery.processes import Processes
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
@@ -162,36 +163,37 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
     return torch.cat(parts)
 
 
-def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
-    """Features of all images under the test transform, as float32."""
+def features_of(backbone: Backbone, plain: Views) -> Float[Array, "images dim"]:
+    """Features of all images under the test transform, as float32; each process computes its part for all."""
+    processes, n_images = Processes(), len(plain.images)
     features = np.empty((n_images, backbone.dim), np.float32)
-    for start, block in zip(range(0, n_images, FEATURE_ROWS), _feature_blocks(backbone, plain, n_images), strict=True):
-        features[start : start + FEATURE_ROWS] = block
+    parts = processes.parts(n_images, FEATURE_ROWS)
+    for rows, block in _feature_blocks(backbone, plain, parts[processes.rank]):
+        features[rows] = block
+    processes.exchange(features, parts, backbone.device)
     return features
 
 
-def mean_feature(backbone: Backbone, plain: Views, n_images: int, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
+def mean_feature(backbone: Backbone, plain: Views, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
     """The mean over some of the images, as the backbone is now."""
-    is_counted = np.zeros(n_images, dtype=bool)
+    is_counted = np.zeros(len(plain.images), dtype=bool)
     is_counted[rows] = True
     total = np.zeros(backbone.dim)
-    for start, block in zip(range(0, n_images, FEATURE_ROWS), _feature_blocks(backbone, plain, n_images), strict=True):
-        total += block[is_counted[start : start + FEATURE_ROWS]].sum(axis=0, dtype=np.float64)
+    for block_rows, block in _feature_blocks(backbone, plain, slice(0, len(is_counted))):
+        total += block[is_counted[block_rows]].sum(axis=0, dtype=np.float64)
     return (total / len(rows)).astype(np.float32)
 
 
-def _feature_blocks(backbone: Backbone, plain: Views, n_images: int) -> Iterator[Float[Array, "rows dim"]]:
-    """Block by block, each on one core of a CPU: the bytes do not depend on how many threads there are."""
+def _feature_blocks(backbone: Backbone, plain: Views, part: slice) -> Iterator[tuple[slice, Float[Array, "rows dim"]]]:
+    """Rows and their features, each block on one core of a CPU: the bytes depend on the number of none of them."""
 
-    def block(start: int) -> Float[Array, "rows dim"]:
-        rows = np.arange(start, min(start + FEATURE_ROWS, n_images))
+    def block(start: int) -> tuple[slice, Float[Array, "rows dim"]]:
+        rows = slice(start, min(start + FEATURE_ROWS, part.stop))
         with torch.no_grad():
-            stored = plain.batch(rows, np.zeros(len(rows), dtype=np.int64))
-            return backbone.suffix(stored).float().cpu().numpy()
+            stored = plain.batch(np.arange(rows.start, rows.stop), np.zeros(rows.stop - start, dtype=np.int64))
+            return rows, backbone.suffix(stored).float().cpu().numpy()
 
-    starts = range(0, n_images, FEATURE_ROWS)
-    if backbone.device.type != "cpu":
-        yield from map(block, starts)
-        return
-    with one_core_a_thread(), closing(on_one_core_each(block, starts, n_cores())) as blocks:
+    starts = range(part.start, part.stop, FEATURE_ROWS)
+    n_threads = n_cores() if backbone.device.type == "cpu" else 0
+    with one_core_a_thread(), closing(on_one_core_each(block, starts, n_threads)) as blocks:
         yield from blocks

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,8 @@ from torch.distributed.rendezvous import rendezvous
 from justright.data.image_set import ImageSet
 from justright.data.readers import HASHED
 from justright.errors import JustrightError
+from justright.parallel import BLOCK
+from justright.types import Array
 
 T = TypeVar("T")
 
@@ -79,6 +82,21 @@ class Processes:
             )
         size = n_rows // self.n
         return slice(self.rank * size, (self.rank + 1) * size)
+
+    def parts(self, n_rows: int, block: int) -> list[slice]:
+        """Rows in a part for each process, cut between blocks of rows, which are those of one process."""
+        n_blocks = -(-n_rows // block)
+        ends = [min(n_rows, block * (n_blocks * rank // self.n)) for rank in range(self.n)] + [n_rows]
+        return [slice(start, stop) for start, stop in pairwise(ends)]
+
+    def exchange(self, rows: Array, parts: list[slice], device: torch.device) -> None:
+        """Where each process has filled its part of some rows, fill in those of the others."""
+        for source, part in enumerate(parts if self.n > 1 else ()):
+            for start in range(part.start, part.stop, BLOCK):
+                mine = rows[start : min(start + BLOCK, part.stop)]
+                sent = torch.from_numpy(mine).to(device)
+                dist.broadcast(sent, source)
+                mine[:] = sent.cpu().numpy()
 
     def gather(self, rows: Tensor, dim: int) -> Tensor:
         """The rows of all processes in order, along `dim`; gradients flow back to the own ones."""
