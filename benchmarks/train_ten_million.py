@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import re
 import resource
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 
 from justright.data.image_set import ImageSet
@@ -27,6 +29,7 @@ from justright.discovery.simgcd import SimGCD, SimGCDConfig
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import VisionTransformer
 from justright.features.stored_views import Views
+from justright.parallel import in_blocks
 
 N_CLASSES = 20
 LABELED_SHARE = 0.2
@@ -67,7 +70,8 @@ class MadeUpViews(Views):
 
 
 def made_up_images(n: int, name: str, n_classes: int | None) -> ImageSet:
-    path = np.char.add(f"{name}/images/", np.char.zfill(np.arange(n).astype("U8"), 8))
+    blocks = ([f"{name}/images/{row:08d}" for row in block] for block in in_blocks(np.arange(n)))
+    path = pa.chunked_array([pa.array(block, pa.string()) for block in blocks], pa.string())
     label = None if n_classes is None else np.arange(n) % n_classes
     return ImageSet.of(MadeUpReader(), dataset=name, path=path, label=label)
 
@@ -79,7 +83,11 @@ def tiny_backbone() -> Backbone:
 
 
 def peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Of this process alone: what getrusage says, or less where that is the peak of the process that started it."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    status = Path("/proc/self/status")
+    own = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    return min(peak, int(own[1]) * 1024) if own else peak
 
 
 def train(n_images: int, n_steps: int, folder: Path, says: Any = print) -> float:

@@ -84,8 +84,10 @@ class Run:
     def _all(self) -> RunFolder:
         from justright.discovery.threads import computing_with
 
-        self._begin()
-        with computing_with(RunFolder(self.folder.path).about.get("threads"), self.folder.path) as self.n_threads:
+        path = self.folder.path
+        known = RunFolder(path).about.get("threads") if (path / "run.json").exists() else None
+        with computing_with(known if isinstance(known, int) and known > 0 else None, path) as self.n_threads:
+            self._begin()
             return self._stages()
 
     def _stages(self) -> RunFolder:
@@ -110,8 +112,6 @@ class Run:
         return RunFolder(self.folder.path)
 
     def _begin(self) -> None:
-        import torch
-
         from justright.discovery.checkpoints import refuse_changes
 
         path, spec = self.folder.path, self.spec.to_json()
@@ -127,8 +127,8 @@ class Run:
             if is_begun:  # not before: a run that is refused stays finished
                 RunFolder(path).begin_again()
             else:
-                about = {"spec": spec, "asked": self.asked, "is_finished": False}
-                self.folder.save_about(about | {"threads": torch.get_num_threads()})
+                about = {"spec": spec, "asked": self.asked, "is_finished": False, "threads": self.n_threads}
+                self.folder.save_about(about)
         self.processes.wait()
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
