@@ -71,6 +71,7 @@ class Run:
         self.processes = Processes()
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
+        self.n_threads: int | None = None
 
     def all(self, is_owned: bool = False) -> RunFolder:
         """Every stage, in order. Nobody else may write to the folder meanwhile; `is_owned` says that this is seen to.
