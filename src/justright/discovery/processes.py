@@ -155,8 +155,10 @@ def joined_processes(device: str) -> Iterator[Processes]:
     if device == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     store, rank, n = next(rendezvous("env://", timeout=LONGEST_WAIT))
-    # after a restart the store still holds the addresses of those who are gone
-    store = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
+        # After a restart the store of torchrun still holds the addresses of those who are gone. Several machines count
+        # restarts each for itself: there TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 makes a new store.
+        store = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
     backend = "nccl" if device == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=n, timeout=LONGEST_WAIT)
     yield Processes()
