@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from justright.hashing import SIGNATURE, hash_bytes, hash_file, hash_pieces, hash_value, signed, verified
+from justright.hashing import SIGNATURE, hash_bytes, hash_file, hash_list, hash_pieces, hash_value, signed, verified
 
 
 def test_bytes_and_files_of_the_same_content_have_the_same_fingerprint(tmp_path):
@@ -32,3 +32,9 @@ def test_what_was_signed_is_verified_and_any_change_is_seen():
     for changed in (text.replace("0.1", "0.2"), text.replace(SIGNATURE, "own"), text.replace('"c"', '"e"')):
         with pytest.raises(ValueError, match="checksum does not fit"):
             verified(json.loads(changed))
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [3], [2, 0, 5], [0, 1]])
+def test_a_list_in_blocks_hashes_as_the_whole_list(sizes):
+    blocks = [[f"{size} {place}" for place in range(size)] for size in sizes]
+    assert hash_list(iter(blocks)) == hash_value([each for block in blocks for each in block])

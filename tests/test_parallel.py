@@ -3,9 +3,11 @@ from __future__ import annotations
 import threading
 import time
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from justright.parallel import in_order, in_threads, n_cores
+from justright.parallel import in_blocks, in_order, in_threads, n_cores
 
 
 def test_results_keep_the_order_and_no_more_is_begun_than_allowed():
@@ -58,3 +60,9 @@ def test_every_thread_is_prepared_once():
 
 def test_there_is_at_least_one_core():
     assert n_cores() >= 1
+
+
+def test_an_array_and_a_column_come_as_plain_lists_block_by_block():
+    assert list(in_blocks(np.arange(5), 2)) == [[0, 1], [2, 3], [4]]
+    assert list(in_blocks(pa.chunked_array([["a"], ["b", "c"]]), 2)) == [["a", "b"], ["c"]]
+    assert list(in_blocks(np.arange(0))) == []

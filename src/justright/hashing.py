@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 SIZE = 16
@@ -34,6 +34,19 @@ def hash_file(path: Any) -> str:
 def hash_value(value: Any, size: int = SIZE) -> str:
     """The fingerprint of a value that JSON can hold; the order of keys does not matter."""
     return hash_bytes(json.dumps(value, sort_keys=True).encode(), size)
+
+
+def hash_list(blocks: Iterable[list[Any]]) -> str:
+    """`hash_value` of one long list that comes in blocks, of which no two need be in memory at once."""
+
+    def pieces() -> Iterator[bytes]:
+        before = "["
+        for block in filter(None, blocks):
+            yield (before + json.dumps(block)[1:-1]).encode()
+            before = ", "
+        yield b"[]" if before == "[" else b"]"
+
+    return hash_pieces(pieces())
 
 
 def signed(value: Mapping[str, Any]) -> dict[str, Any]:

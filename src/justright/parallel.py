@@ -6,7 +6,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
+
+BLOCK = 1 << 16
 
 Item = TypeVar("Item")
 Pending = TypeVar("Pending")
@@ -50,6 +52,13 @@ def in_threads(
         yield from in_order(submit, Future.result, items, n_ahead or 4 * n_threads)
     finally:
         threads.shutdown(cancel_futures=True)
+
+
+def in_blocks(values: Any, size: int = BLOCK) -> Iterator[list[Any]]:
+    """A long numpy array or arrow column as plain lists, each of which is gone before the next comes."""
+    for start in range(0, len(values), size):
+        block = values[start : start + size]
+        yield block.tolist() if hasattr(block, "tolist") else block.to_pylist()
 
 
 def n_cores() -> int:

@@ -102,3 +102,11 @@ def test_what_cannot_be_drawn_from_is_refused(options):
 def test_a_part_without_labeled_images_may_have_chances_too():
     made = batches(n_labeled=0, chance=np.empty(0))
     assert (made.rows(0) >= 1000).all()
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 8])
+def test_a_step_can_be_asked_for_alone(batch_size):
+    made = batches(batch_size=batch_size, chance=CHANCE)
+    whole = made.rows(3, n_steps=20)
+    for step in (0, 1, 7, 19):
+        assert np.array_equal(made.rows(3, 1, step)[0], whole[step])

@@ -4,10 +4,11 @@ import pickle
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from justright.data import ImageSet, open_archive, open_folder, open_images
+from justright.data import ImageSet, image_set, open_archive, open_folder, open_images
 from justright.errors import BadImageError, DataError
 from justright.types import UNLABELED
 
@@ -111,3 +112,14 @@ def test_content_ids_are_those_of_the_files_whatever_the_table_claims(make_tree)
     with pytest.raises(BadImageError):
         claimed.content_ids()
     assert claimed.content_ids(is_strict=False) == [plain.ids[0], "", plain.ids[2]]
+
+
+def test_content_ids_are_a_column_of_many_blocks_and_fill_what_has_no_id(make_tree, monkeypatch):
+    monkeypatch.setattr(image_set, "BLOCK", 2)
+    images = open_folder(make_tree({"cats": 5}))
+    column = images.content_column()
+    assert column.to_pylist() == images.content_ids()
+    assert column.num_chunks == 3
+    partly = images.named_by(pa.chunked_array([[None, "b", None, "d", None]], pa.string()))
+    ids = images.content_ids()
+    assert partly.with_ids().ids == [ids[0], "b", ids[2], "d", ids[4]]

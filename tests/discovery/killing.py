@@ -18,7 +18,7 @@ from pathlib import Path
 import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
 
-from justright.discovery import base, checkpoints, loop, trained
+from justright.discovery import base, checkpoints, loop
 from justright.discovery.records import EpochRecords
 from justright.features.bank import open_views
 
@@ -78,7 +78,7 @@ def train(name, root, n_threads, moment=None):
     ticks = count()
     loop.time = type("Clock", (), {"monotonic": staticmethod(lambda: float(next(ticks)))})
     loop.CHECKPOINT_SECONDS = 3.5
-    base.open_views = trained.open_views = partial(open_views, n_threads=n_threads)
+    base.open_views = partial(open_views, n_threads=n_threads)
     options = {} if moment is None else arm(*moment)
     split, backbone = drawn_split(per_class=16), backbone_of_noise()
     model = learned(name, split, backbone, root / "banks", root / "run", seed=1, n_epochs=3, fit=options)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from tests.discovery.tiny import data_of
+from threadpoolctl import threadpool_limits
 
 from justright.clustering import SemiSupKMeans
 from justright.discovery.assigner import BLOCK_ROWS, CategoryAssigner, by_clusters, by_prototypes
@@ -178,3 +179,14 @@ def test_the_prototype_of_the_largest_cosine_wins_after_the_center_was_taken_off
             h = features[row] - (0 if center is None else center)
             cosine = [h @ c / np.linalg.norm(h) / np.linalg.norm(c) for c in prototypes]
             assert label == np.argmax(cosine)
+
+
+def test_what_is_assigned_does_not_depend_on_the_number_of_threads():
+    rng = np.random.default_rng(0)
+    features, labels = rng.normal(size=(9000, 500)).astype(np.float32), rng.integers(0, 40, 9000)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, "blas"):
+            assigner = CategoryAssigner.of_centroids(features[:40]).calibrated(features, labels)
+            found.append([assigner.temperature, *(part.tobytes() for part in assigner.assign(features))])
+    assert found[0] == found[1]

@@ -12,6 +12,7 @@ from tests.discovery.tiny import (
     OTHER,
     TRAINED,
     Stopped,
+    backbone_of_noise,
     config_of,
     data_of,
     drawn_images,
@@ -26,7 +27,7 @@ from torch.nn.functional import normalize
 from justright.data.batches import BalancedBatches
 from justright.discovery import learner as learner_module
 from justright.discovery import loop
-from justright.discovery.learner import Guide, features_of, in_chunks
+from justright.discovery.learner import FEATURE_ROWS, Guide, features_of, in_chunks, mean_feature
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
@@ -181,4 +182,21 @@ def test_features_are_those_of_the_test_transform_in_the_order_of_the_images(spl
         expected = backbone(batch).numpy()
     for n_rows in (256, 7):
         monkeypatch.setattr(learner_module, "FEATURE_ROWS", n_rows)
-        np.testing.assert_allclose(features_of(backbone, plain, len(images)), expected, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(features_of(backbone, plain), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_features_do_not_depend_on_the_number_of_threads(bank):
+    wide = backbone_of_noise(embed_dim=64, num_heads=4)
+    data = data_of(drawn_split(per_class=64))
+    plain = open_views(wide, data.images, bank, transform="plain", views=1, precision="float32")
+    found, before = [], torch.get_num_threads()
+    for n_threads in (1, 2):
+        torch.set_num_threads(n_threads)
+        rows = np.arange(0, len(data.images), 3)
+        parts = features_of(wide, plain), mean_feature(wide, plain, rows)
+        found.append([part.tobytes() for part in parts])
+        assert torch.get_num_threads() == n_threads
+        np.testing.assert_allclose(parts[1], parts[0][rows].mean(axis=0), rtol=1e-4, atol=1e-6)
+    torch.set_num_threads(before)
+    assert len(data.images) > FEATURE_ROWS
+    assert found[0] == found[1]

@@ -1,28 +1,33 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
-from tests.discovery.tiny import newest, records
-from tests.discovery.together import METHODS, train
+from tests.discovery.elastic import KILLED_AT, N_STEPS
+from tests.discovery.tiny import backbone_of_noise, drawn_images, drawn_split, final_bytes, learned, newest, records
+from tests.discovery.together import CALM, FEATURE_ROWS, METHODS, noting_reads, train
 
-from justright.discovery import loop
-from justright.discovery.processes import Processes, join_processes
+from justright.data.readers import png
+from justright.discovery import learner, loop
+from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
 
 ROOT = Path(__file__).parents[2]
 
 
-def run_two(root):
+def run_two(root, program="together", *options):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", *options]
     done = subprocess.run(
-        [sys.executable, "-m", *torchrun, "-m", "tests.discovery.together", str(root)],
+        [sys.executable, "-m", *torchrun, "-m", f"tests.discovery.{program}", str(root)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -35,7 +40,14 @@ def run_two(root):
 def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
     one, two = tmp_path / "one", tmp_path / "two"
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(learner, "FEATURE_ROWS", FEATURE_ROWS)
+    read_alone = {"rows": [], "plain": [], "checked": 0}
+    for owner, name, noted in noting_reads(read_alone):
+        monkeypatch.setattr(owner, name, noted)
     train(one)
+    for number in range(5):
+        (tmp_path / "files").mkdir(exist_ok=True)
+        (tmp_path / "files" / f"{number}.png").write_bytes(png(Image.new("RGB", (4, 4), (number, 0, 0))))
     run_two(two)
     for name in METHODS:
         for alone, together in zip(records(one / name), records(two / name), strict=True):
@@ -50,6 +62,46 @@ def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
         said = (two / f"refused-{rank}.txt").read_text()
         assert "a batch of 7 for 2 processes" in said
         assert "another batch_size" in said
+    read = [json.loads((two / f"read-{rank}.json").read_text()) for rank in range(2)]
+    assert [sorted(rank["hashed"]) for rank in read] == [["0.png", "2.png", "4.png"], ["1.png", "3.png"]]
+    assert_each_reads_its_share(read_alone, *read)
+    assert_only_as_many_go_on(two)
+
+
+def assert_each_reads_its_share(alone, *ranks):
+    """The first process checks the bank for all; each reads its part of every batch, in all its views."""
+    assert [rank["checked"] for rank in ranks] == [alone["checked"], 0]
+    assert alone["checked"] > 0
+    # alone one goes on where two are refused, to the features after that training
+    refused = drawn_split()
+    n_plain = sum(alone["plain"]) - len(refused.labeled) - len(refused.unlabeled)
+    first, second = (sum(rank["plain"]) for rank in ranks)
+    assert first + second == n_plain
+    assert 0.3 < first / n_plain < 0.7
+    n_batches = len(ranks[0]["rows"])
+    for whole, *parts in zip(alone["rows"][:n_batches], *(rank["rows"] for rank in ranks), strict=True):
+        half = len(whole) // 2
+        n_views = 2 if whole[:half] == whole[half:] else 1  # the teacher of muGCD sees one
+        of_views = [np.reshape(part, (n_views, -1)) for part in parts]
+        assert np.concatenate(of_views, axis=1).ravel().tolist() == whole
+
+
+def assert_only_as_many_go_on(two):
+    split, backbone = drawn_split(), backbone_of_noise()
+    with pytest.raises(JustrightError, match=r"(?s)trained by 2 processes, now there is 1.*--nproc-per-node 2"):
+        learned("simgcd", split, backbone, two / "banks", two / "begun", **CALM)
+    again = learned("simgcd", split, backbone, two / "banks", two / "simgcd", **CALM)  # over: anyone may read it
+    assert repr(again.labels_.tolist()) == (two / "simgcd-0.txt").read_text()
+
+
+def test_a_process_that_is_killed_is_started_again_and_all_end_as_if_nothing_had_been(tmp_path):
+    run_two(tmp_path, "elastic", "--max-restarts", "1")
+    assert final_bytes(tmp_path / "killed") == final_bytes(tmp_path / "calm")
+    assert records(tmp_path / "killed") == records(tmp_path / "calm")
+    assert (tmp_path / "labels-0.txt").read_text() == (tmp_path / "labels-1.txt").read_text()
+    assert not (tmp_path / "steps-0-0.txt").exists()  # the first attempt never came to its end
+    left = int((tmp_path / "steps-1-0.txt").read_text())
+    assert N_STEPS - KILLED_AT - 1 <= left <= N_STEPS - KILLED_AT + 1  # what was done was not done again
 
 
 def test_a_process_takes_its_part_of_a_batch():
@@ -61,6 +113,16 @@ def test_a_process_takes_its_part_of_a_batch():
         processes.share(7)
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "n", "expected"),
+    [(20, 2, [(0, 8), (8, 20)]), (3, 2, [(0, 0), (0, 3)]), (0, 1, [(0, 0)])],
+)
+def test_parts_are_cut_between_blocks_and_hold_every_row(n_rows, n, expected):
+    processes = Processes()
+    processes.n = n
+    assert [(part.start, part.stop) for part in processes.parts(n_rows, 8)] == expected
+
+
 def test_alone_nothing_is_gathered_summed_or_waited_for(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     processes, rows = Processes(), torch.ones(2, 3)
@@ -68,4 +130,6 @@ def test_alone_nothing_is_gathered_summed_or_waited_for(monkeypatch):
     assert processes.gather(rows, dim=1) is rows
     processes.sum_gradients([torch.nn.Parameter(rows)])
     assert processes.in_turn(lambda: 5) == 5
-    assert not join_processes("cpu")
+    processes.hash_together(drawn_images([0]))
+    with joined_processes("cpu") as found:
+        assert found.n == 1

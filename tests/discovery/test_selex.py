@@ -45,7 +45,7 @@ def test_settings_of_the_public_scripts_are_the_defaults_but_for_what_is_a_slip_
 def test_an_epoch_begins_with_the_hierarchy_of_features_as_they_are(order, learner_of, split, backbone):
     learner, data = learner_of(order=order), data_of(split)
     learner.begin_epoch(2, {})
-    features = features_of(backbone, learner.plain, len(data.images))
+    features = features_of(backbone, learner.plain)
     levels = learner.levels.clone()
     assert levels.shape == (2, len(data.images))  # of three known classes and two others
     np.testing.assert_array_equal(levels[0, :12], data.labels[:12])

@@ -2,20 +2,54 @@
 
 from __future__ import annotations
 
-import gc
+import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import torch
-from tests.discovery.tiny import backbone_of_noise, drawn_split, guided_split, learned
+from tests.discovery.tiny import Stopped, backbone_of_noise, drawn_split, guided_split, learned, stop_after
 
-from justright.discovery import loop
-from justright.discovery.processes import Processes, join_processes, leave_processes
+from justright.data import open_folder
+from justright.data.readers import FolderReader
+from justright.discovery import learner, loop
+from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
+from justright.features import bank_files
+from justright.features.bank import ViewBank
+from justright.hashing import hash_bytes
 
 METHODS = ("simgcd", "xcon", "mugcd", "cms", "selex")
+FEATURE_ROWS = 8
 CALM = {"n_epochs": 3, "learning_rate": 0.01}
 """At a high rate a network of this size magnifies rounding a hundred times within a few steps."""
+
+
+def noting_reads(note):
+    """Have banks note which rows they are asked for, and which files they compare with their checksum."""
+    batch, is_whole = ViewBank.batch, bank_files.is_whole
+
+    def noted_batch(bank, rows, views):
+        if bank.n_views > 1:
+            note["rows"].append(rows.tolist())
+        else:
+            note["plain"].append(len(rows))
+        return batch(bank, rows, views)
+
+    def noted_check(path):
+        note["checked"] += 1
+        return is_whole(path)
+
+    return [(ViewBank, "batch", noted_batch), (bank_files, "is_whole", noted_check)]
+
+
+def hashed_files(images):
+    """The files that this process reads before it knows all content ids."""
+    read, encoded = [], FolderReader.encoded
+    FolderReader.encoded = lambda reader, path: read.append(path) or encoded(reader, path)
+    Processes().hash_together(images)
+    assert images.content_ids() == [hash_bytes(encoded(*images.readers.values(), path)) for path in images.paths]
+    return read
 
 
 def train(root):
@@ -27,25 +61,30 @@ def train(root):
         again = learned(name, split, backbone, root / "banks", folder, **CALM)  # finds itself trained already
         (root / f"{name}-{Processes().rank}.txt").write_text(repr(again.labels_.tolist()))
     split = drawn_split()
-    try:
-        learned("simgcd", split, backbone, root / "banks", None, n_epochs=1, batch_size=7)
-    except JustrightError as error:
-        (root / f"refused-{Processes().rank}.txt").write_text(str(error))
     if Processes().is_first:
         newest = max((root / "simgcd" / "checkpoint").glob("step-*"))
         newest.write_bytes(newest.read_bytes()[:1000])
     Processes().wait()
     learned("simgcd", split, backbone, root / "banks", root / "simgcd", **CALM)  # from the one before
+    with suppress(Stopped):
+        learned("simgcd", split, backbone, root / "banks", root / "begun", fit=stop_after(2), **CALM)
+    try:
+        learned("simgcd", split, backbone, root / "banks", None, n_epochs=1, batch_size=7)
+    except JustrightError as error:
+        (root / f"refused-{Processes().rank}.txt").write_text(str(error))
 
 
 def main():
     torch.set_num_threads(1)
     loop.CHECKPOINT_SECONDS = -1.0  # after each step
-    is_one_of_several = join_processes("cpu")
-    train(Path(sys.argv[1]))
-    gc.collect()
-    if is_one_of_several:
-        leave_processes()
+    learner.FEATURE_ROWS = FEATURE_ROWS
+    note = {"rows": [], "plain": [], "checked": 0}
+    for owner, name, noted in noting_reads(note):
+        setattr(owner, name, noted)
+    with joined_processes("cpu") as processes:
+        note["hashed"] = hashed_files(open_folder(Path(sys.argv[1]).parent / "files"))
+        train(Path(sys.argv[1]))
+        (Path(sys.argv[1]) / f"read-{processes.rank}.json").write_text(json.dumps(note))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ import pytest
 import torch
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
 
-from justright.errors import JustrightError
+from justright.errors import DataError, JustrightError
+from justright.features import bank_files
 from justright.features.backbone import Backbone
 from justright.features.bank import ViewBank, open_views
 from justright.features.stored_views import FreshViews
@@ -140,3 +141,15 @@ def test_open_views_knows_both_ways(tmp_path):
     rows, views = np.array([1, 2]), np.array([0, 1])
     torch.testing.assert_close(stored.batch(rows, views)[0], fresh.batch(rows, views)[0], rtol=1e-2, atol=1e-2)
     fresh.refresh(1)
+
+
+def test_a_bank_that_another_process_has_built_is_read_unchecked_and_never_built(tmp_path, monkeypatch):
+    rows, views = np.array([3, 0]), np.array([1, 0])
+    built = bank_of(tmp_path, noise(4)).build().batch(rows, views)
+    monkeypatch.setattr(bank_files, "is_whole", None)
+    monkeypatch.setattr(ViewBank, "_build_block", None)
+    read = bank_of(tmp_path, noise(4), is_built=True).build().batch(rows, views)
+    assert all(torch.equal(one, other) for one, other in zip(built, read, strict=True))
+    elsewhere = bank_of(tmp_path / "elsewhere", noise(4), is_built=True).build()
+    with pytest.raises(DataError, match="not in the bank yet"):
+        elsewhere.batch(rows, views)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from safetensors import safe_open
 
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
@@ -335,3 +336,24 @@ def test_weights_that_do_not_fit_are_refused_before_any_work(problem, backbone, 
     with pytest.raises(DataError, match="does not have: no such class"):
         Run(problem, spec, tmp_path / "run", backbone).all()
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_that_is_called_again_computes_with_as_many_threads_as_it_began_with(
+    problem, backbone, tmp_path, monkeypatch, caplog
+):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    before, used = torch.get_num_threads(), []
+    monkeypatch.setattr(Run, "_learn", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        Run(problem, spec_of(method="kmeans", settings={}), tmp_path, backbone).all()
+    monkeypatch.setattr(Run, "_learn", lambda run, *_: used.append(torch.get_num_threads()) or stopped())
+    torch.set_num_threads(before + 1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Run(problem, spec_of(method="kmeans", settings={}), tmp_path, backbone).all()
+    finally:
+        torch.set_num_threads(before)
+    assert used == [before] == [RunFolder(tmp_path).about["threads"]]
+    assert f"begun with OMP_NUM_THREADS={before} and now it is {before + 1}" in caplog.text

@@ -161,18 +161,19 @@ def discover(
     spec = run_spec(**options)
     own_folder(out)
     from justright.data import open_images
-    from justright.discovery.processes import Processes, join_processes, leave_processes
+    from justright.discovery.processes import joined_processes
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
     from justright.runs.outlook import outlook
     from justright.runs.problem import make_problem
     from justright.runs.run import Run
 
-    has_joined = join_processes(spec.device)
-    try:
+    with joined_processes(spec.device) as processes:
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
         problem = make_problem(opened, own, open_images(target), target_has_labels, max_per_class)
+        for images in (problem.pool.images, problem.target):
+            processes.hash_together(images)
         problem, n_copies = (problem, 0) if keep_copies else _without_copies(problem, terminal)
         if spec.scale == "small" and spec.method != "kmeans":
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale paper takes the latter.")
@@ -198,12 +199,9 @@ def discover(
             if said:
                 terminal.say(said)
         finished = run.all(is_owned=True)
-        if Processes().is_first:
+        if processes.is_first:
             show_run(terminal, finished, with_report=not no_report)
-    finally:
-        if has_joined:
-            run = network = None  # type: ignore[assignment]
-            leave_processes()
+        del run, network
 
 
 def _without_copies(problem: Problem, terminal: Terminal) -> tuple[Problem, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,6 +11,9 @@ from jaxtyping import Float, Int
 from justright.errors import DataError
 from justright.seeding import generator
 from justright.types import Array
+
+DRAWS_A_COUNT = 4
+"""What the counter of our generator stands for, in draws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,21 +60,29 @@ class BalancedBatches:
         """Batches an epoch: as many as are full, at least one."""
         return max(1, len(self) // self.batch_size)
 
-    def rows(self, epoch: int, n_steps: int | None = None) -> Int[Array, "steps batch"]:
-        """The rows of every batch of an epoch, of `n_steps` batches if another loader sets the pace."""
-        shape = (n_steps or self.n_steps, self.batch_size)
-        total = np.cumsum(self._share())
-        drawn = generator(self.seed, self.purpose, epoch).random(shape) * total[-1]
+    def rows(self, epoch: int, n_steps: int | None = None, first: int = 0) -> Int[Array, "steps batch"]:
+        """The rows of the batches of an epoch: all, or `n_steps` of them from step `first` on."""
+        random = generator(self.seed, self.purpose, epoch)
+        n_before = first * self.batch_size
+        random.bit_generator.advance(n_before // DRAWS_A_COUNT)  # type: ignore[attr-defined]
+        random.random(n_before % DRAWS_A_COUNT)
+        drawn = random.random((n_steps or self.n_steps, self.batch_size)) * self._total[-1]
         # rounding may carry a draw to the very end of the last interval
-        place = np.minimum(np.searchsorted(total, drawn, side="right"), len(total) - 1)
-        return np.concatenate([self.labeled, self.unlabeled])[place]
+        place = np.minimum(np.searchsorted(self._total, drawn, side="right"), len(self) - 1)
+        is_labeled, n_labeled = place < len(self.labeled), len(self.labeled)
+        found = np.empty_like(place)
+        found[is_labeled] = self.labeled[place[is_labeled]]
+        found[~is_labeled] = self.unlabeled[place[~is_labeled] - n_labeled]
+        return found
 
-    def _share(self) -> Float[Array, " images"]:
-        """How often each row is drawn, in some unit."""
+    @cached_property
+    def _total(self) -> Float[Array, " images"]:
+        """How often the rows up to each one are drawn, in some unit."""
         n_labeled, n_unlabeled = len(self.labeled), len(self.unlabeled)
         labeled = np.ones(n_labeled)
         if self.chance is not None and n_labeled:
             labeled = np.asarray(self.chance, dtype=np.float64) / np.mean(self.chance)
         # without labeled images, such as in a subset of XCon, the unlabeled ones are all there is
         of_unlabeled = n_labeled / n_unlabeled if n_labeled and n_unlabeled else 1.0
-        return np.concatenate([labeled, np.full(n_unlabeled, of_unlabeled)])
+        share = np.concatenate([labeled, np.full(n_unlabeled, of_unlabeled)])
+        return np.cumsum(share, out=share)

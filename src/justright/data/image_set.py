@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from jaxtyping import Int, Shaped
+from jaxtyping import Int
 from PIL import Image
 
 from justright.data.columns import (
@@ -27,7 +28,7 @@ from justright.data.columns import (
 from justright.data.readers import Reader
 from justright.errors import BadImageError, DataError
 from justright.files import replacing
-from justright.parallel import in_threads
+from justright.parallel import BLOCK, in_threads
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array, Labels
 
@@ -136,6 +137,10 @@ class ImageSet:
         return self.readers[self.table["source"][row].as_py()]
 
     def content_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> list[str]:
+        """`content_column` as a list."""
+        return list(self.content_column(track, n_threads, is_strict=is_strict).to_pylist())
+
+    def content_column(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> pa.ChunkedArray:
         """One id an image, made of what its file holds now, whatever id the table has. Equal content, equal id.
 
         Each file is read once a process, and again only if it changed. An unreadable one raises BadImageError; unless
@@ -151,7 +156,9 @@ class ImageSet:
                 return ""
 
         # threads help: reading and hashing both release the interpreter's lock
-        return list(track(in_threads(content_id, range(len(self)), n_threads), len(self), "hashing images"))
+        found = iter(track(in_threads(content_id, range(len(self)), n_threads), len(self), "hashing images"))
+        parts = iter(lambda: pa.array(list(islice(found, BLOCK)), pa.string()), pa.array([], pa.string()))
+        return pa.chunked_array(list(parts), pa.string())
 
     def with_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> ImageSet:
         """The same table with a content id for every image that has no id. Reads the files of those once.
@@ -161,13 +168,16 @@ class ImageSet:
         rows = np.flatnonzero(self.table["id"].is_null().to_numpy())
         if not len(rows):
             return self
-        contents = np.full(len(self), "", dtype=object)
-        contents[rows] = self.take(rows).content_ids(track, n_threads, is_strict=is_strict)
-        return self.filled_with(contents)
+        found = self.take(rows).content_column(track, n_threads, is_strict=is_strict)
+        if len(rows) < len(self):  # to their places among those that have one
+            place = np.cumsum(self.table["id"].is_null().to_numpy()) - 1
+            found = found.take(pa.array(np.maximum(place, 0)))
+        return self.filled_with(found)
 
-    def filled_with(self, content_ids: Sequence[str] | Shaped[Array, " images"]) -> ImageSet:
+    def filled_with(self, content_ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
         """The same images with these ids where the table has none; an empty one is none."""
-        found = pa.array([name or None for name in content_ids], pa.string())
+        found = content_ids if isinstance(content_ids, pa.ChunkedArray) else pa.array(content_ids, pa.string())
+        found = pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
         return self.named_by(pc.coalesce(self.table["id"], found))
 
     def named_by(self, ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:

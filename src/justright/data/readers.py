@@ -23,9 +23,9 @@ from justright.errors import BadImageError, DataError, MissingDataError
 from justright.hashing import hash_bytes
 
 MAX_FILE_BYTES = 1 << 30  # a single image file above this is refused unread
-# Version and content id of what this process has hashed, by source and path: no file is read twice for its id.
-# Only what a reader computed itself is in here, never an id that came with a table.
-_HASHED: dict[str, dict[str, tuple[Any, str]]] = {}
+# Content ids of what this process has hashed, by source, path and version: no file is read twice for its id. Only what
+# a reader computed itself is in here, never an id that came with a table. Both are digests: there may be millions.
+HASHED: dict[bytes, bytes] = {}
 
 
 class Reader(ABC):
@@ -50,10 +50,10 @@ class Reader(ABC):
         version = self.version(path)  # before the reading: what changes in between is another version
         if version is None:
             return hash_bytes(self.encoded(path))
-        known = _HASHED.setdefault(self.source, {})
-        if known.get(path, (None, ""))[0] != version:
-            known[path] = version, hash_bytes(self.encoded(path))
-        return known[path][1]
+        key = bytes.fromhex(hash_bytes(repr((self.source, path, version)).encode()))
+        if key not in HASHED:
+            HASHED[key] = bytes.fromhex(hash_bytes(self.encoded(path)))
+        return HASHED[key].hex()
 
     def version(self, path: str) -> Any:
         """A value that changes whenever the content does, found without reading it; None if there is no such value."""

@@ -8,10 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.clustering import SemiSupKMeans
 from justright.discovery.training_data import TrainingData
 from justright.errors import DataError
+from justright.parallel import in_threads, n_cores
 from justright.types import UNLABELED, Array, Mask
 
 BLOCK_ROWS = 4096
@@ -62,7 +64,9 @@ class CategoryAssigner:
     ) -> tuple[Int[Array, " images"], Float[Array, " images"], Float[Array, " images"]]:
         """Category, confidence and s of the best, for each image."""
         starts = range(0, max(1, len(features)), BLOCK_ROWS)  # no images are one empty block
-        found = [self._assign(features[start : start + BLOCK_ROWS]) for start in starts]
+        with threadpool_limits(1, "blas"):  # a block a core: the bytes do not depend on how many there are
+            parts = in_threads(lambda at: self._assign(features[at : at + BLOCK_ROWS]), starts, n_cores())
+            found = list(parts)
         cluster, confidence, best = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return cluster, confidence, best
 
@@ -85,7 +89,8 @@ class CategoryAssigner:
         """With the temperature under which labeled images are likeliest (Guo et al., ICML 2017)."""
         if not len(labels):
             return self
-        scores, rows = self.scores(features).astype(np.float64), np.arange(len(labels))
+        with threadpool_limits(1, "blas"):
+            scores, rows = self.scores(features).astype(np.float64), np.arange(len(labels))
 
         def surprise(log_temperature: float) -> float:
             return -float(log_softmax(scores / np.exp(log_temperature), axis=1)[rows, labels].mean())
@@ -131,5 +136,5 @@ def by_prototypes(
 ) -> Learned:
     """The prototype that is nearest by the cosine, after `center` was taken off the feature."""
     assigner = CategoryAssigner.of_prototypes(prototypes, center)
-    cluster, _, _ = assigner.assign(features[data.unlabeled])
+    cluster, _, _ = assigner.assign(features[data.n_labeled :])
     return Learned(features, assigner, cluster)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -14,12 +15,14 @@ from jaxtyping import Float
 from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
-from justright.data.views import transform_named
+from justright.data.views import Transform
 from justright.discovery.assigner import Learned
+from justright.discovery.checkpoints import Checkpoints
 from justright.discovery.configs import Config
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.discovery.processes import Processes
+from justright.discovery.threads import computing_with
 from justright.discovery.training_data import TrainingData, Weighting
 from justright.errors import DataError, DegenerateError
 from justright.features.backbone import Backbone
@@ -30,6 +33,9 @@ from justright.features.stored_views import Views
 from justright.models.teacher import own_copy
 from justright.progress import Track, silent
 from justright.types import Array
+
+CALIBRATION_ROWS = 1 << 15
+"""One number is calibrated; more labeled images than about these would only take memory."""
 
 
 class Discovery(ABC):
@@ -97,13 +103,26 @@ class Discovery(ABC):
                 advice="count the classes of the pool that are kept and the new categories of the target",
             )
         self.backbone_ = own_copy(self.backbone)
-        options: dict[str, Any] = {"views": 1, "precision": "float32", "seed": 0, "track": track}
-        options["content_ids"] = data.content_ids
-        plain = Processes().in_turn(
-            lambda: open_views(self.backbone_, data.images, self.bank, transform=transform_named("plain"), **options)
-        )
-        self._conclude(data, self._learn(self.backbone_, data, plain, track))
+        with computing_with(self._begun_with(), self.folder):
+            plain = self._views("plain", data, self.bank, track, views=1, precision="float32")
+            self._conclude(data, self._learn(self.backbone_, data, plain, track))
         return self
+
+    def _begun_with(self) -> int | None:
+        """How many threads the training in the folder was begun with; None where there is none."""
+        folders = [] if self.folder is None else [self.folder / "stage1", self.folder]
+        found = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)
+        return next(filter(None, found), None)
+
+    def _views(self, transform: str | Transform, data: TrainingData, root: Path, track: Track, **options: Any) -> Views:
+        """Views of all images, whatever their weight: another selection finds them again.
+
+        Of several processes the first one builds the bank and checks it, for all.
+        """
+        processes = Processes()
+        options |= {"content_ids": data.content_ids, "seed": 0, "is_built": not processes.is_first, "track": track}
+        views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
+        return processes.in_turn(views)
 
     @classmethod
     def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:
@@ -128,7 +147,8 @@ class Discovery(ABC):
             rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
         if not len(rows):
             self.calibrated_on_ = "nothing: no labeled images were used"
-        features, target = learned.features, learned.features[data.unlabeled]
+        rows = rows[:: -(-len(rows) // CALIBRATION_ROWS) or 1]
+        features, target = learned.features, learned.features[data.n_labeled :]
         self.assigner_ = learned.assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)
         self.labels_, self.features_ = learned.labels, target
         self.categories_ = category_names(data.known, self.n_categories)

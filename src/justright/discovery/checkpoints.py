@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,13 @@ class Checkpoints:
                 expected="at least one of two that is whole",
                 advice="delete the folder to start anew",
             )
+        return None
+
+    def n_threads(self) -> int | None:
+        """How many threads the training has, as the newest checkpoint that can be read says; None where none does."""
+        for path in self._files():
+            with suppress(OSError, SafetensorError, ValueError, KeyError, TypeError), safe_open(path, "pt") as file:
+                return int(json.loads(file.metadata()["state"])["threads"])
         return None
 
     def finish(self) -> None:

@@ -65,8 +65,9 @@ class CMSLearner(Learner):
         chosen = views["weak"].choose(epoch, BEFORE_STEPS, len(self.rows), 2)
         features = features_at(self.backbone, views["weak"], np.tile(self.rows, 2), chosen.ravel())
         with torch.no_grad():
+            seen = torch.from_numpy(features).to(self.memory.device)
             # an image that is not finite is nobody's neighbor; the step that draws it stops and names it
-            self.memory.copy_(normalize(self.projector(features), dim=-1).nan_to_num())
+            self.memory.copy_(normalize(self.projector(seen), dim=-1).nan_to_num())
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections of both views."""
@@ -92,7 +93,7 @@ class CMS(TrainedDiscovery):
         batches = data.batches(config.batch_size, self.seed)
         learner = CMSLearner(backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, data, plain, config, self.folder, track)
-        features = shown = features_of(backbone, plain, len(data.images))
+        features = shown = features_of(backbone, plain)
         if config.cluster_by == "projections":
             with torch.no_grad():
                 shown = learner.projector(torch.from_numpy(features).to(backbone.device)).float().cpu().numpy()

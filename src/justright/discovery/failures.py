@@ -20,11 +20,12 @@ class DivergedError(JustrightError):
 
 
 def stop_if_not_finite(
-    parts: LossParts, outputs: Sequence[Outputs], ids: Sequence[Sequence[str]], where: str, folder: Path | None
+    parts: LossParts, outputs: Sequence[Outputs], ids: Iterable[Sequence[str]], where: str, folder: Path | None
 ) -> None:
     """Raise before the step is taken, so that parameters and checkpoints stay as they are."""
     if bool(torch.isfinite(parts.total)):
         return
+    ids = list(ids)  # read in this case only
     terms = [name for name, value in parts.terms.items() if not bool(torch.isfinite(value))] or ["loss"]
     bad = [image for each, names in zip(outputs, ids, strict=True) for image in _bad_images(each, names)]
     if bad:

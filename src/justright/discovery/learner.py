@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import ClassVar
 
 import numpy as np
@@ -14,10 +15,13 @@ from torch.utils.checkpoint import checkpoint
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Transform, transform_named
+from justright.discovery.processes import Processes
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
+from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.losses import LossParts, WeightedCrossEntropy
 from justright.models.heads import PrototypeClassifier
+from justright.parallel import n_cores
 from justright.types import Array
 
 BatchLabels = Sequence[Int[Tensor, " _"]]
@@ -28,6 +32,7 @@ Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
 """What the losses of a method read, by name, views x images x numbers; batches may differ in all three."""
 
 FEATURE_ROWS = 256
+Chosen = Int[Array, " rows"] | None
 
 
 class Guide(nn.Module):
@@ -166,22 +171,45 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
     return torch.cat(parts)
 
 
-def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
-    """Features of all images under the test transform, as float32."""
-    return features_at(backbone, plain, np.arange(n_images), np.zeros(n_images, dtype=np.int64)).cpu().numpy()
+def features_of(backbone: Backbone, plain: Views) -> Float[Array, "images dim"]:
+    """Features of all images under the test transform, as float32; each process computes its part for all."""
+    return features_at(backbone, plain, None, None)
 
 
-def features_at(
-    backbone: Backbone, views: Views, rows: Int[Array, " rows"], chosen: Int[Array, " rows"]
-) -> Float[Tensor, "rows dim"]:
-    """Features of one chosen view of each row, as float32 and without gradient."""
-    with torch.no_grad():
-        starts = range(0, len(rows), FEATURE_ROWS)
-        blocks = (slice(start, start + FEATURE_ROWS) for start in starts)
-        return torch.cat([backbone.suffix(views.batch(rows[block], chosen[block])).float() for block in blocks])
+def features_at(backbone: Backbone, views: Views, rows: Chosen, chosen: Chosen) -> Float[Array, "rows dim"]:
+    """Features of one chosen view of each row, the first of all by default; each process computes its part for all."""
+    processes, n_rows = Processes(), len(views.images) if rows is None else len(rows)
+    features = np.empty((n_rows, backbone.dim), np.float32)
+    parts = processes.parts(n_rows, FEATURE_ROWS)
+    for place, block in _feature_blocks(backbone, views, parts[processes.rank], rows, chosen):
+        features[place] = block
+    processes.exchange(features, parts, backbone.device)
+    return features
 
 
-def mean_feature(backbone: Backbone, plain: Views, n_images: int, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
+def mean_feature(backbone: Backbone, plain: Views, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
     """The mean over some of the images, as the backbone is now."""
-    features = features_of(backbone, plain, n_images)
-    return features[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
+    is_counted = np.zeros(len(plain.images), dtype=bool)
+    is_counted[rows] = True
+    total = np.zeros(backbone.dim)
+    for block_rows, block in _feature_blocks(backbone, plain, slice(0, len(is_counted))):
+        total += block[is_counted[block_rows]].sum(axis=0, dtype=np.float64)
+    return (total / len(rows)).astype(np.float32)
+
+
+def _feature_blocks(
+    backbone: Backbone, views: Views, part: slice, rows: Chosen = None, chosen: Chosen = None
+) -> Iterator[tuple[slice, Float[Array, "rows dim"]]]:
+    """Places and their features, each block on one core of a CPU: the bytes depend on the number of none of them."""
+
+    def block(start: int) -> tuple[slice, Float[Array, "rows dim"]]:
+        place = slice(start, min(start + FEATURE_ROWS, part.stop))
+        here = np.arange(place.start, place.stop) if rows is None else rows[place]
+        with torch.no_grad():
+            stored = views.batch(here, np.zeros_like(here) if chosen is None else chosen[place])
+            return place, backbone.suffix(stored).float().cpu().numpy()
+
+    starts = range(part.start, part.stop, FEATURE_ROWS)
+    n_threads = n_cores() if backbone.device.type == "cpu" else 0
+    with one_core_a_thread(), closing(on_one_core_each(block, starts, n_threads)) as blocks:
+        yield from blocks

@@ -105,9 +105,8 @@ class Training:
                 self.processes.in_turn(partial(views.refresh, epoch))
             if not progress.step:  # else a checkpoint had what it leaves
                 self.learner.begin_epoch(epoch, self.views)
-            rows = [batches.rows(epoch, self.n_steps) for batches in self.learner.all_batches]
             while progress.step < self.n_steps:
-                parts = self._step(epoch, [of_part[progress.step] for of_part in rows])
+                parts = self._step(epoch, [each.rows(epoch, 1, progress.step)[0] for each in self.learner.all_batches])
                 for name, value in {"loss": parts.total.detach(), **parts.terms}.items():
                     progress.sums[name] = progress.sums.get(name, 0.0) + float(value)
                 progress.step += 1
@@ -126,12 +125,12 @@ class Training:
         half = torch.bfloat16 if config.precision == "bfloat16" else torch.float16
         with torch.autocast(self.device.type, half, enabled=config.precision != "float32"):
             outputs = [self._outputs(epoch, part, of_part) for part, of_part in enumerate(rows)]
-            labels = [torch.from_numpy(self.data.labels[of_part]).to(self.device) for of_part in rows]
+            labels = [torch.from_numpy(self.data.labels[of_part]).long().to(self.device) for of_part in rows]
             weight = [torch.from_numpy(self.data.weight[of_part]).float().to(self.device) for of_part in rows]
             learner.rows_now = rows
             parts = learner.loss(outputs, labels, weight, epoch)
         where = f"epoch {epoch + 1}, step {self.progress.step + 1} of {self.n_steps}"
-        ids = [self.data.images.take(of_part).ids for of_part in rows]
+        ids = (self.data.images.take(of_part).ids for of_part in rows)
         stop_if_not_finite(parts, outputs, ids, where, self.folder)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(parts.total).backward()  # type: ignore[no-untyped-call]
@@ -177,6 +176,7 @@ class Training:
             if (buffer := self.optimizer.state[parameter].get("momentum_buffer")) is not None:
                 tensors[f"{MOMENTUM}{name}"] = buffer
         state = {"made_with": self.made_with, "progress": vars(self.progress), "scaler": self.scaler.state_dict()}
+        state |= {"processes": self.processes.n, "threads": torch.get_num_threads()}
         self.checkpoints.save(self._n_done, Checkpoint(tensors, state))
 
     def _resume(self) -> None:
@@ -186,6 +186,8 @@ class Training:
             self.records.keep_before(0)
             return
         refuse_changes(found.state["made_with"], self.made_with, self.folder or Path())
+        if found.state["progress"]["epoch"] < self.config.n_epochs:  # what is trained already may be read by any number
+            self.processes.expect(found.state.get("processes", self.processes.n), self.folder or Path())
         with torch.no_grad():
             for name, tensor in self.learner.changing().items():
                 tensor.copy_(found.tensors[f"network/{name}"])

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from jaxtyping import Float, Int
 
@@ -112,7 +113,7 @@ class Predictions:
             confidence = table["confidence"].to_numpy()
             if len(cluster) and not (cluster.min() >= 0 and cluster.max() < len(categories)):
                 raise ValueError("a cluster without a category")
-            is_neither = np.array([kind == NEITHER for kind in table["kind"].to_pylist()], dtype=bool)
+            is_neither = pc.equal(table["kind"].cast(pa.string()), NEITHER).to_numpy()
             index = table.select(["id", "dataset", "path"]).replace_schema_metadata()
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise DataError(

@@ -7,16 +7,26 @@ gradient that one process would have found.
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.rendezvous import rendezvous
 
+from justright.data.image_set import ImageSet
+from justright.data.readers import HASHED
 from justright.errors import JustrightError
+from justright.parallel import BLOCK
+from justright.types import Array
 
 T = TypeVar("T")
 
@@ -51,6 +61,17 @@ class Processes:
         """Whether this process writes files and reports progress."""
         return self.rank == 0
 
+    def expect(self, n: int, folder: Path) -> None:
+        """Refuse to go on with another number of processes than a training was begun with."""
+        if n != self.n:
+            start = f"torchrun --nproc-per-node {n} -m justright ..." if n > 1 else "the command without torchrun"
+            raise JustrightError(
+                f"{folder} is being trained by {n} process{'es' * (n > 1)}, now there {'are' * (self.n > 1) or 'is'} "
+                f"{self.n}",
+                expected="the same number, for it changes the last bits",
+                advice=f"{start}; or another --out, or delete that folder to start anew",
+            )
+
     def share(self, n_rows: int) -> slice:
         """The part of a batch that this process takes."""
         if n_rows % self.n:
@@ -61,6 +82,21 @@ class Processes:
             )
         size = n_rows // self.n
         return slice(self.rank * size, (self.rank + 1) * size)
+
+    def parts(self, n_rows: int, block: int) -> list[slice]:
+        """Rows in a part for each process, cut between blocks of rows, which are those of one process."""
+        n_blocks = -(-n_rows // block)
+        ends = [min(n_rows, block * (n_blocks * rank // self.n)) for rank in range(self.n)] + [n_rows]
+        return [slice(start, stop) for start, stop in pairwise(ends)]
+
+    def exchange(self, rows: Array, parts: list[slice], device: torch.device) -> None:
+        """Where each process has filled its part of some rows, fill in those of the others."""
+        for source, part in enumerate(parts if self.n > 1 else ()):
+            for start in range(part.start, part.stop, BLOCK):
+                mine = rows[start : min(start + BLOCK, part.stop)]
+                sent = torch.from_numpy(mine).to(device)
+                dist.broadcast(sent, source)
+                mine[:] = sent.cpu().numpy()
 
     def gather(self, rows: Tensor, dim: int) -> Tensor:
         """The rows of all processes in order, along `dim`; gradients flow back to the own ones."""
@@ -91,26 +127,41 @@ class Processes:
             self.wait()
         return done
 
+    def hash_together(self, images: ImageSet) -> None:
+        """Each process reads its share of the files once for their content ids, and all know them from then on."""
+        if self.n == 1:
+            return
+        images.take(range(self.rank, len(images), self.n)).content_column(is_strict=False)
+        known: list[dict[bytes, bytes]] = [{} for _ in range(self.n)]
+        dist.all_gather_object(known, HASHED)
+        for each in known:
+            HASHED.update(each)
+
     def wait(self) -> None:
         """Until every process is here."""
         if self.n > 1:
             dist.barrier()
 
 
-def join_processes(device: str) -> bool:
-    """Become one of the processes that torchrun started, if it did; whether `leave_processes` is due at the end."""
+@contextmanager
+def joined_processes(device: str) -> Iterator[Processes]:
+    """Be one of the processes that torchrun started, if it did. All leave together, unless one fails.
+
+    Who fails does not wait for the others: torchrun ends them, and starts all again where --max-restarts says so.
+    """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
-        return False
+        yield Processes()
+        return
     if device == "cuda":
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if device == "cuda" else "gloo", timeout=LONGEST_WAIT)
-    return True
-
-
-def leave_processes() -> None:
-    """Leave together. Tensors that still refer to the group should be gone by now: gloo may abort otherwise."""
-    import gc
-
-    gc.collect()
+    store, rank, n = next(rendezvous("env://", timeout=LONGEST_WAIT))
+    if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
+        # After a restart the store of torchrun still holds the addresses of those who are gone. Several machines count
+        # restarts each for itself: there TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 makes a new store.
+        store = PrefixStore(f"attempt {os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=n, timeout=LONGEST_WAIT)
+    yield Processes()
+    gc.collect()  # tensors that still refer to the group should be gone by now: gloo may abort otherwise
     dist.barrier()
     dist.destroy_process_group()

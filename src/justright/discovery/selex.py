@@ -76,7 +76,7 @@ class SelExLearner(Learner):
     def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
         """The hierarchy, from features of all images as they are now."""
         config, rows = self.config, self.rows
-        features = features_at(self.backbone, self.plain, rows, np.zeros_like(rows)).cpu().numpy()
+        features = features_at(self.backbone, self.plain, rows, None)
         seed = int(generator(self.seed, "hierarchy", epoch).integers(2**31))
         found = hierarchy(features, self.labels, self.n_categories, seed, is_capped=config.capacity, order=config.order)
         self.levels.copy_(torch.from_numpy(found.labels))
@@ -115,5 +115,5 @@ class SelEx(TrainedDiscovery):
         config, first = self.config, self._torch_generator("heads")
         learner = SelExLearner(backbone, config, data, plain, self.n_categories, self.seed, first)
         self._train(learner, data, plain, config, self.folder, track)
-        features = features_of(backbone, plain, len(data.images))
+        features = features_of(backbone, plain)
         return by_clusters(data, features, self.n_categories, config.n_init, self.seed)

@@ -109,7 +109,7 @@ def center_of(config: SimGCDConfig, backbone: Backbone, data: TrainingData, plai
     if config.center == "never" or (config.center == "auto" and backbone.cut.ends_in_norm):
         return None
     # not over the guides, whose common part is another
-    return mean_feature(backbone, plain, len(data.images), np.concatenate([data.labeled, data.unlabeled]))
+    return mean_feature(backbone, plain, np.concatenate([data.labeled, data.unlabeled]))
 
 
 def begin_at_centroids(
@@ -134,7 +134,7 @@ class SimGCD(TrainedDiscovery):
         config, center = self.config, center_of(self.config, backbone, data, plain)
         heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
         if config.prototypes == "kmeans":
-            begin_at_centroids(heads, data, features_of(backbone, plain, len(data.images)), config, self.seed)
+            begin_at_centroids(heads, data, features_of(backbone, plain), config, self.seed)
         learner = SimGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
         self._train(learner, data, plain, config, self.folder, track)
-        return by_prototypes(data, features_of(backbone, plain, len(data.images)), heads.prototypes(), center)
+        return by_prototypes(data, features_of(backbone, plain), heads.prototypes(), center)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,10 +13,8 @@ from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import Guide, Learner, mean_feature
 from justright.discovery.loop import Training
-from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
-from justright.features.bank import open_views
 from justright.features.stored_views import Views
 from justright.progress import Track
 from justright.seeding import generator
@@ -53,12 +50,10 @@ class TrainedDiscovery(Discovery):
         learner.guide = self._guide(learner.backbone, data, plain, config)
         # a bank that changes while it is read is no one else's
         root = folder / "bank" if config.refresh and folder else self.bank
-        options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision, "seed": 0, "track": track}
-        options |= {"refresh": config.refresh, "content_ids": data.content_ids}
-        # views of all images, whatever their weight: another selection finds them again
-        bank = partial(open_views, learner.backbone, data.images, root, **options)
-        transforms = {stream: learner.transform(stream) for stream in learner.streams}
-        views = {name: Processes().in_turn(partial(bank, transform=how)) for name, how in transforms.items()}
+        options = {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
+        views = {
+            stream: self._views(learner.transform(stream), data, root, track, **options) for stream in learner.streams
+        }
         made_with = {
             "method": self.name,
             "seed": self.seed,
@@ -84,7 +79,7 @@ class TrainedDiscovery(Discovery):
             dim=backbone.dim,
             scale=config.supervised_share * config.guide_scale,
             generator=self._torch_generator("guide"),
-            center=None if backbone.cut.ends_in_norm else mean_feature(backbone, plain, len(data.images), rows),
+            center=None if backbone.cut.ends_in_norm else mean_feature(backbone, plain, rows),
         )
 
     def _torch_generator(self, purpose: str) -> torch.Generator:

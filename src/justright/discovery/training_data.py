@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal, get_args
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Float, Int
 
 from justright.data.batches import BalancedBatches
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
 from justright.errors import DataError, DegenerateError
-from justright.hashing import hash_value
+from justright.hashing import hash_list
+from justright.parallel import in_blocks
 from justright.seeding import generator
 from justright.types import UNLABELED, Array, Mask
 
@@ -43,7 +46,7 @@ class TrainingData:
     """
 
     images: ImageSet
-    content_ids: tuple[str, ...]
+    content_ids: pa.ChunkedArray
     n_labeled: int
     labels: Int[Array, " images"]
     weight: Float[Array, " images"]
@@ -78,19 +81,19 @@ class TrainingData:
         is_kept = weight > 0
         is_guide = np.isin(given, split.guide_classes)
         known, guides = np.unique(given[is_kept & ~is_guide]), np.unique(given[is_kept & is_guide])
-        unused = np.setdiff1d(given, [*known, *guides])
-        number = {int(label): place for place, label in enumerate([*known, *guides, *unused])}
-        labels = np.array([number[int(label)] for label in given], dtype=np.int64)
+        present, place = np.unique(given, return_inverse=True)
+        order = np.concatenate([known, guides, np.setdiff1d(present, np.concatenate([known, guides]))])
+        labels = np.argsort(order).astype(np.int32)[place]
         is_held_out = _held_out(labels, is_kept & ~is_guide, held_out_share, seed)
         n_unlabeled = len(split.unlabeled)
         names = split.labeled.classes
         images = ImageSet.concat([split.labeled, split.unlabeled])
-        content_ids = images.content_ids()
+        content_ids = images.content_column()
         return TrainingData(
             images=images.filled_with(content_ids),
-            content_ids=tuple(content_ids),
+            content_ids=content_ids,
             n_labeled=n_labeled,
-            labels=np.concatenate([labels, np.full(n_unlabeled, UNLABELED)]),
+            labels=np.concatenate([labels, np.full(n_unlabeled, UNLABELED, dtype=np.int32)]),
             weight=np.concatenate([weight if weighting == "soft" else np.ones(n_labeled), np.ones(n_unlabeled)]),
             chance=np.concatenate([weight, np.ones(n_unlabeled)]) if weighting == "resample" else None,
             is_used=np.concatenate([is_kept & ~is_held_out, np.ones(n_unlabeled, dtype=bool)]),
@@ -137,12 +140,14 @@ class TrainingData:
     def fingerprint(self) -> dict[str, Any]:
         """What a resumed run must find unchanged; weights with the labels they belong to."""
         return {
-            "labeled_images": hash_value(self.content_ids[: self.n_labeled]),
-            "target_images": hash_value(self.content_ids[self.n_labeled :]),
-            "labels": hash_value([*self.labels.tolist(), *self.known]),
-            "weights": hash_value([w.hex() for w in self.weight.tolist()]),
-            "chance": None if self.chance is None else hash_value([c.hex() for c in self.chance.tolist()]),
-            "used": hash_value(np.flatnonzero(self.is_used).tolist()),
+            "labeled_images": hash_list(in_blocks(self.content_ids[: self.n_labeled])),
+            "target_images": hash_list(in_blocks(self.content_ids[self.n_labeled :])),
+            "labels": hash_list(chain(in_blocks(self.labels), [list(self.known)])),
+            "weights": hash_list([w.hex() for w in block] for block in in_blocks(self.weight)),
+            "chance": self.chance
+            if self.chance is None
+            else hash_list([c.hex() for c in block] for block in in_blocks(self.chance)),
+            "used": hash_list(in_blocks(np.flatnonzero(self.is_used))),
         }
 
 

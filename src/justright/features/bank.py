@@ -12,10 +12,12 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
@@ -31,8 +33,8 @@ from justright.features.stored_views import FreshViews, Rows, Views
 from justright.features.view_work import ViewTask, ViewWork, stored_records
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.files import write_json
-from justright.hashing import hash_value
-from justright.parallel import n_cores
+from justright.hashing import hash_list, hash_value
+from justright.parallel import in_blocks, n_cores
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
@@ -58,6 +60,7 @@ class ViewBank(Views):
         refresh: the share of the bank that is renewed every epoch.
         shard_bytes: about how large a file gets.
         engine: where views are drawn and computed instead of in `n_threads` threads; it changes no byte.
+        is_built: another process has built and checked the bank: it is neither built nor checked again.
     """
 
     def __init__(
@@ -75,7 +78,8 @@ class ViewBank(Views):
         n_threads: int | None = None,
         batch_size: int = 32,
         shard_bytes: int = SHARD_BYTES,
-        content_ids: Sequence[str] | None = None,
+        is_built: bool = False,
+        content_ids: pa.ChunkedArray | None = None,
         engine: Engine | None = None,
     ):
         self.engine = engine
@@ -85,6 +89,7 @@ class ViewBank(Views):
             raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="one or more, and a share")
         self.n_views = n_views
         self.refresh_share = refresh
+        self.is_built = is_built
         self.layout = bank_records.record_type(backbone.stored_names, backbone.stored_shapes, precision)
         self.rows_per_shard = max(1, shard_bytes // self.layout.itemsize)
         n, size = len(self.images), self.rows_per_shard
@@ -106,7 +111,7 @@ class ViewBank(Views):
             "transform": describe(self.transform),
             "seed": self.seed,
             "n_images": len(self.images),
-            "images": hash_value(self.drawer.ids),
+            "images": hash_list(in_blocks(self.drawer.ids)),
             "precision": precision,
             "refresh": self.refresh_share,
             "rows_per_shard": self.rows_per_shard,
@@ -124,6 +129,9 @@ class ViewBank(Views):
         On a CPU every worker draws and computes with one core, so the bytes depend neither on how many there are nor
         on how many threads torch has; on another device or build they may differ by rounding.
         """
+        if self.is_built:
+            self._whole.update(self._path(*shard) for shard in self._shards())
+            return self
         missing = self._missing(track)
         if not missing:
             return self
@@ -137,11 +145,14 @@ class ViewBank(Views):
             done = track(results, n_tasks, "building the view bank")
             for block, views in missing:
                 self._build_block(block, views, done)
-        if self.images.content_ids() != self.drawer.ids:
+        if not self.images.content_column().equals(self.drawer.ids):
             for block, views in missing:
                 self._forget(block, views)
             raise DataError("images changed while their views were computed", advice="run again once they stay")
         return self
+
+    def _shards(self) -> Iterator[tuple[int, int]]:
+        return product(range(len(self.blocks)), range(self.n_views))
 
     def _forget(self, block: int, views: Sequence[int]) -> None:
         for path in (self._path(block, view) for view in views):
@@ -150,8 +161,7 @@ class ViewBank(Views):
 
     def _missing(self, track: Track) -> list[tuple[int, list[int]]]:
         """Blocks with the views that are not there. A shard that this bank has not seen yet is read once."""
-        shards = [(block, view) for block in range(len(self.blocks)) for view in range(self.n_views)]
-        unseen = [path for shard in shards if (path := self._path(*shard)) not in self._whole and path.exists()]
+        unseen = [path for shard in self._shards() if (path := self._path(*shard)) not in self._whole and path.exists()]
         for path in track(unseen, len(unseen), "checking the view bank") if unseen else ():
             if bank_files.is_whole(path):
                 self._whole.add(path)
@@ -159,7 +169,7 @@ class ViewBank(Views):
                 _log.warning("%s is damaged; it is built again", path)
                 path.unlink()
         missing: dict[int, list[int]] = {}
-        for block, view in shards:
+        for block, view in self._shards():
             if not self._path(block, view).exists():
                 missing.setdefault(block, []).append(view)
         return list(missing.items())
@@ -250,6 +260,6 @@ def open_views(
 ) -> Views:
     """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
     if views == "fresh":
-        of_banks = ("precision", "refresh", "shard_bytes", "engine")
+        of_banks = ("precision", "refresh", "shard_bytes", "is_built", "engine")
         return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})
     return ViewBank(backbone, images, root, n_views=views, **options).build(track)

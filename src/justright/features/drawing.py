@@ -39,7 +39,7 @@ class ViewDrawer:
         self.seed = seed
         self.n_threads = n_threads
         self.first_row = first_row
-        self.ids = images.ids
+        self.ids = images.table["id"]
 
     def one_of_each(self, rows: Sequence[int], numbers: Sequence[int]) -> Batch:
         """One view of each row, that with its number. A row that comes twice is decoded once."""
@@ -64,4 +64,6 @@ class ViewDrawer:
             ) from error
 
     def _draw(self, pixels: Pixels, row: int, number: int) -> Tensor:
-        return draw_view(pixels, self.transform, self.recipe, seed=self.seed, image_id=self.ids[row], view=number)
+        return draw_view(
+            pixels, self.transform, self.recipe, seed=self.seed, image_id=self.ids[row].as_py(), view=number
+        )

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
@@ -32,7 +33,7 @@ class Views(ABC):
         rows: the images that can be read, all by default; the others cannot be asked for.
         n_threads: how many threads draw.
         batch_size: images that go through the prefix at once.
-        content_ids: `images.content_ids()`, where it is known already.
+        content_ids: `images.content_column()`, where it is known already.
     """
 
     def __init__(
@@ -44,20 +45,21 @@ class Views(ABC):
         rows: Rows | None = None,
         n_threads: int = 4,
         batch_size: int = 32,
-        content_ids: Sequence[str] | None = None,
+        content_ids: pa.ChunkedArray | None = None,
     ):
-        good = np.arange(len(images)) if rows is None else np.asarray(rows, dtype=np.int64)
         self.backbone = backbone
         self.transform = transform_named(transform)
         self.seed = seed
-        self.images = images.take(good)
+        self._position = None
+        if rows is not None:
+            good = np.asarray(rows, dtype=np.int64)
+            self._position = np.full(len(images), -1)
+            self._position[good] = np.arange(len(good))
+            images, content_ids = images.take(good), None if content_ids is None else content_ids.take(pa.array(good))
         # a list may claim any id, so views are drawn for, and found by, what the files hold
-        ids = self.images.content_ids() if content_ids is None else [content_ids[row] for row in good]
-        self.images = self.images.named_by(ids)
+        self.images = images.named_by(images.content_column() if content_ids is None else content_ids)
         self.batch_size = batch_size
         self.drawer = ViewDrawer(self.images, self.transform, backbone.recipe, seed, n_threads)
-        self._position = np.full(len(images), -1)
-        self._position[good] = np.arange(len(good))
 
     @abstractmethod
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
@@ -72,6 +74,8 @@ class Views(ABC):
         """Prepare the views of an epoch."""
 
     def _positions(self, rows: Int[Array, " batch"]) -> Int[Array, " batch"]:
+        if self._position is None:
+            return rows
         positions = self._position[rows]
         if (positions < 0).any():
             raise DataError(f"rows {rows[positions < 0][:5].tolist()} have no views", expected="rows given as good")

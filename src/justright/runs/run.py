@@ -73,6 +73,7 @@ class Run:
         self.processes = Processes()
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
+        self.n_threads: int | None = None
 
     def all(self, is_owned: bool = False) -> RunFolder:
         """Every stage, in order. Nobody else may write to the folder meanwhile; `is_owned` says that this is seen to.
@@ -84,7 +85,15 @@ class Run:
             return self._all()
 
     def _all(self) -> RunFolder:
-        self._begin()
+        from justright.discovery.threads import computing_with
+
+        path = self.folder.path
+        known = RunFolder(path).about.get("threads") if (path / "run.json").exists() else None
+        with computing_with(known if isinstance(known, int) and known > 0 else None, path) as self.n_threads:
+            self._begin()
+            return self._stages()
+
+    def _stages(self) -> RunFolder:
         with self._timed("extract"):
             pool, target = self.processes.in_turn(self._extract)
         with self._timed("count"):
@@ -123,7 +132,8 @@ class Run:
             if is_begun:  # not before: a run that is refused stays finished
                 RunFolder(path).begin_again()
             else:
-                self.folder.save_about({"spec": spec, "asked": self.asked, "is_finished": False})
+                about = {"spec": spec, "asked": self.asked, "is_finished": False, "threads": self.n_threads}
+                self.folder.save_about(about)
         self.processes.wait()
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
@@ -201,6 +211,7 @@ class Run:
                 "spec": spec.to_json(),
                 "asked": self.asked,
                 "is_finished": True,
+                "threads": self.n_threads,
                 "command": self.asked.get("command", ""),
                 **{name: getattr(spec, name) for name in ("method", "selector", "pool_role", "seed", "scale")},
                 "notes": self.notes,
