@@ -20,12 +20,6 @@ SHARE = click.FloatRange(0, 1)
 
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
 device_option = click.option("--device", default="cpu", help="Where the network runs: cpu, cuda, cuda:1 or mps.")
-engine_option = click.option(
-    "--engine",
-    type=click.Choice(list(ENGINES)),
-    default="local",
-    help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
-)
 checkpoint_option = click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
 )
@@ -83,6 +77,14 @@ class NameOf(click.ParamType):  # type: ignore[type-arg]
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         """Show all names."""
         return f"[{'|'.join([*self.family, *self.more])}]"
+
+
+engine_option = click.option(
+    "--engine",
+    type=NameOf(ENGINES),
+    default="local",
+    help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
+)
 
 
 class Command(click.Command):
