@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from justright.errors import DataError
 from justright.remote import RemotePath, place_of
@@ -44,3 +46,31 @@ def test_a_package_that_is_not_installed_is_asked_for(monkeypatch):
 def test_what_cannot_be_reached_is_named(address):
     with pytest.raises(DataError, match=address):
         RemotePath(address).read_bytes()
+
+
+class LikeS3(MemoryFileSystem):
+    """Has another order of parameters, as s3fs does, and may be out of reach."""
+
+    protocol = "likes3"
+    error: Exception | None = None
+
+    def cat_file(self, path, version_id=None, start=None, end=None):
+        assert version_id is None
+        return super().cat_file(path, start, end)
+
+    def info(self, path, **options):
+        if self.error:
+            raise self.error
+        return super().info(path, **options)
+
+
+def test_a_store_out_of_reach_is_not_taken_for_an_empty_one(tmp_path, monkeypatch):
+    fsspec.register_implementation("likes3", LikeS3, clobber=True)
+    (tmp_path / "here").write_bytes(b"0123456789")
+    there = RemotePath("likes3://bucket/there")
+    there.put(tmp_path / "here")
+    assert there.read_bytes(2, 5) == b"234"
+    for error in (PermissionError("no key"), OSError("no route to host")):
+        monkeypatch.setattr(LikeS3, "error", error)
+        with pytest.raises(DataError, match=f"likes3://bucket/there: .*{error}"):
+            there.is_file()

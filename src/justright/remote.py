@@ -32,7 +32,7 @@ class RemotePath:
 
     def is_file(self) -> bool:
         """Whether there is such a file."""
-        return bool(self._ask(lambda files, path: files.isfile(path)))
+        return self._ask(_is_file)
 
     exists = is_file  # a store of objects has no folders
 
@@ -46,7 +46,7 @@ class RemotePath:
 
     def read_bytes(self, start: int | None = None, stop: int | None = None) -> bytes:
         """The file, or some of its bytes."""
-        return self._ask(lambda files, path: files.cat_file(path, start, stop))
+        return self._ask(lambda files, path: files.cat_file(path, start=start, end=stop))
 
     def read_text(self, encoding: str = "utf-8") -> str:
         """The file as text."""
@@ -76,6 +76,13 @@ class RemotePath:
                 expected="a place that can be reached, with the rights to read and write there",
                 advice="the documentation of fsspec says how to give address and keys",
             ) from error
+
+
+def _is_file(files: Any, path: str) -> bool:
+    try:
+        return bool(files.info(path)["type"] == "file")  # `isfile` would take whatever fails for a no
+    except FileNotFoundError:
+        return False
 
 
 Place: TypeAlias = Path | RemotePath

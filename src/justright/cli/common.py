@@ -28,12 +28,6 @@ AUTO = "auto"
 device_option = click.option(
     "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first of them that works."
 )
-engine_option = click.option(
-    "--engine",
-    type=click.Choice(list(ENGINES)),
-    default="local",
-    help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
-)
 checkpoint_option = click.option(
     "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
 )
@@ -118,6 +112,14 @@ class NameOf(click.Choice[str]):
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
         """All names that there are now."""
         return (*self.family, *self.more)
+
+
+engine_option = click.option(
+    "--engine",
+    type=NameOf(ENGINES),
+    default="local",
+    help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
+)
 
 
 class Command(click.Command):
