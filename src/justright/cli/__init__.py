@@ -20,8 +20,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 COMMANDS = (
-    "audit", "benchmark", "cache", "data", "demo", "discover", "estimate", "evaluate", "extract", "predict", "report",
-    "review", "select",
+    "audit", "benchmark", "cache", "data", "demo", "discover", "estimate", "evaluate", "extract", "plan", "predict",
+    "report", "review", "select",
 )  # fmt: skip
 """Each is a module of this folder with a click command of the same name."""
 
