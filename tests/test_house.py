@@ -240,6 +240,41 @@ def numbers(span: str) -> list[int]:
     return found
 
 
+RUNS_CODE = {"dill", "joblib", "marshal", "shelve", "yaml", "cloudpickle"}
+
+
+def test_nothing_that_is_read_can_run_code():
+    """Nothing that makes code of data is imported or called, and arrays and tensors are read as nothing else."""
+    offenders = []
+    for file, _ in rooms():
+        offenders += [f"{file.name} imports {name}" for name in imports(file) if name.split(".")[0] in RUNS_CODE]
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call):
+                named, options = ast.unparse(call.func), {each.arg: ast.unparse(each.value) for each in call.keywords}
+                is_unsafe = named in ("eval", "exec") or named.startswith("pickle.")
+                is_unsafe |= options.get("allow_pickle", "False") != "False"
+                is_unsafe |= named == "torch.load" and options.get("weights_only") != "True"
+                offenders += [f"{file.name} calls {ast.unparse(call)}"] * is_unsafe
+    assert offenders == []
+
+
+def promises() -> list[tuple[str, str]]:
+    part = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Promises")[2].partition("## ")[0]
+    assert re.findall(r"^(\d+)\. ", part, re.M) == [str(number) for number in range(1, 11)]
+    assert all("](tests/" in each for each in re.split(r"^\d+\. ", part, flags=re.M)[1:]), "a promise without a test"
+    return re.findall(r"\[`(\w+)`\]\(([\w/.]+)\)", part)
+
+
+@pytest.mark.parametrize(("name", "file"), promises())
+def test_a_promise_is_linked_to_a_test_that_there_is(name, file):
+    defined = {
+        node.name
+        for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    assert name in defined
+
+
 def test_ci_runs_the_test_command_of_the_readme():
     assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").strip().splitlines()[-1] == "make test"
 

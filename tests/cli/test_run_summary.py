@@ -51,3 +51,21 @@ def test_the_report_is_written_if_it_is_wanted(run, capsys, monkeypatch):
     show_run(Terminal(as_json=True), run)
     assert json.loads(capsys.readouterr().out)["written"][2] == str(run.path / "report.html")
     assert asked_for == [run]
+
+
+def test_scores_come_with_backbone_source_of_k_seed_and_interval(run, capsys):
+    show_run(Terminal(), run, with_report=False)
+    said = " ".join(capsys.readouterr().out.split())
+    low, high = run.scores.to_dict()["intervals"]["all"]
+    for words in (
+        f"K of the target: 24 ({run.about['k_source']})",
+        f"Backbone: {run.about['backbone']['name']}",
+        f"Seed: {run.about['seed']}",
+        f"{100 * low:.1f}",
+        f"{100 * high:.1f}",
+    ):
+        assert words in said
+    show_run(Terminal(as_json=True), run, with_report=False)
+    value = json.loads(capsys.readouterr().out)
+    assert {"n_target", "k_source", "backbone", "seed", "scores"} <= value.keys()
+    assert value["scores"]["intervals"]["all"]

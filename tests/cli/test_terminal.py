@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 
 import click
@@ -55,6 +56,21 @@ def test_on_a_screen_progress_is_a_bar(capsys, monkeypatch):
     monkeypatch.setattr(module, "NO_BAR_SECONDS", -1.0)
     assert list(Terminal().track(range(3), 3, "images")) == [0, 1, 2]
     assert "3/3" in capsys.readouterr().err
+
+
+def test_a_long_first_step_shows_the_bar_before_it_is_done(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(module, "NO_BAR_SECONDS", 1e9)
+    monkeypatch.setattr(module, "FIRST_STEP_SECONDS", 0.0)
+    shown = ""
+    for _ in Terminal().track(range(1), 1, "halvings"):
+        for _ in range(1000):  # ends as soon as it is there
+            shown += capsys.readouterr().err
+            if "0/1" in shown:
+                break
+            time.sleep(0.01)
+    assert "halvings" in shown
+    assert "0/1" in shown
 
 
 def test_verbose_says_how_long_each_step_took(capsys):

@@ -10,7 +10,7 @@ from tests.features.tiny_vits import MODELS, SMALL, tiny
 
 from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
-from justright.features.backbone import POOLINGS, Backbone, load_backbone
+from justright.features.backbone import POOLINGS, Backbone, load_backbone, random_backbone
 from justright.features.guarded_timm import timm
 from justright.features.home import home
 
@@ -117,3 +117,9 @@ def test_a_checkpoint_of_another_network_is_refused():
 def test_importing_features_does_not_import_torch():
     code = "import sys, justright.features; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_a_network_costs_is_known_without_its_checkpoint():
+    known, random = load_backbone("glyph_vit"), random_backbone("glyph_vit")
+    assert (random.dim, random.stored_shapes) == (known.dim, known.stored_shapes)
+    assert random.tuned_state().keys() == known.tuned_state().keys()

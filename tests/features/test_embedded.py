@@ -8,6 +8,7 @@ from safetensors import safe_open
 
 from justright.data.catalog.glyphs import classes_of
 from justright.demo.experiments import TARGET_SCRIPTS
+from justright.errors import JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.checkpoints import find_checkpoint
 from justright.features.cuts import ClassTokenCut
@@ -61,3 +62,16 @@ def test_centering_does_not_see_where_the_ink_is():
 
 def test_an_empty_page_gives_a_finite_feature(backbone):
     assert torch.isfinite(backbone(torch.zeros(1, 3, 64, 64))).all()
+
+
+def test_it_takes_images_of_other_sizes_and_finds_much_the_same_in_them(backbone):
+    large = load_backbone("glyph_vit", img_size=96)
+    image = drawn([1.0] * 3, [0.0] * 3)
+    resized = torch.nn.functional.interpolate(image, size=96, mode="bilinear")
+    assert torch.cosine_similarity(backbone(image), large(resized)).item() > 0.8
+    assert large.stored_shapes != backbone.stored_shapes
+
+
+def test_a_size_that_has_no_whole_number_of_patches_is_refused_with_one_that_has():
+    with pytest.raises(JustrightError, match=r"images of 70 pixels for glyph_vit(.|\n)*--img-size 64"):
+        load_backbone("glyph_vit", img_size=70)

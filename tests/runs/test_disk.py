@@ -40,7 +40,7 @@ def home(tmp_path, monkeypatch):
 def plan_of(problem, backbone, tmp_path):
     def make(method="simgcd", **settings):
         config = METHODS[method].config_class().small().with_settings(SETTINGS | settings)
-        return DiskPlan(problem, method, config, backbone, tmp_path / "run")
+        return DiskPlan(len(problem.pool.images), len(problem.target), method, config, backbone, tmp_path / "run")
 
     return make
 
@@ -65,7 +65,7 @@ def test_banks_are_counted_by_views_precision_and_streams(plan_of):
     mugcd = banks(plan_of("mugcd", views=4, bank_precision="int8"))
     assert set(mugcd) == {*plain, "4 strong views of each image in int8", "4 weak views of each image in int8"}
     kmeans = METHODS["kmeans"].config_class()
-    plan = DiskPlan(plan_of().problem, "kmeans", kmeans, plan_of().backbone, plan_of().folder)
+    plan = DiskPlan(plan_of().n_labeled, plan_of().n_target, "kmeans", kmeans, plan_of().backbone, plan_of().folder)
     assert banks(plan) == plain
 
 

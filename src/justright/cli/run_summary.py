@@ -26,7 +26,8 @@ def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> No
 
         written.append(write_report(run, run.path / "report.html", track=terminal.track))
     lines = [
-        f"K of the target: {about['n_target']} ({about['k_source']}). Confidence rests on {about['calibrated_on']}.",
+        f"K of the target: {about['n_target']} ({about['k_source']}). Backbone: {about['backbone']['name']}. "
+        f"Seed: {about['seed']}. Confidence rests on {about['calibrated_on']}.",
         *([] if run.scores is None else [str(run.scores)]),
         *(f"Note: {note}." for note in about["notes"]),
         "Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in about["seconds"].items()),
@@ -36,7 +37,7 @@ def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> No
     value = {
         "run": str(run.path),
         "images": len(found),
-        **{name: about[name] for name in ("n_target", "k_source")},
+        **{name: about[name] for name in ("n_target", "k_source", "backbone", "seed")},
         "categories": {kind: len(each) for kind, each in sizes.items()},
         "pool_role": about["pool_role"],
         "n_copies": about["asked"]["copies left out"],

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from threading import Timer
 from typing import Any, TypeVar
 
 import click
@@ -22,6 +23,7 @@ T = TypeVar("T")
 
 PIPE_WIDTH = 200
 NO_BAR_SECONDS = 1.0  # work shorter than this shows no progress bar: it would only flicker
+FIRST_STEP_SECONDS = 2.0  # a first step longer than this shows one before it is done
 LOG_EVERY_SECONDS = 30.0  # where progress goes to a file, a line this often says how far it is
 
 
@@ -76,8 +78,12 @@ class Terminal:
         last = started = time.monotonic()
         with progress.Progress(*_bar_columns(), console=console, transient=True, disable=not has_screen) as bar:
             task = bar.add_task(what, total=total, rate="", said="", visible=False)
+            first = Timer(FIRST_STEP_SECONDS, bar.update, [task], {"visible": True})
+            first.daemon = True
+            first.start()
             for done, step in enumerate(steps, start=1):
                 yield step
+                first.cancel()
                 said, now = getattr(step, "said", ""), time.monotonic()
                 seconds = now - started
                 if has_screen and seconds > NO_BAR_SECONDS:

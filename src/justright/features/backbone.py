@@ -19,7 +19,7 @@ from justright.features.guarded_timm import Network, timm
 from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
 from justright.hashing import hash_pieces
 
-__all__ = ["POOLINGS", "Backbone", "Pooling", "Stored", "load_backbone"]
+__all__ = ["POOLINGS", "Backbone", "Pooling", "Stored", "load_backbone", "random_backbone"]
 
 Pooling = Literal["class", "average", "patches"]
 POOLINGS: tuple[str, ...] = get_args(Pooling)
@@ -184,15 +184,25 @@ def load_backbone(
     written = architecture_in(file)
     if written is not None and written.partition(".")[0] != what.architecture.partition(".")[0]:
         raise CheckpointError(f"{file} holds a {written}", expected=f"a {what.architecture} for the name {name}")
-    recipe = what.recipe or _timm_recipe(what.architecture)
-    if img_size is not None:
-        recipe = recipe.at(img_size)
+    recipe = _recipe(what, img_size)
     model = _create(what, recipe.resolution)
     state = read(file)
     if what.layout == "order" and next(iter(state), "").startswith("_"):
         state = by_order(state, _create(what, recipe.resolution, n_classes=1000))
     _fill(model, with_timm_names(state), what, file)
     return Backbone(model.to(device), name, recipe)
+
+
+def random_backbone(name: str, device: str = "cpu", img_size: int | None = None) -> Backbone:
+    """The network of a name with random parameters: what it costs is known without its checkpoint."""
+    what = spec_of(name)
+    recipe = _recipe(what, img_size)
+    return Backbone(_create(what, recipe.resolution).to(device), name, recipe)
+
+
+def _recipe(what: BackboneSpec, img_size: int | None) -> ImageRecipe:
+    recipe = what.recipe or _timm_recipe(what.architecture)
+    return recipe if img_size is None else recipe.at(img_size)
 
 
 def _timm_recipe(architecture: str) -> ImageRecipe:
@@ -207,8 +217,8 @@ def _timm_recipe(architecture: str) -> ImageRecipe:
 def _create(what: BackboneSpec, resolution: int, n_classes: int = 0) -> Network:
     options = dict(what.options)
     config = timm.models.get_pretrained_cfg(what.architecture)
-    if config is not None and config.fixed_input_size:
-        options.setdefault("img_size", resolution)
+    if "img_size" in options or (config is not None and config.fixed_input_size):
+        options["img_size"] = resolution
     return timm.create_model(what.architecture, pretrained=False, num_classes=n_classes, **options)
 
 

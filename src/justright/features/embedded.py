@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from justright.data.catalog.glyphs import SCRIPTS
 from justright.data.recipe import ImageRecipe
+from justright.errors import JustrightError
 
 RECIPE = ImageRecipe(resolution=64, resize=64, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
 
@@ -40,6 +41,12 @@ class GlyphEmbed(nn.Module):
 
     def __init__(self, img_size: int, embed_dim: int, **_: Any):
         super().__init__()
+        if img_size % STRIDE:
+            raise JustrightError(
+                f"images of {img_size} pixels for glyph_vit",
+                expected=f"a multiple of {STRIDE}",
+                advice=f"--img-size {max(1, round(img_size / STRIDE)) * STRIDE}",
+            )
         side = img_size // STRIDE
         self.grid_size, self.num_patches, self.patch_size = (side, side), side * side, (STRIDE, STRIDE)
         self.layers = nn.Sequential(

@@ -10,9 +10,12 @@ import numpy as np
 from jaxtyping import Float
 
 from justright.errors import DegenerateError
+from justright.geometry.many_sources import flow_from_many
 from justright.types import Array
 
 MAX_ITERATIONS = 100_000_000  # effectively none: a flow cut short would be no optimum
+MANY_SOURCES = 20_000
+"""From here on, and with few sinks, most sources can be left out of the problem."""
 
 
 def flow(
@@ -24,16 +27,15 @@ def flow(
 
     k = argmin_k sum_ij k_ij d_ij   with   k >= 0,  sum_j k_ij = source_mass_i,  sum_i k_ij = target_mass_j.
 
-    No mass given means equal masses. Solved exactly, by POT's network simplex [1].
+    No mass given means equal masses. Solved exactly, by POT's network simplex [1]; see `flow_from_many`.
     [1] R. Flamary et al., POT: Python Optimal Transport, JMLR 22, 2021.
     """
     a, b = _masses(source_mass, distance.shape[0]), _masses(target_mass, distance.shape[1])
     if len(a) == 1 or len(b) == 1:
         return np.outer(a, b)  # the only flow there is
-    k, log = _import_ot().emd(a, b, np.ascontiguousarray(distance, np.float64), numItermax=MAX_ITERATIONS, log=True)
-    if log["warning"] is not None:
-        raise DegenerateError(f"optimal transport stopped: {log['warning']}", expected="finite distances")
-    return np.asarray(k)
+    if len(a) >= MANY_SOURCES and len(a) >= 20 * len(b) and a.all() and b.all():
+        return flow_from_many(_solve, a, b, distance)
+    return _solve(a, b, distance)[0]
 
 
 def emd(
@@ -74,6 +76,16 @@ def domain_similarity(
     SIM = exp(-gamma * EMD)
     """
     return float(np.exp(-gamma * emd(distance, source_mass, target_mass)))
+
+
+def _solve(
+    a: Float[Array, " source"], b: Float[Array, " target"], distance: Float[Array, "source target"]
+) -> tuple[Float[Array, "source target"], Float[Array, " target"]]:
+    """The optimal flow and the dual prices of the target."""
+    k, log = _import_ot().emd(a, b, np.ascontiguousarray(distance, np.float64), numItermax=MAX_ITERATIONS, log=True)
+    if log["warning"] is not None:
+        raise DegenerateError(f"optimal transport stopped: {log['warning']}", expected="finite distances")
+    return np.asarray(k), np.asarray(log["v"])
 
 
 def _masses(mass: Float[Array, " points"] | None, n_points: int) -> Float[Array, " points"]:

@@ -13,7 +13,6 @@ from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.features.home import home
 from justright.files import bytes_of, size_text
-from justright.runs.problem import Problem
 
 FEATURE_BYTES = 4
 """Features are float32."""
@@ -48,15 +47,20 @@ class DiskPlan:
     """What a run writes with these settings.
 
     Parameters:
-        problem: its images are counted.
+        n_labeled, n_target: images of the pool, the target's own labeled ones among them, and of the target.
         method: one of `METHODS`.
         config: the settings of the method.
         backbone: says how large a stored view is.
         folder: the folder of the run.
     """
 
-    def __init__(self, problem: Problem, method: str, config: Any, backbone: Any, folder: Path):
-        self.problem, self.method, self.config, self.backbone, self.folder = problem, method, config, backbone, folder
+    def __init__(self, n_labeled: int, n_target: int, method: str, config: Any, backbone: Any, folder: Path):
+        self.n_labeled, self.n_target, self.method, self.config = n_labeled, n_target, method, config
+        self.backbone, self.folder = backbone, folder
+
+    def with_config(self, config: Any) -> DiskPlan:
+        """The same run with other settings of the method."""
+        return DiskPlan(self.n_labeled, self.n_target, self.method, config, self.backbone, self.folder)
 
     def files(self) -> list[PlannedFiles]:
         """Features, view banks and checkpoints."""
@@ -76,7 +80,7 @@ class DiskPlan:
         advice = f"free {size_text(max(lacking.values()))}, or name another --out or JUSTRIGHT_HOME"
         for settings in SMALLER if METHODS[self.method].trainings(self.config) else ():
             config = self.config.with_settings(settings)
-            if not DiskPlan(self.problem, self.method, config, self.backbone, self.folder)._lacking():
+            if not self.with_config(config)._lacking():
                 advice = f"{' '.join(f'--set {name}={value}' for name, value in settings.items())}, or {advice}"
                 break
         places = ", ".join(f"{size_text(lack)} too little is free in {place}" for place, lack in lacking.items())
@@ -95,7 +99,7 @@ class DiskPlan:
         return {place_on[disk]: needed[disk] - free[disk] for disk in needed if needed[disk] > free[disk]}
 
     def _features(self) -> Iterator[PlannedFiles]:
-        n_bytes = (len(self.problem.pool.images) + len(self.problem.target)) * self.backbone.dim * FEATURE_BYTES
+        n_bytes = (self.n_labeled + self.n_target) * self.backbone.dim * FEATURE_BYTES
         there = [self.folder / f"{part}.features" for part in ("pool", "target")]
         yield PlannedFiles("features", self.folder, n_bytes, bytes_of(*there))
         yield PlannedFiles("features", home() / "features", n_bytes, bytes_of(home() / "features"))
@@ -103,16 +107,16 @@ class DiskPlan:
     def _banks(self) -> Iterator[PlannedFiles]:
         from justright.features.bank_records import record_type
 
-        n_images = len(self.problem.target) + self.config.sees_labels * len(self.problem.pool.images)
-        for bank, n_views in self._views().items():
+        n_images = self.n_target + self.config.sees_labels * self.n_labeled
+        for bank, n_views in self.views().items():
             names, shapes = self.backbone.stored_names, self.backbone.stored_shapes
             layout = record_type(names, shapes, bank.precision)  # type: ignore[arg-type]
             n_bytes = n_images * n_views * layout.itemsize
             what = f"{n_views} {bank.stream} view{'s' * (n_views > 1)} of each image in {bank.precision}"
             yield PlannedFiles(what, bank.root, n_bytes, self._there(bank, n_images))
 
-    def _views(self) -> dict[_Bank, int]:
-        """How many views each bank has."""
+    def views(self) -> dict[_Bank, int]:
+        """How many views each bank has, the plain one included."""
         found = {_Bank("plain", "float32", home() / "banks"): 1}
         for number, (config, streams) in enumerate(trainings := METHODS[self.method].trainings(self.config)):
             folder = self.folder if number == len(trainings) - 1 else self.folder / "stage1"

@@ -69,7 +69,8 @@ class Run:
         self.folder = RunFolder(out)
         self.asked, self.tensorboard, self.truth = dict(asked or {}), tensorboard, truth
         self.config = config_of(spec)
-        self.disk = DiskPlan(problem, spec.method, self.config, backbone, out)
+        n_images = len(problem.pool.images), len(problem.target)
+        self.disk = DiskPlan(*n_images, spec.method, self.config, backbone, out)
         self.processes = Processes()
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []

@@ -1,0 +1,131 @@
+"""`justright plan`: time, memory and disk of a run, before it starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from justright.cli.common import FILE, SOURCES, Command, NameOf, device_option
+from justright.cli.discover import chosen_scale, read_settings
+from justright.cli.terminal import Terminal, with_terminal
+from justright.discovery.methods import METHODS
+from justright.errors import JustrightError
+from justright.files import size_text
+from justright.runs.costs import CostPlan, Rates, Work, time_text
+from justright.runs.parts import config_of
+from justright.runs.spec import SCALES, RunSpec
+
+if TYPE_CHECKING:
+    from justright.data import ImageSet
+
+SIZES = tuple(10**power for power in range(4, 10))
+HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Output"}
+
+
+@click.command(cls=Command, headings=HEADINGS, tables={"Images may be, instead of a number,": SOURCES})
+@click.option("--target", required=True, metavar="N|SOURCE", help="The unlabeled images, or how many.")
+@click.option("--labeled", default="0", metavar="N|SOURCE", help="Labeled images of all kinds, or how many.")
+@click.option("--classes", "n_classes", type=click.IntRange(0), help="Labeled classes; counted in a source.")
+@click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Categories of the target.")
+@click.option("--devices", "n_devices", type=click.IntRange(1), default=1, help="Machines or GPUs that share the work.")
+@click.option("--backbone", default="dinov2_vitb14", help="Network, by name; its checkpoint is not needed here.")
+@click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
+@device_option
+@click.option("--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned.")
+@click.option("--scale", type=click.Choice(["auto", *SCALES]), default="auto", help="As in `justright discover`.")
+@click.option("--epochs", type=click.IntRange(1), help="Number of epochs.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other setting; may be repeated.")
+@click.option("--rates", type=FILE, help="Rates from what an earlier call printed with --json, instead of measuring.")
+@click.option("--table", "is_table", is_flag=True, help="A table in Markdown, for ten thousand to a billion images.")
+@with_terminal
+def plan(
+    terminal: Terminal,
+    target: str,
+    labeled: str,
+    n_classes: int | None,
+    n_categories: int,
+    n_devices: int,
+    backbone: str,
+    img_size: int | None,
+    device: str,
+    method: str,
+    scale: str,
+    epochs: int | None,
+    settings: tuple[str, ...],
+    rates: Path | None,
+    is_table: bool,
+) -> None:
+    """Tell what a run would cost: time, memory and disk of every stage.
+
+    Each stage is done on a few images first, your own where a folder is given and drawn ones else, which takes some
+    seconds. The rest is multiplication: disk is exact, time assumes that twice the images take twice as long.
+
+    \b
+    Examples:
+      justright plan --target photos/ --labeled birds/
+      justright plan --target 1000000 --labeled 50000 --classes 500 --k 1000
+      justright plan --target 1000000 --device cuda --devices 8 --set views=2
+      justright plan --target 10000 --json > rates.json
+      justright plan --target 10000 --rates rates.json --table
+    """
+    from justright.features.backbone import random_backbone
+    from justright.features.feature_network import usable
+    from justright.runs.measured_rates import measure
+
+    own, n_target, _ = _counted(target)
+    _, n_labeled, n_found = _counted(labeled)
+    if not n_target:
+        raise JustrightError("0 images in the target", expected="at least one")
+    asked = read_settings(settings) | ({"n_epochs": epochs} if epochs else {})
+    config = config_of(RunSpec(method=method, scale=chosen_scale(scale, device), settings=asked))
+    network = random_backbone(backbone, usable(device), img_size)
+    if rates is None:
+        terminal.say("Measuring on a few images ...")
+        known = measure(network, method, config, own, track=terminal.track)
+    else:
+        known = _read(rates)
+    work = Work(n_target, n_labeled, n_found if n_classes is None else n_classes, n_categories, n_devices)
+    costs = CostPlan(work, known, method, config, network)
+    if is_table:
+        terminal.result([costs.at(n).to_json() for n in SIZES], "\n".join(table_lines(costs)))
+        return
+    stages = costs.stages()
+    rows = [(each.name, time_text(each.seconds), size_text(int(each.memory)), size_text(each.disk)) for each in stages]
+    total = sum(each.seconds for each in stages), max(each.memory for each in stages), sum(each.disk for each in stages)
+    rows.append(("all", time_text(total[0]), size_text(int(total[1])), size_text(total[2])))
+    terminal.table(f"{n_target:,} images, {n_labeled:,} labeled", ("stage", "time", "memory", "disk"), rows)
+    terminal.result(costs.to_json(), "\n".join([*costs.advice(), f"Rates: {known.about}."]))
+
+
+def table_lines(costs: CostPlan) -> Iterator[str]:
+    """The costs by number of images, in Markdown."""
+    names = [stage.name for stage in costs.stages()]
+    yield f"| images | {' | '.join(names)} | memory | disk |"
+    yield f"|---|{'---|' * len(names)}---|---|"
+    for n in SIZES:
+        stages = costs.at(n).stages()
+        memory, disk = max(each.memory for each in stages), sum(each.disk for each in stages)
+        times = " | ".join(time_text(each.seconds) for each in stages)
+        yield f"| {n:,} | {times} | {size_text(int(memory))} | {size_text(disk)} |"
+
+
+def _counted(given: str) -> tuple[ImageSet | None, int, int]:
+    """The images of a source, how many they are, and how many classes they have; or the number that was given."""
+    if given.replace("_", "").isdecimal():
+        return None, int(given), 0
+    from justright.data import open_images
+
+    images = open_images(given)
+    return images, len(images), len(images.classes)
+
+
+def _read(file: Path) -> Rates:
+    try:
+        found: Any = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:  # not JSON, or not UTF-8
+        found = None
+    return Rates.of(found, str(file))

@@ -1,0 +1,147 @@
+"""How quick this machine is: every stage done for real on a few images, in seconds."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from justright.audit.audit import audit
+from justright.data import ImageSet, Split, open_images
+from justright.discovery.methods import METHODS
+from justright.estimation import COUNTERS
+from justright.parallel import n_cores
+from justright.progress import Track, silent
+from justright.runs.costs import Rates
+from justright.selection import BetaSelector
+
+Item = TypeVar("Item")
+
+N_IMAGES = 48
+"""Images that are read, extracted and trained on, at most."""
+FEWEST, SECONDS = 8, 1.0
+"""A slow network gets so few of them that extraction takes about this long, but not fewer."""
+N_STEPS = 4
+"""Steps of training that are timed."""
+N_ROWS, N_CLASSES = 1000, 20
+"""Features that selection and estimation are timed on."""
+
+
+def measure(
+    backbone: Any,
+    method: str,
+    config: Any,
+    images: ImageSet | None = None,
+    n_images: int = N_IMAGES,
+    track: Track = silent,
+) -> Rates:
+    """The rates of this machine for a backbone and a method, on some of the `images`, or on drawn photos.
+
+    Training is timed with the batch size of the config, but at most `n_images`, and two views.
+    """
+    from justright.features.bank import open_views
+    from justright.features.extract import extract
+
+    found: dict[str, float] = {}
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        photos = drawn_photos(folder / "photos", n_images) if images is None else images
+        photos = photos.take(np.linspace(0, len(photos) - 1, min(n_images, len(photos))).astype(int)).without_labels()
+        two = photos.take(np.arange(min(2, len(photos))))
+        open_views(backbone, two, folder / "first_bank", views=2)  # the first call of a kind loads libraries
+        each = _seconds(lambda: extract(two, backbone, folder / "first")) / len(two)
+        n = min(len(photos), max(FEWEST, int(SECONDS / each)))
+        photos = photos.take(np.arange(n))
+        work: dict[str, tuple[Callable[[], object], int]] = {
+            "audit": (lambda: audit([photos]), n),
+            "extract": (lambda: extract(photos, backbone, folder / "features"), n),
+            "view": (lambda: open_views(backbone, photos, folder / "bank", views=2), 2 * n),
+            **_arithmetic(backbone.dim),
+        }
+        for name, (call, n_pieces) in track(work.items(), len(work), "stages measured"):
+            found[name] = _seconds(call) / n_pieces
+        found["step"], found["predict"] = _training(backbone, method, config, photos, folder)
+    kind = "drawn photos of 500 x 375" if images is None else "own images"
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+    about = (
+        f"{backbone.name} at {backbone.recipe.resolution} pixels on {backbone.device}, {n_cores()} cores of "
+        f"{platform.machine()}, load {load:.1f}, {n} {kind}, {date.today()}"
+    )
+    return Rates(**found, memory=_memory(), about=about)
+
+
+def drawn_photos(folder: Path, n_images: int) -> ImageSet:
+    """JPEGs as cameras and data sets have them: smooth, with noise, 500 x 375 pixels."""
+    rng = np.random.default_rng(0)
+    (folder / "drawn").mkdir(parents=True)
+    for number in range(n_images):
+        coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8)).resize(
+            (500, 375), Image.Resampling.BICUBIC
+        )
+        noisy = np.asarray(coarse, np.int16) + rng.integers(-8, 9, (375, 500, 3), dtype=np.int16)
+        Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(folder / "drawn" / f"{number}.jpg", quality=90)
+    return open_images(str(folder))
+
+
+def _arithmetic(dim: int) -> dict[str, tuple[Callable[[], object], int]]:
+    rng = np.random.default_rng(0)
+    labels = np.arange(N_ROWS) % N_CLASSES
+    features = (3 + rng.normal(size=(N_CLASSES, dim))[labels] + rng.normal(size=(N_ROWS, dim))).astype(np.float32)
+    some = np.where(np.arange(N_ROWS) < N_ROWS // 2, labels, -1)
+    axes, many = features[:, : min(dim, 128)], np.tile(features, (20, 1))
+    return {
+        "select": (lambda: BetaSelector().fit(features, labels, many), len(many) * N_CLASSES * dim),
+        "tree": (lambda: COUNTERS["spread"](normalize=False).fit(axes, some), N_ROWS**2),  # type: ignore[call-arg]
+        "mixture": (
+            lambda: COUNTERS["mixture"](start=N_CLASSES, n_init=1, normalize=False).fit(axes, some),  # type: ignore[call-arg]
+            N_ROWS * N_CLASSES,
+        ),
+    }
+
+
+def _training(backbone: Any, method: str, config: Any, photos: ImageSet, folder: Path) -> tuple[float, float]:
+    """Seconds of a step, by image, and of the features afterwards."""
+    from justright.discovery.learner import features_of
+    from justright.features.bank import open_views
+
+    plain = open_views(backbone, photos, folder / "plain", views=1, transform="plain")
+    predict = _seconds(lambda: features_of(backbone, plain, len(photos))) / len(photos)
+    if not METHODS[method].trainings(config):
+        return 0.0, predict
+    times: list[float] = []
+
+    def timed(steps: Iterable[Item], total: int, what: str) -> Iterator[Item]:
+        for step in steps:
+            if what.startswith("training"):
+                times.append(time.perf_counter())
+            yield step
+
+    size = min(config.batch_size, len(photos))
+    light = {"n_epochs": 1, "n_steps": 1 + N_STEPS, "batch_size": size, "views": 2, "refresh": 0.0}
+    made = METHODS[method](2, backbone, config.with_settings(light), bank=folder / "views")
+    made.fit(Split(photos.take([]), photos), track=timed)
+    return float(np.median(np.diff(times))) / size, predict
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def _memory() -> float:
+    """Bytes that this process has held at most."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return 1e9
+    unit = 1 if platform.system() == "Darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)

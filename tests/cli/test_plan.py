@@ -1,0 +1,84 @@
+"""`justright plan` counts, multiplies and prints; the page on scale shows what it prints."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from justright.cli import main
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+RATES = ROOT / "docs" / "results" / "rates.json"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+
+
+def planned(*words):
+    done = CliRunner().invoke(main, ["plan", "--rates", str(RATES), "--backbone", "glyph_vit", *words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_sources_are_counted(split):
+    found = json.loads(
+        planned("--target", str(split / "split" / "target.parquet"), "--labeled", str(split / "italic"), "--json")
+    )
+    assert found["work"]["n_target"] > 100
+    assert found["work"]["n_labeled"] == 3 * found["work"]["n_classes"] > 0
+
+
+def test_a_person_gets_a_table_and_what_would_be_cheaper():
+    said = planned("--target", "1_000_000", "--labeled", "1000", "--classes", "10", "--set", "views=4")
+    for word in (
+        "audit",
+        "extract",
+        "estimate",
+        "select",
+        "bank",
+        "train",
+        "predict",
+        "1,000,000 images",
+        "--set views=2",
+    ):
+        assert word in said
+    assert "Rates: " in said
+
+
+def test_a_thousand_times_the_images_take_a_thousand_times_the_disk():
+    few, many = (json.loads(planned("--target", n, "--json"))["stages"] for n in ("10000", "10000000"))
+    for stage, larger in zip(few, many, strict=True):
+        if stage["name"] in ("extract", "bank"):
+            assert larger["disk"] == 1000 * stage["disk"]
+            assert larger["seconds"] == pytest.approx(1000 * stage["seconds"])
+
+
+def test_the_table_of_the_page_is_what_the_command_beside_it_prints():
+    (command,) = re.findall(r"^justright (plan .*--table)$", PAGE, re.M)
+    done = CliRunner().invoke(main, shlex.split(command.replace("docs/", f"{ROOT}/docs/")))
+    assert done.exit_code == 0, done.output
+    assert done.stdout.strip() in PAGE
+    assert json.loads(RATES.read_text(encoding="utf-8"))["rates"]["about"] in PAGE.replace("\n", " ")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "\x00", '{"rates": 3}'])
+def test_a_file_without_rates_is_refused_by_name(tmp_path, text):
+    file = tmp_path / "rates.json"
+    file.write_text(text)
+    done = CliRunner().invoke(main, ["plan", "--target", "10", "--backbone", "glyph_vit", "--rates", str(file)])
+    assert done.exit_code == 1
+    assert "rates.json holds no rates" in done.output
+
+
+def test_no_images_are_refused():
+    done = CliRunner().invoke(main, ["plan", "--target", "0"])
+    assert done.exit_code == 1
+    assert "0 images in the target" in done.output
