@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import FILE, SOURCES, Command, NameOf, device_option
-from justright.cli.discover import chosen_scale, read_settings
+from justright.cli.common import FILE, SOURCES, Command, NameOf, device_option, settled_device
+from justright.cli.run_request import chosen_scale, read_settings
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
@@ -80,6 +80,7 @@ def plan(
     _, n_labeled, n_found = _counted(labeled)
     if not n_target:
         raise JustrightError("0 images in the target", expected="at least one")
+    device = settled_device(terminal, device)
     asked = read_settings(settings) | ({"n_epochs": epochs} if epochs else {})
     config = config_of(RunSpec(method=method, scale=chosen_scale(scale, device), settings=asked))
     network = random_backbone(backbone, usable(device), img_size)

@@ -99,7 +99,7 @@ def _arithmetic(dim: int) -> dict[str, tuple[Callable[[], object], int]]:
     axes, many = features[:, : min(dim, 128)], np.tile(features, (20, 1))
     return {
         "select": (lambda: BetaSelector().fit(features, labels, many), len(many) * N_CLASSES * dim),
-        "tree": (lambda: COUNTERS["spread"](normalize=False).fit(axes, some), N_ROWS**2),  # type: ignore[call-arg]
+        "tree": (lambda: COUNTERS["spread"](normalize=False).fit(axes, some), N_ROWS**2),
         "mixture": (
             lambda: COUNTERS["mixture"](start=N_CLASSES, n_init=1, normalize=False).fit(axes, some),  # type: ignore[call-arg]
             N_ROWS * N_CLASSES,
@@ -113,7 +113,7 @@ def _training(backbone: Any, method: str, config: Any, photos: ImageSet, folder:
     from justright.features.bank import open_views
 
     plain = open_views(backbone, photos, folder / "plain", views=1, transform="plain")
-    predict = _seconds(lambda: features_of(backbone, plain, len(photos))) / len(photos)
+    predict = _seconds(lambda: features_of(backbone, plain)) / len(photos)
     if not METHODS[method].trainings(config):
         return 0.0, predict
     times: list[float] = []
