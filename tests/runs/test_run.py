@@ -330,11 +330,16 @@ def test_what_a_killed_process_left_in_the_folder_is_removed(problem, backbone, 
     assert not half.exists()
 
 
-def test_weights_that_do_not_fit_are_refused_before_any_work(problem, backbone, tmp_path):
+def test_weights_and_features_that_do_not_fit_are_refused_before_any_work(problem, backbone, tmp_path):
     (tmp_path / "w.csv").write_text("class_name,weight\nno such class,1\n")
-    spec = spec_of(selector="given", weights=tmp_path / "w.csv")
-    with pytest.raises(DataError, match="does not have: no such class"):
-        Run(problem, spec, tmp_path / "run", backbone).all()
+    FeatureTable.of(np.ones((3, 128), np.float32)).write(tmp_path / "strange")
+    for given, said in (
+        ({"selector": "given", "weights": tmp_path / "w.csv"}, "does not have: no such class"),
+        ({"features": (tmp_path / "strange",)}, "strange holds features that this run would not compute"),
+        ({"features": (tmp_path / "nowhere",)}, "no such file"),
+    ):
+        with pytest.raises(DataError, match=said):
+            Run(problem, spec_of(**given), tmp_path / "run", backbone).all()
     assert not (tmp_path / "run").exists()
 
 

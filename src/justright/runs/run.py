@@ -72,6 +72,7 @@ class Run:
         n_images = len(problem.pool.images), len(problem.target)
         self.disk = DiskPlan(*n_images, spec.method, self.config, backbone, out)
         self.processes = Processes()
+        self.stores: GivenStores | None = None
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
         self.n_threads: int | None = None
@@ -124,6 +125,9 @@ class Run:
             refuse_changes(RunFolder(path).about["spec"], spec, path)
         if self.spec.weights is not None:
             expect_fit(self.spec.weights, self.problem.pool)
+        if self.spec.features:
+            sets = self.problem.pool.images, self.problem.target
+            self.stores = GivenStores(self.spec.features, self.backbone, sets, self.track)
         if self.truth is not None:
             with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
                 copy_truth(self.truth, Path(folder) / "truth.parquet")
@@ -140,12 +144,8 @@ class Run:
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Features of pool and target; the problem goes on with the images that have some, and with their ids."""
         path, problem = self.folder.path, self.problem
-        sets = {"pool.features": problem.pool.images, "target.features": problem.target}
-        given = self.spec.features
-        stores = GivenStores(given, self.backbone, list(sets.values()), self.track) if given else None
-        pool, target = (
-            frozen_features(images, self.backbone, path / name, self.track, stores) for name, images in sets.items()
-        )
+        pool = frozen_features(problem.pool.images, self.backbone, path / "pool.features", self.track, self.stores)
+        target = frozen_features(problem.target, self.backbone, path / "target.features", self.track, self.stores)
         self.problem = problem.with_ids_of(pool, target)
         if self.processes.is_first:
             self.problem.pool.images.save(path / "pool.parquet")
