@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
 from benchmarks.forked import Ended, import_everything
 from benchmarks.soak_damage import damage
 from benchmarks.soak_review import review_stage

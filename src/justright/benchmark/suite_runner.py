@@ -17,6 +17,7 @@ from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_problem import problem_of
 from justright.errors import DataError, DegenerateError
+from justright.files import parsed_json
 from justright.hashing import hash_value
 from justright.progress import Track, silent
 from justright.runs.owner import LOCK, owned
@@ -92,7 +93,7 @@ def read_results(path: Path) -> list[Line]:
     lines = []
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
-            lines.append(json.loads(text))
+            lines.append(parsed_json(text))
         except ValueError:
             if not text.startswith('{"problem": '):
                 raise DataError(f"{path}, line {number}: {text[:40]!r}", expected="one JSON object a line") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from dataclasses import fields
@@ -20,6 +19,7 @@ from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
 from justright.errors import JustrightError
 from justright.estimation import COUNTERS
+from justright.files import parsed_json
 from justright.runs.problem import POOL_ROLES
 from justright.runs.spec import SCALES, RunSpec
 
@@ -207,7 +207,7 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
         if not equals:
             raise JustrightError(f"--set {each}", expected="NAME=VALUE, such as --set views=8")
         try:
-            found[name.replace("-", "_")] = json.loads(value)
+            found[name.replace("-", "_")] = parsed_json(value)
         except ValueError:
             found[name.replace("-", "_")] = value
     return found

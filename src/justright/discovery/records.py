@@ -9,7 +9,7 @@ from typing import Any
 
 from justright.discovery.processes import Processes
 from justright.errors import JustrightError
-from justright.files import write_text
+from justright.files import parsed_json, write_text
 
 
 class EpochRecords:
@@ -43,7 +43,7 @@ class EpochRecords:
 
 def _is_record_before(line: str, epoch: int) -> bool:
     try:
-        return bool(json.loads(line)["epoch"] < epoch)
+        return bool(parsed_json(line)["epoch"] < epoch)
     except (ValueError, KeyError, TypeError):
         return False
 

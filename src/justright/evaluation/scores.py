@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from justright.errors import DataError
-from justright.files import write_json
+from justright.files import parsed_json, write_json
 from justright.hashing import signed, verified
 
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
@@ -78,7 +77,7 @@ class Scores:
     def load(path: Path) -> Scores:
         """Read what `save` wrote."""
         try:
-            values = verified(json.loads(path.read_text(encoding="utf-8")))
+            values = verified(parsed_json(path.read_text(encoding="utf-8")))
             if values.pop("format") != FORMAT or set(values) != {item.name for item in fields(Scores)}:
                 raise ValueError("other fields than those of Scores")
             values = {name: math.nan if value is None else value for name, value in values.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
 import warnings
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from justright.features.checkpoints import CheckpointError
+from justright.files import parsed_json
 
 State = dict[str, Tensor]
 
@@ -84,7 +84,7 @@ def _unwrapped(content: Any, path: Path) -> State:
 def architecture_in(path: Path) -> str | None:
     """The architecture that timm wrote beside a checkpoint; None where there is nothing written."""
     config = path / "config.json"
-    return json.loads(config.read_text(encoding="utf-8")).get("architecture") if config.exists() else None
+    return parsed_json(config.read_text(encoding="utf-8")).get("architecture") if config.exists() else None
 
 
 def with_timm_names(state: State) -> State:

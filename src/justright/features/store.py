@@ -16,7 +16,6 @@ checks each range and cuts off what follows, so one growing file is as safe as o
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -33,7 +32,7 @@ from justright.errors import MissingDataError
 from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
 from justright.features.store_shards import Shard, n_intact, read_shards
-from justright.files import write_json
+from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
 from justright.types import Array
 
@@ -94,7 +93,7 @@ def _read_json(path: Path) -> dict[str, Any]:
             f"no feature store: {path}", expected=f"a directory that `justright extract` wrote, with {HEADER}"
         )
     try:
-        value: dict[str, Any] = json.loads((path / HEADER).read_text(encoding="utf-8"))
+        value: dict[str, Any] = parsed_json((path / HEADER).read_text(encoding="utf-8"))
         if value["format"] != FORMAT:
             raise DamagedStoreError(f"{path / HEADER} was written by another version", advice="extract again")
         value = verified(value)
@@ -132,7 +131,7 @@ def read_quarantine(path: Path) -> list[Quarantined]:
     """The bad images of a finished store."""
     _require_unchanged(path, QUARANTINE)
     try:
-        records = json.loads((path / QUARANTINE).read_text(encoding="utf-8"))
+        records = parsed_json((path / QUARANTINE).read_text(encoding="utf-8"))
         return [Quarantined(**record | {"kind": BadKind(record["kind"])}) for record in records]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedStoreError(f"{path / QUARANTINE} cannot be read: {error!r}", advice="extract again") from error

@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from justright.data.parquet import read_parquet, write_parquet
 from justright.errors import DataError
 from justright.features.table import FeatureTable
-from justright.files import replacing
+from justright.files import parsed_json
 from justright.runs.feature_pool import FeaturePool
 from justright.runs.saved_selection import SavedSelection
 from justright.runs.selection_result import SelectionResult, class_table, image_table
@@ -65,8 +65,7 @@ def save_selection(path: Path, result: SelectionResult, target: FeatureTable, ke
         images = _behind(images, image_table(kept, ones), n_kept)
         classes = _behind(classes, class_table(kept, ones), n_kept)
     for file, table in ((path, images), (class_file(path), classes)):
-        with replacing(file) as temporary:
-            pq.write_table(table.replace_schema_metadata(said), temporary, write_page_checksum=True)
+        write_parquet(table.replace_schema_metadata(said), file)
     return class_file(path)
 
 
@@ -80,8 +79,8 @@ def _behind(table: pa.Table, first: pa.Table, n_classes: int) -> pa.Table:
 def load_selection(path: Path) -> SavedSelection:
     """Read what `save_selection` wrote."""
     try:
-        images, classes = (pq.read_table(file, page_checksum_verification=True) for file in (path, class_file(path)))
-        about = json.loads((images.schema.metadata or {})[KEY])
+        images, classes = (read_parquet(file) for file in (path, class_file(path)))
+        about = parsed_json((images.schema.metadata or {})[KEY])
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
