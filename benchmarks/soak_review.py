@@ -133,6 +133,7 @@ class ReviewStage(Stage):
         return super().results(folder, ended) | self.pages
 
     def fits(self, found: Results) -> bool:
+        self.expected = self.after[self.n_answered]
         return found in self.after[self.n_answered : self.n_asked + 1]
 
     def learn(self, folder: Path) -> None:

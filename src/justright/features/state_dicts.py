@@ -84,7 +84,13 @@ def _unwrapped(content: Any, path: Path) -> State:
 def architecture_in(path: Path) -> str | None:
     """The architecture that timm wrote beside a checkpoint; None where there is nothing written."""
     config = path / "config.json"
-    return parsed_json(config.read_text(encoding="utf-8")).get("architecture") if config.exists() else None
+    try:
+        found = parsed_json(config.read_bytes()).get("architecture") if config.exists() else None
+        if found is None or isinstance(found, str):
+            return found
+        raise ValueError(f"its architecture is {found!r}")
+    except (OSError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{config} cannot be read: {error}", expected="what timm wrote") from error
 
 
 def with_timm_names(state: State) -> State:
