@@ -69,7 +69,8 @@ class Forked:
             _be(words, prepare, tell)
         for end in (out[1], err[1], moments[1]):
             os.close(end)
-        self.out, self.err, self.moments = (os.fdopen(each[0]) for each in (out, err, moments))
+        self.out, self.err = os.fdopen(out[0]), os.fdopen(err[0])
+        self.moments = os.fdopen(moments[0], "rb", buffering=0)  # what is read ahead, `select` would not see
 
     def wait_for(self, moment: str) -> float | None:
         """When the process told of this moment; None if it ended before."""
@@ -78,7 +79,7 @@ class Forked:
             said = self.moments.readline()
             if not said:
                 return None
-            if said == f"{moment}\n":
+            if said == f"{moment}\n".encode():
                 return time.monotonic()
         return None
 
