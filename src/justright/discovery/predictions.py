@@ -12,6 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
+from pydantic import TypeAdapter
 
 from justright.data.columns import names_column, write_csv
 from justright.data.parquet import read_parquet, write_parquet
@@ -103,9 +104,11 @@ class Predictions:
             about = parsed_json((table.schema.metadata or {})[KEY])
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']!r}")
-            categories = tuple(Category(**category) for category in about["categories"])
-            cluster = table["cluster"].to_numpy().astype(np.int64)
-            confidence = table["confidence"].to_numpy()
+            categories = tuple(TypeAdapter(list[Category]).validate_python(about["categories"]))
+            cluster, confidence = table["cluster"].to_numpy(), table["confidence"].to_numpy()
+            if cluster.dtype.kind != "i" or confidence.dtype.kind != "f":
+                raise ValueError(f"clusters of {cluster.dtype} and confidences of {confidence.dtype}")
+            cluster = cluster.astype(np.int64)
             if len(cluster) and not (cluster.min() >= 0 and cluster.max() < len(categories)):
                 raise ValueError("a cluster without a category")
             is_neither = np.array([kind == NEITHER for kind in table["kind"].to_pylist()], dtype=bool)

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Float
+from pydantic import TypeAdapter
 
 from justright.audit.quarantine import BadKind, Quarantined
 from justright.errors import MissingDataError
@@ -84,7 +85,13 @@ def read_store(path: Path, verify: bool = True) -> tuple[FeatureRows, pa.Table, 
 def read_header(path: Path) -> tuple[Header, bool]:
     """The header of a store, and whether the store is complete."""
     value = _read_json(path)
-    return Header(**{name: value[name] for name in Header.__dataclass_fields__}), bool(value["complete"])
+    try:
+        header = TypeAdapter(Header).validate_python({name: value[name] for name in Header.__dataclass_fields__})
+        if np.dtype(header.dtype).kind != "f" or min(header.shape, default=0) < 1:
+            raise ValueError(f"features of {header.dtype} and the shape {header.shape}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedStoreError(f"{path / HEADER} is no header: {error}", advice="extract again") from error
+    return header, value["complete"]
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -97,6 +104,8 @@ def _read_json(path: Path) -> dict[str, Any]:
         if value["format"] != FORMAT:
             raise DamagedStoreError(f"{path / HEADER} was written by another version", advice="extract again")
         value = verified(value)
+        if not isinstance(value["files"], dict) or not isinstance(value["complete"], bool):
+            raise TypeError("files and complete are not what they should be")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedStoreError(f"{path / HEADER} cannot be read: {error!r}", advice="extract again") from error
     return value
