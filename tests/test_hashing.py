@@ -32,3 +32,11 @@ def test_what_was_signed_is_verified_and_any_change_is_seen():
     for changed in (text.replace("0.1", "0.2"), text.replace(SIGNATURE, "own"), text.replace('"c"', '"e"')):
         with pytest.raises(ValueError, match="checksum does not fit"):
             verified(json.loads(changed))
+
+
+def test_a_value_that_is_nested_too_deeply_to_be_signed_is_refused():
+    value: list = []
+    for _ in range(100_000):
+        value = [value]
+    with pytest.raises(ValueError, match="checksum"):
+        verified({"a": value, SIGNATURE: "0"})
