@@ -2,12 +2,24 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from justright.files import bytes_of, leftovers, naming, remove_leftovers, replacing, size_text, write_text
+import justright
+from justright.files import (
+    bytes_of,
+    leftovers,
+    naming,
+    parsed_json,
+    remove_leftovers,
+    replacing,
+    size_text,
+    write_text,
+)
 
 
 def test_after_an_error_the_old_file_is_there_and_nothing_else(tmp_path):
@@ -78,3 +90,15 @@ def test_without_a_flush_it_is_whole_or_not_there_all_the_same(tmp_path, monkeyp
     with replacing(tmp_path / "a", is_flushed=False) as temporary:
         temporary.write_text("new")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("text", [b"[" * 100_000, '{"a":' * 100_000, "", b"\xff", "[1"])
+def test_what_is_no_json_is_a_value_error_however_deep_it_is(text):
+    with pytest.raises(ValueError):  # noqa: PT011
+        parsed_json(text)
+
+
+def test_every_reader_of_json_minds_its_depth():
+    sources = Path(justright.__file__).parent.rglob("*.py")
+    calls = [path.name for path in sources if re.search(r"json\.loads?\((?!json\.dumps)", path.read_text("utf-8"))]
+    assert calls == ["files.py"]

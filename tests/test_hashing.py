@@ -38,3 +38,11 @@ def test_what_was_signed_is_verified_and_any_change_is_seen():
 def test_a_list_in_blocks_hashes_as_the_whole_list(sizes):
     blocks = [[f"{size} {place}" for place in range(size)] for size in sizes]
     assert hash_list(iter(blocks)) == hash_value([each for block in blocks for each in block])
+
+
+def test_a_value_that_is_nested_too_deeply_to_be_signed_is_refused():
+    value: list = []
+    for _ in range(100_000):
+        value = [value]
+    with pytest.raises(ValueError, match="checksum"):
+        verified({"a": value, SIGNATURE: "0"})

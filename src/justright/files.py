@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What the system says where a file cannot grow: the disk is full, or a limit is reached."""
@@ -97,6 +98,14 @@ def _is_running(process: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def parsed_json(text: str | bytes) -> Any:
+    """The value that a JSON text holds; ValueError where there is none, also where it is nested without end."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("JSON that is nested too deeply") from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -58,6 +58,9 @@ def signed(value: Mapping[str, Any]) -> dict[str, Any]:
 def verified(value: Mapping[str, Any]) -> dict[str, Any]:
     """What was signed, without its checksum; ValueError if that is missing or does not fit."""
     plain = {name: part for name, part in value.items() if name != SIGNATURE}
-    if value.get(SIGNATURE) != hash_value(plain):
-        raise ValueError("its checksum does not fit: it was changed or damaged")
-    return plain
+    try:
+        if value.get(SIGNATURE) == hash_value(plain):
+            return plain
+    except RecursionError:  # nobody signed that
+        pass
+    raise ValueError("its checksum does not fit: it was changed or damaged")

@@ -153,8 +153,11 @@ ANYTHING = st.recursive(
 
 def fits(schema: dict[str, Any], small: int = 40) -> st.SearchStrategy[Any]:
     """Values that a JSON schema allows, as pydantic writes it; most numbers are below `small`, where things are."""
-    if "anyOf" in schema:
-        return st.one_of([fits(each, small) for each in schema["anyOf"]])
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return st.one_of([fits(each, small) for each in schema[several]])
+    if "const" in schema:
+        return st.just(schema["const"])
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     match schema.get("type"):

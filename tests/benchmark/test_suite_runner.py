@@ -16,6 +16,7 @@ from justright.benchmark.suite_runner import RESULTS, failed_runs, read_results,
 from justright.engines import ENGINES
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features import backbone
+from justright.hashing import signed
 from justright.runs.owner import LOCK
 from justright.runs.run import Run
 
@@ -156,3 +157,28 @@ def test_a_torn_line_is_left_out_and_garbage_refused(tmp_path):
     path.write_text("hello\n")
     with pytest.raises(DataError, match="line 1"):
         read_results(path)
+
+
+def test_a_damaged_line_is_left_out_and_said_whatever_bit_it_is(tmp_path, caplog):
+    path = tmp_path / RESULTS
+    line = {"problem": "a", "setting": "own", "seed": 0, "print": "1", "all": 0.5, "new": 0.25}
+    good = json.dumps(signed(line)).encode()
+    n_found = 0
+    for place in range(len(good)):
+        caplog.clear()
+        path.write_bytes(good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :] + b"\n")
+        if not path.read_bytes().startswith(b'{"problem": '):
+            with pytest.raises(DataError, match=RESULTS):
+                read_results(path)
+            continue
+        found = [{name: each[name] for name in line if name in each} for each in read_results(path)]
+        assert found == [line] or (found == [] and f"{RESULTS}, line 1 is torn or damaged" in caplog.text)
+        n_found += len(found)
+    assert n_found < 15, "only where the name of the checksum is hit"
+
+
+@pytest.mark.parametrize("data", [b"[]\n", b"[" * 100_000, b"\xff\n", b"\n", b"7\n", b'{"a": 1}\n'])
+def test_what_is_no_line_of_results_is_refused_by_name(tmp_path, data):
+    (tmp_path / RESULTS).write_bytes(data)
+    with pytest.raises(DataError, match=RESULTS):
+        read_results(tmp_path / RESULTS)

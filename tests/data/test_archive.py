@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 
 import pytest
@@ -64,3 +65,23 @@ def test_what_is_no_zip_is_refused(tmp_path):
     (tmp_path / "x.zip").write_bytes(b"no zip at all")
     with pytest.raises(DataError, match="cannot be opened"):
         open_archive(tmp_path / "x.zip")
+
+
+def test_a_table_that_unpacks_to_more_than_the_limit_is_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr("justright.data.archive.MAX_FILE_BYTES", 1000)
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("labels.csv", "path,label\n" + "x.png,1\n" * 200)
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("unpacked"))
+    with pytest.raises(DataError, match=r"labels\.csv in .*bomb\.zip unpacks to 1,611 bytes"):
+        open_archive(tmp_path / "bomb.zip")
+
+
+def test_a_table_that_unpacks_to_more_than_the_zip_says_is_refused(tmp_path):
+    archive = tmp_path / "liar.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("labels.csv", "path,label\n" + "x.png,1\n" * 100_000)
+    data = bytearray(archive.read_bytes())
+    struct.pack_into("<L", data, data.index(b"PK\x01\x02") + 24, 40)  # the size that the list of members tells
+    archive.write_bytes(data)
+    with pytest.raises(DataError, match=r"labels\.csv in .*liar\.zip cannot be read"):
+        open_archive(archive)

@@ -76,3 +76,16 @@ def test_a_saved_set_from_elsewhere_cannot_name_a_strange_source(tmp_path):
     pq.write_table(pa.table({"source": ["http://x"], "path": ["1.png"], "label": [0]}), tmp_path / "s.parquet")
     with pytest.raises(DataError, match="names the source 'http://x'"):
         open_images(tmp_path / "s.parquet")
+
+
+def test_no_damage_to_a_saved_set_changes_what_is_opened(make_tree, tmp_path):
+    open_images(make_tree({"wren": 3, "crow": 2})).with_ids().save(tmp_path / "set.parquet")
+    good, whole = (tmp_path / "set.parquet").read_bytes(), open_images(tmp_path / "set.parquet").table
+    n_refused = 0
+    for place in range(0, len(good), 23):
+        (tmp_path / "set.parquet").write_bytes(good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :])
+        try:
+            assert open_images(tmp_path / "set.parquet").table.to_pydict() == whole.to_pydict(), place
+        except DataError as error:
+            n_refused += "set.parquet cannot be read" in str(error)
+    assert n_refused > 50

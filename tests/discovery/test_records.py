@@ -36,20 +36,24 @@ def test_every_number_of_a_record_becomes_a_point(monkeypatch, tmp_path):
     assert sorted(points) == [("learning_rate", 0.1, 3), ("loss", 1.5, 3)]
 
 
-def test_lines_of_epochs_that_come_again_and_torn_lines_are_dropped(tmp_path):
+def test_lines_of_epochs_that_come_again_and_torn_lines_are_dropped_and_damaged_ones_put_right(tmp_path):
     records = EpochRecords(tmp_path / "run")
-    records.keep_before(0)  # nothing is there yet
+    records.begin_with([])  # nothing is there yet
+    assert not records.path.exists()
     for epoch in range(3):
         records.write({"epoch": epoch, "loss": 1.0})
     with records.path.open("a") as file:
         file.write('{"epoch": 1, "lo')
-    records.keep_before(2)
+    records.path.write_text(records.path.read_text().replace("1.0", "1.5", 1))
+    records.begin_with([{"epoch": epoch, "loss": 1.0} for epoch in range(2)])
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(line)["epoch"] for line in lines] == [0, 1]
+    assert [json.loads(line) for line in lines] == [{"epoch": 0, "loss": 1.0}, {"epoch": 1, "loss": 1.0}]
+    records.begin_with([])
+    assert records.path.read_text() == ""
 
 
 def test_without_a_folder_nothing_is_written():
     records = EpochRecords(None, tensorboard=True)
     records.write({"epoch": 0})
-    records.keep_before(0)
+    records.begin_with([])
     assert records.path is None

@@ -72,3 +72,7 @@ def test_clusters_to_go_to_come_by_similarity_of_their_centroid(opened):
         assert sorted(near) == [c for c in sorted(opened.lists.clusters()) if c != 1]
         similarity = [cosine(own, mean_direction(opened.state.rows_of(c))) for c in near]
         assert similarity == sorted(similarity, reverse=True)
+
+
+def test_to_no_images_no_cluster_is_more_similar_than_another(opened):
+    assert opened.lists.near(REJECTED, []) == opened.lists.clusters()

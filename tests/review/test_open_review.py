@@ -43,3 +43,9 @@ def test_without_features_a_review_works_and_a_split_says_why_not(run, say):
     assert len(opened.lists.images(0, "central"))
     with pytest.raises(DegenerateError, match="no features"):
         say(opened, "split", cluster=0, n_parts=2)
+
+
+def test_damaged_features_are_named_and_not_passed_over_in_silence(run, caplog):
+    (run.path / "tuned.npy").write_bytes(b"no array")
+    assert OpenReview(RunFolder.open(run.path)).features is None
+    assert "tuned.npy" in caplog.text

@@ -44,6 +44,18 @@ def test_a_damaged_image_is_an_error_and_an_empty_copy_is_made_again(make_tree, 
         thumbnails.get(1, 160)
 
 
+def test_a_damaged_copy_and_that_of_another_image_are_made_again(make_tree, tmp_path):
+    thumbnails = Thumbnails(open_images(make_tree({"a": 2})).with_ids(), tmp_path / "kept")
+    pictures = [thumbnails.get(row, 160) for row in range(2)]
+    files = sorted((tmp_path / "kept").rglob("*.jpg"))
+    contents = [file.read_bytes() for file in files]
+    for damaged in (contents[::-1], [content[:-50] + b"\0" + content[-49:] for content in contents], [b"x", b""]):
+        for file, content in zip(files, damaged, strict=True):
+            file.write_bytes(content)
+        assert [thumbnails.get(row, 160) for row in range(2)] == pictures
+        assert [file.read_bytes() for file in files] == contents
+
+
 def test_threads_that_want_the_same_copy_all_get_it(make_tree, tmp_path):
     thumbnails = Thumbnails(open_images(make_tree({"a": 1})).with_ids(), tmp_path / "kept")
     got: list[bytes] = []

@@ -41,6 +41,18 @@ def test_only_a_threshold_that_was_found_is_written(tmp_path):
             assert "threshold" not in about
 
 
+def test_files_of_two_selections_and_a_file_in_the_place_of_the_other_are_refused(tmp_path):
+    for name in ("beta", "bins"):
+        save_selection(tmp_path / f"{name}.parquet", made(name), TARGET)
+    for file in ("bins.classes.parquet", "beta.parquet"):
+        good = class_file(tmp_path / "beta.parquet").read_bytes()
+        class_file(tmp_path / "beta.parquet").write_bytes((tmp_path / file).read_bytes())
+        with pytest.raises(DataError, match=r"beta\.classes\.parquet"):
+            load_selection(tmp_path / "beta.parquet")
+        class_file(tmp_path / "beta.parquet").write_bytes(good)
+    load_selection(tmp_path / "beta.parquet")
+
+
 def test_the_same_selection_gives_the_same_bytes_and_both_files_say_what_made_them(tmp_path):
     files = [tmp_path / name / "w.parquet" for name in ("one", "two")]
     for file in files:

@@ -91,7 +91,7 @@ def read_suite(name: str | Path) -> Suite:
         )
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="TOML") from error
     problems = tuple(_make(SuiteProblem, each, "a problem") for each in content.pop("problems", []))
     settings = tuple(_make(SuiteSetting, each, "a setting") for each in content.pop("settings", []))

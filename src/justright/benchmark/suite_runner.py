@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import time
@@ -19,12 +20,15 @@ from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_problem import problem_of
 from justright.engines import Engine
 from justright.errors import DataError, DegenerateError
-from justright.hashing import hash_value
+from justright.files import parsed_json
+from justright.hashing import SIGNATURE, hash_value, signed, verified
 from justright.progress import Track, silent
 from justright.runs.owner import LOCK, owned
 from justright.runs.run_folder import RunFolder
 
 RESULTS = "results.jsonl"
+
+_log = logging.getLogger(__name__)
 
 Line = dict[str, Any]
 """What results.jsonl says about a run: problem, part, setting, seed, print (its fingerprint), and scores or failed."""
@@ -82,7 +86,7 @@ def failed_runs(suite: Suite, out: Path) -> list[Line]:
 def _append(path: Path, line: Line) -> None:
     is_torn = path.exists() and not path.read_bytes().endswith(b"\n")  # a kill may have left half a line
     with path.open("a", encoding="utf-8") as file:
-        file.write("\n" * is_torn + json.dumps(line) + "\n")
+        file.write("\n" * is_torn + json.dumps(signed(line)) + "\n")
 
 
 def _newest(suite: Suite, out: Path) -> list[Line]:
@@ -92,16 +96,23 @@ def _newest(suite: Suite, out: Path) -> list[Line]:
 
 
 def read_results(path: Path) -> list[Line]:
-    """The whole lines of a file of results; one that a kill has torn is left out."""
+    """The whole lines of a file of results; one that a kill has torn, or that is damaged, is left out and said.
+
+    Lines of older versions have no checksum.
+    """
     if not path.exists():
         return []
     lines = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, text in enumerate(path.read_bytes().splitlines(), start=1):
         try:
-            lines.append(json.loads(text))
+            line = parsed_json(text)
+            if not isinstance(line, dict) or not {"problem", "print"} <= line.keys():
+                raise ValueError("no result")
+            lines.append(verified(line) if SIGNATURE in line else line)
         except ValueError:
-            if not text.startswith('{"problem": '):
+            if not text.startswith(b'{"problem": '):
                 raise DataError(f"{path}, line {number}: {text[:40]!r}", expected="one JSON object a line") from None
+            _log.warning("%s, line %d is torn or damaged: that run is made again", path, number)
     return lines
 
 

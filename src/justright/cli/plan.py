@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from justright.cli.run_request import chosen_scale, read_settings
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
-from justright.files import size_text
+from justright.files import parsed_json, size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.parts import config_of
 from justright.runs.spec import SCALES, RunSpec
@@ -126,7 +125,7 @@ def _counted(given: str) -> tuple[ImageSet | None, int, int]:
 
 def _read(file: Path) -> Rates:
     try:
-        found: Any = json.loads(file.read_text(encoding="utf-8"))
+        found: Any = parsed_json(file.read_text(encoding="utf-8"))
     except ValueError:  # not JSON, or not UTF-8
         found = None
     return Rates.of(found, str(file))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields
 from typing import Any
 
@@ -11,6 +10,7 @@ from click.core import ParameterSource
 
 from justright.cli.selector_options import given_params
 from justright.errors import JustrightError
+from justright.files import parsed_json
 from justright.runs.given_weights import GIVEN
 from justright.runs.spec import RunSpec
 
@@ -50,7 +50,7 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
         if not equals:
             raise JustrightError(f"--set {each}", expected="NAME=VALUE, such as --set views=8")
         try:
-            found[name.replace("-", "_")] = json.loads(value)
+            found[name.replace("-", "_")] = parsed_json(value)
         except ValueError:
             found[name.replace("-", "_")] = value
     return found

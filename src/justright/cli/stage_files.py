@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import click
 
 from justright.cli.common import FILE
 from justright.errors import DataError, MissingDataError
+from justright.files import parsed_json
 
 BEST = "combined"
 """Whose estimate counts where a file has several."""
@@ -35,7 +35,7 @@ def estimated(file: Path) -> int:
             f"--k {file}: no such file", expected="a number, or a file that `justright estimate --out` wrote"
         )
     try:
-        estimates = json.loads(file.read_text(encoding="utf-8"))["estimates"]
+        estimates = parsed_json(file.read_text(encoding="utf-8"))["estimates"]
         found = estimates[BEST if BEST in estimates else min(estimates)]["n_categories"]
         if type(found) is not int or (BEST not in estimates and len(estimates) > 1):
             raise ValueError(f"{len(estimates)} estimates")

@@ -5,7 +5,6 @@ Kept in the JSON schema of the Semantic Shift Benchmark (SSB): `known_classes` a
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from justright.errors import DataError, MissingDataError
-from justright.files import write_json
+from justright.files import parsed_json, write_json
 from justright.settings import is_whole
 
 # the paper's word for a group of new classes, and SSB's, which says how hard it is to tell them from old ones
@@ -64,13 +63,13 @@ def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> Cl
             advice="the repository sgvaze/SSB publishes the same class lists as JSON, in SSB/splits/*_ssb_splits.json",
         )
     try:
-        content = json.loads(data)
+        content = parsed_json(data)
         known, unknown = content["known_classes"], content["unknown_classes"]
         levels = [(group, unknown[name]) for group, name in SSB_NAMES.items() if name in unknown]
         levels += [(group, labels) for group, labels in unknown.items() if group not in SSB_NAMES.values()]
         if not all(isinstance(labels, list) for labels in [known, *(labels for _, labels in levels)]):
             raise TypeError("classes are not in lists")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not a class split ({error})", expected=SSB_LAYOUT) from error
     label_of = {name: label for label, name in (classes or {}).items()}
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from jaxtyping import Int
 from PIL import Image
 
@@ -25,9 +24,9 @@ from justright.data.columns import (
     superclass_columns,
     with_columns,
 )
+from justright.data.parquet import write_parquet
 from justright.data.readers import Reader
 from justright.errors import BadImageError, DataError
-from justright.files import replacing
 from justright.parallel import BLOCK, in_threads
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array, Labels
@@ -223,5 +222,4 @@ class ImageSet:
             rows = [str(row) if inside[row] else old for row, old in enumerate(self.paths)]
             table = with_columns(table, {"path": pa.array(rows)})
             table = table.append_column(SAVED_BYTES, pa.array(images, pa.binary()))
-        with replacing(path) as temporary:
-            pq.write_table(table, temporary, write_page_checksum=True)
+        write_parquet(table, path)

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
 from justright.data.catalog.glyph_set import GlyphReader
 from justright.data.checked_columns import path_values, saved_columns, text_column, whole_labels
 from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, superclass_columns, with_columns
 from justright.data.image_set import SAVED_BYTES, ImageSet
+from justright.data.parquet import read_parquet
 from justright.data.readers import BytesReader, FolderReader, Reader, ZipReader
 from justright.errors import DataError, MissingDataError
 from justright.types import UNLABELED, Array
@@ -43,7 +43,7 @@ def read_table(file: Path) -> pa.Table:
         raise MissingDataError(f"no such file: {file}")
     try:
         if file.suffix.lower() == ".parquet":
-            return pq.read_table(file, memory_map=True)
+            return read_parquet(file)
         return read_csv(file)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{file} cannot be read: {error}", expected=f"CSV or Parquet with {LAYOUT}") from error

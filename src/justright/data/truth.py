@@ -11,11 +11,10 @@ from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from justright.data.image_set import ImageSet
+from justright.data.parquet import write_parquet
 from justright.errors import DataError
-from justright.files import replacing
 from justright.types import Labels, Mask
 
 
@@ -52,5 +51,4 @@ class Truth:
             raise DataError(f"cannot write the truth to {path}", expected="a name that ends in .parquet")
         _, is_old = self.open_for_evaluation()
         table = self._images.table.select(["id", "path", "label", "class_name"])
-        with replacing(path) as temporary:
-            pq.write_table(table.append_column("is_old", pa.array(is_old)), temporary, write_page_checksum=True)
+        write_parquet(table.append_column("is_old", pa.array(is_old)), path)

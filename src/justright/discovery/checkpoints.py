@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from justright.errors import DataError
-from justright.files import remove_leftovers, replacing
+from justright.files import parsed_json, remove_leftovers, replacing
 
 _log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class Checkpoints:
         """How many threads the training has, as the newest checkpoint that can be read says; None where none does."""
         for path in self._files():
             with suppress(OSError, SafetensorError, ValueError, KeyError, TypeError), safe_open(path, "pt") as file:
-                return int(json.loads(file.metadata()["state"])["threads"])
+                return int(parsed_json(file.metadata()["state"])["threads"])
         return None
 
     def finish(self) -> None:
@@ -108,7 +108,7 @@ def _read(path: Path) -> Checkpoint:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     if checksum(tensors, about["state"]) != about["checksum"]:
         raise ValueError("the checksum does not fit")
-    return Checkpoint(tensors, json.loads(about["state"]))
+    return Checkpoint(tensors, parsed_json(about["state"]))
 
 
 def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:

@@ -39,11 +39,12 @@ SHARE_WITHOUT_NORM = 0.02
 
 @dataclass
 class Progress:
-    """How far training is: the next epoch and step, and the sums of this epoch's terms so far."""
+    """How far training is: the next epoch and step, the sums of this epoch's terms so far, a record of each before."""
 
     epoch: int = 0
     step: int = 0
     sums: dict[str, float] = field(default_factory=dict)
+    records: list[dict[str, Any]] = field(default_factory=list)
 
 
 class StepReport(NamedTuple):
@@ -116,7 +117,8 @@ class Training:
                 yield StepReport(f"epoch {epoch + 1}, loss {progress.sums['loss'] / progress.step:.3f}")
             means = {name: value / self.n_steps for name, value in progress.sums.items()}
             spent = time.monotonic() - started
-            self.records.write({"epoch": epoch, "learning_rate": rate, **means, "seconds": spent})
+            progress.records.append({"epoch": epoch, "learning_rate": rate, **means, "seconds": spent})
+            self.records.write(progress.records[-1])
             progress.epoch, progress.step, progress.sums = epoch + 1, 0, {}
         self._save()
 
@@ -183,7 +185,7 @@ class Training:
         # in turn, for the first one sets damaged files aside
         found = None if self.checkpoints is None else self.processes.in_turn(self.checkpoints.load)
         if found is None:
-            self.records.keep_before(0)
+            self.records.begin_with([])
             return
         refuse_changes(found.state["made_with"], self.made_with, self.folder or Path())
         if found.state["progress"]["epoch"] < self.config.n_epochs:  # what is trained already may be read by any number
@@ -196,4 +198,4 @@ class Training:
                 self.optimizer.state[parameter]["momentum_buffer"] = buffer.to(parameter.device).clone()
         self.scaler.load_state_dict(found.state["scaler"])
         self.progress = Progress(**found.state["progress"])
-        self.records.keep_before(self.progress.epoch)
+        self.records.begin_with(self.progress.records)

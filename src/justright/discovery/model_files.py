@@ -7,7 +7,6 @@ backbone.safetensors (on request)  an ordinary timm state dict with the tuned pa
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import checksum
 from justright.errors import DataError
 from justright.features.backbone import Backbone
-from justright.files import remove_leftovers, replacing, write_json
+from justright.files import parsed_json, remove_leftovers, replacing, write_json
 from justright.hashing import signed, verified
 
 FORMAT = "justright model 1"
@@ -53,7 +52,7 @@ def about_model(folder: Path) -> dict[str, Any]:
     """What model.json says."""
     path = folder / "model.json"
     try:
-        about: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        about: dict[str, Any] = parsed_json(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
         if missing := sorted(REQUIRED - about.keys()):

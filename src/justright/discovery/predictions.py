@@ -12,12 +12,13 @@ from typing import Literal, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from jaxtyping import Float, Int
+from pydantic import TypeAdapter
 
 from justright.data.columns import names_column, write_csv
+from justright.data.parquet import read_parquet, write_parquet
 from justright.errors import DataError
-from justright.files import replacing
+from justright.files import parsed_json, replacing
 from justright.types import Array, Mask
 
 FORMAT = "justright predictions 1"
@@ -92,25 +93,26 @@ class Predictions:
         if path.suffix not in (".parquet", ".csv"):
             raise DataError(f"cannot write predictions to {path}", expected="a name that ends in .parquet or .csv")
         table = self.table()
-        with replacing(path) as temporary:
-            if path.suffix == ".csv":
+        if path.suffix == ".csv":
+            with replacing(path) as temporary:
                 write_csv(table.select(FOR_PEOPLE), temporary)
-            else:
-                about = {"format": FORMAT, "categories": [asdict(category) for category in self.categories]}
-                table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
-                pq.write_table(table, temporary, write_page_checksum=True)
+        else:
+            about = {"format": FORMAT, "categories": [asdict(category) for category in self.categories]}
+            write_parquet(table.replace_schema_metadata({KEY: json.dumps(about).encode()}), path)
 
     @staticmethod
     def open(path: Path) -> Predictions:
         """Read what `save` wrote as Parquet."""
         try:
-            table = pq.read_table(path, page_checksum_verification=True)
-            about = json.loads((table.schema.metadata or {})[KEY])
+            table = read_parquet(path)
+            about = parsed_json((table.schema.metadata or {})[KEY])
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']!r}")
-            categories = tuple(Category(**category) for category in about["categories"])
-            cluster = table["cluster"].to_numpy().astype(np.int64)
-            confidence = table["confidence"].to_numpy()
+            categories = tuple(TypeAdapter(list[Category]).validate_python(about["categories"]))
+            cluster, confidence = table["cluster"].to_numpy(), table["confidence"].to_numpy()
+            if cluster.dtype.kind != "i" or confidence.dtype.kind != "f":
+                raise ValueError(f"clusters of {cluster.dtype} and confidences of {confidence.dtype}")
+            cluster = cluster.astype(np.int64)
             if len(cluster) and not (cluster.min() >= 0 and cluster.max() < len(categories)):
                 raise ValueError("a cluster without a category")
             is_neither = pc.equal(table["kind"].cast(pa.string()), NEITHER).to_numpy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +34,10 @@ class EpochRecords:
                 self.curves.add_scalar(name, record[name], record["epoch"])
             self.curves.flush()
 
-    def keep_before(self, epoch: int) -> None:
-        """Drop lines that the checkpoint does not know of, for their epochs come again, and lines that a kill tore."""
-        if self.path is not None and self.path.exists():
-            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
-            write_text(self.path, "".join(f"{line}\n" for line in lines if _is_record_before(line, epoch)))
-
-
-def _is_record_before(line: str, epoch: int) -> bool:
-    try:
-        return bool(json.loads(line)["epoch"] < epoch)
-    except (ValueError, KeyError, TypeError):
-        return False
+    def begin_with(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Have the records that a checkpoint knows of and no others: later epochs come again, lines may be damaged."""
+        if self.path is not None and (records or self.path.exists()):
+            write_text(self.path, "".join(f"{json.dumps(record)}\n" for record in records))
 
 
 def _summary_writer(folder: Path) -> Any:

@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet as pq
 from jaxtyping import Bool, Float, Int
 
+from justright.data.parquet import read_parquet, write_parquet
 from justright.errors import DataError, MissingDataError
-from justright.files import replacing
 from justright.types import Array, Labels, Mask
 
 KEYS = ("id", "path")  # what may name an image, in this order of preference
@@ -77,8 +76,7 @@ def copy_truth(truth: Path, to: Path) -> None:
     """Write what matters of a file of truth as Parquet."""
     known = _File.read(truth, *TRUTH)
     known.classes(), known.flags("is_old")
-    with replacing(to) as temporary:
-        pq.write_table(known.table, temporary, write_page_checksum=True)
+    write_parquet(known.table, to)
 
 
 @dataclass(frozen=True)
@@ -99,9 +97,8 @@ class _File:
                 table = pyarrow.csv.read_csv(path, convert_options=options)
                 return _File(path, table.select([name for name in (*KEYS, *columns) if name in table.column_names]))
             if path.suffix.lower() == ".parquet":
-                present = pq.read_schema(path).names
-                wanted = [name for name in (*KEYS, *columns) if name in present]
-                return _File(path, pq.read_table(path, columns=wanted, page_checksum_verification=True))
+                table = read_parquet(path)
+                return _File(path, table.select([name for name in (*KEYS, *columns) if name in table.column_names]))
         except (OSError, pa.ArrowException, ValueError) as error:
             raise DataError(f"{path} cannot be read: {error}", expected="CSV with a header line, or Parquet") from error
         raise DataError(f"{path} ends in {path.suffix!r}.", expected=".csv or .parquet")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from pydantic import TypeAdapter
+
 from justright.errors import DataError
-from justright.files import write_json
+from justright.files import parsed_json, write_json
 from justright.hashing import signed, verified
 
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
@@ -69,15 +70,14 @@ class Scores:
     def load(path: Path) -> Scores:
         """Read what `save` wrote."""
         try:
-            values = verified(json.loads(path.read_text(encoding="utf-8")))
+            values = verified(parsed_json(path.read_text(encoding="utf-8")))
             if values.pop("format") != FORMAT or set(values) != {item.name for item in fields(Scores)}:
                 raise ValueError("other fields than those of Scores")
             values = {name: math.nan if value is None else value for name, value in values.items()}
-            values["intervals"] = {name: (low, high) for name, (low, high) in values["intervals"].items()}
+            return TypeAdapter(Scores).validate_python(values)
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold scores of this version: {error}",
                 expected=f'JSON with "format": "{FORMAT}" and the fields of Scores',
                 advice="justright evaluate --out writes such a file",
             ) from error
-        return Scores(**values)

@@ -24,7 +24,7 @@ import numpy as np
 from justright.errors import DataError
 from justright.features.cache_section import Block, CacheSection, blocks_of
 from justright.features.home import home
-from justright.files import write_json
+from justright.files import parsed_json, write_json
 from justright.hashing import hash_value
 
 logger = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ class FeatureCache:
 def _key_of(folder: Path) -> Any:
     """What key.json says; None where it cannot be read."""
     try:
-        return json.loads((folder / "key.json").read_text(encoding="utf-8"))
+        return parsed_json((folder / "key.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 

@@ -5,14 +5,13 @@ A bank is made again when it is needed, so any of them may go, though not while 
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 from pathlib import Path
 from typing import Any
 
 from justright.features.home import home
-from justright.files import bytes_of
+from justright.files import bytes_of, parsed_json
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +64,7 @@ def _about(folder: Path) -> dict[str, Any]:
 def _said(index: Path) -> dict[str, Any]:
     """What the index says of a bank, or nothing."""
     try:
-        about = json.loads(index.read_text(encoding="utf-8"))
+        about = parsed_json(index.read_text(encoding="utf-8"))
         return {
             "backbone": str(about["backbone"]),
             "transform": str(about["transform"]["kind"]).lower(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
 import warnings
@@ -12,12 +11,12 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from justright.features.checkpoints import CheckpointError
+from justright.files import parsed_json
 
 State = dict[str, Tensor]
 
@@ -68,7 +67,9 @@ def read(path: Path) -> State:
             expected="a .safetensors file, or a .pth file that torch.load(weights_only=True) reads",
             advice="where you trust the file, load it yourself and save its state dict with safetensors",
         ) from error
-    except (SafetensorError, RuntimeError, EOFError, OSError, ValueError) as error:
+    except CheckpointError:
+        raise
+    except Exception as error:  # torch lets out whatever a damaged byte happens to cause
         raise CheckpointError(f"{path} cannot be read: {error}", expected="a whole checkpoint") from error
 
 
@@ -84,7 +85,13 @@ def _unwrapped(content: Any, path: Path) -> State:
 def architecture_in(path: Path) -> str | None:
     """The architecture that timm wrote beside a checkpoint; None where there is nothing written."""
     config = path / "config.json"
-    return json.loads(config.read_text(encoding="utf-8")).get("architecture") if config.exists() else None
+    try:
+        found = parsed_json(config.read_bytes()).get("architecture") if config.exists() else None
+        if found is None or isinstance(found, str):
+            return found
+        raise ValueError(f"its architecture is {found!r}")
+    except (OSError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{config} cannot be read: {error}", expected="what timm wrote") from error
 
 
 def with_timm_names(state: State) -> State:

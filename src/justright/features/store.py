@@ -16,7 +16,6 @@ checks each range and cuts off what follows, so one growing file is as safe as o
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -27,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Float
+from pydantic import TypeAdapter
 
 from justright.audit.quarantine import BadKind, Quarantined
 from justright.engines import FileRows
@@ -34,7 +34,7 @@ from justright.errors import MissingDataError
 from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
 from justright.features.store_shards import Shard, n_intact, read_shards
-from justright.files import write_json
+from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
 from justright.remote import Place, RemotePath
 from justright.types import Array
@@ -96,7 +96,13 @@ def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, 
 def read_header(path: Place) -> tuple[Header, bool]:
     """The header of a store, and whether the store is complete."""
     value = _read_json(path)
-    return Header(**{name: value[name] for name in Header.__dataclass_fields__}), bool(value["complete"])
+    try:
+        header = TypeAdapter(Header).validate_python({name: value[name] for name in Header.__dataclass_fields__})
+        if np.dtype(header.dtype).kind != "f" or min(header.shape, default=0) < 1:
+            raise ValueError(f"features of {header.dtype} and the shape {header.shape}")
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedStoreError(f"{path / HEADER} is no header: {error}", advice="extract again") from error
+    return header, value["complete"]
 
 
 def _read_json(path: Place) -> dict[str, Any]:
@@ -105,10 +111,12 @@ def _read_json(path: Place) -> dict[str, Any]:
             f"no feature store: {path}", expected=f"a directory that `justright extract` wrote, with {HEADER}"
         )
     try:
-        value: dict[str, Any] = json.loads((path / HEADER).read_text(encoding="utf-8"))
+        value: dict[str, Any] = parsed_json((path / HEADER).read_text(encoding="utf-8"))
         if value["format"] != FORMAT:
             raise DamagedStoreError(f"{path / HEADER} was written by another version", advice="extract again")
         value = verified(value)
+        if not isinstance(value["files"], dict) or not isinstance(value["complete"], bool):
+            raise TypeError("files and complete are not what they should be")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedStoreError(f"{path / HEADER} cannot be read: {error!r}", advice="extract again") from error
     return value
@@ -143,7 +151,7 @@ def read_quarantine(path: Place) -> list[Quarantined]:
     """The bad images of a finished store."""
     _require_unchanged(path, QUARANTINE)
     try:
-        records = json.loads((path / QUARANTINE).read_text(encoding="utf-8"))
+        records = parsed_json((path / QUARANTINE).read_text(encoding="utf-8"))
         return [Quarantined(**record | {"kind": BadKind(record["kind"])}) for record in records]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedStoreError(f"{path / QUARANTINE} cannot be read: {error!r}", advice="extract again") from error

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from justright.features.store_header import DamagedStoreError, Header
+from justright.files import parsed_json
 from justright.hashing import hash_value
 from justright.remote import Place
 
@@ -39,7 +40,7 @@ def read_shards(file: Place, header: Header) -> list[Shard]:
     shards: list[Shard] = []
     for number, line in enumerate(file.read_bytes().split(b"\n")[:-1]):
         try:
-            *said, check = json.loads(line)
+            *said, check = parsed_json(line)
             if check != _check(said, number, header):
                 break
             n_rows, crc32, bad = said

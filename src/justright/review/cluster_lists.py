@@ -65,9 +65,9 @@ class ClusterLists:
     def near(self, cluster: int, rows: list[int], search: str = "") -> list[int]:
         """Other clusters, those most similar to these images of a cluster first, or to all of them if none is given."""
         others = [each for each in self.clusters(search=search) if each != cluster]
-        if self.features is None or not others:
-            return others
         given = np.array(rows, dtype=np.int64) if rows else self.state.rows_of(cluster)
+        if self.features is None or not others or not len(given):
+            return others
         centroids = np.stack([self._centroids(each, self.state.changed_at(each)) for each in others])
         similarity = centroids @ directions(self.features[given]).mean(axis=0)
         return [others[place] for place in np.argsort(-similarity, kind="stable")]

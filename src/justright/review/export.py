@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from justright.data import ImageSet
 from justright.data.columns import COLUMNS, names_column, with_columns, write_csv
+from justright.data.parquet import write_parquet
 from justright.errors import DataError, DegenerateError
 from justright.files import replacing
 from justright.review.class_folders import write_class_folders
@@ -86,8 +86,11 @@ def export(opened: OpenReview, path: Path, form: Form, is_copy: bool = False, da
     """
     if form in ("csv", "parquet"):
         table = label_table(opened)
-        with replacing(path) as temporary:
-            write_csv(table, temporary) if form == "csv" else pq.write_table(table, temporary)
+        if form == "parquet":
+            write_parquet(table, path)
+        else:
+            with replacing(path) as temporary:
+                write_csv(table, temporary)
         return int(table.num_rows)
     dataset = dataset or f"{opened.run.path.resolve().name}-reviewed"
     images = labeled_set(opened, dataset, **which)

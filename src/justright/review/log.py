@@ -140,7 +140,7 @@ class Log:
     def _value(self, text: bytes) -> dict[str, Any] | None:
         try:
             value = unsealed(text)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise DataError(f"{self.path} cannot be read after action {self.seq}: {error}", advice=GO_ON) from error
         if value is None:
             logger.warning("%s: passed over an incomplete line after action %d", self.path, self.seq)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ from justright.review.state import Entry, ReviewState
 from justright.review.thumbnails import Thumbnails
 from justright.runs.run_folder import RunFolder
 from justright.types import Array
+
+logger = logging.getLogger(__name__)
 
 
 def has_review(run: RunFolder) -> bool:
@@ -66,10 +69,11 @@ class OpenReview:
 
     @cached_property
     def features(self) -> Float[Array, "images dim"] | None:
-        """Tuned features, where the run has them for every image."""
+        """Tuned features, where the run has them for every image; if they are damaged, that is said."""
         try:
             features = self.run.tuned
-        except DataError:
+        except DataError as error:
+            logger.warning("%s\nClusters cannot be split, and images are not shown by how central they are.", error)
             return None
         return features if len(features) == len(self.predictions) else None
 

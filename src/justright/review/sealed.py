@@ -10,6 +10,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from justright.files import parsed_json
+
 CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}$')
 
 logger = logging.getLogger(__name__)
@@ -24,12 +26,12 @@ def sealed(value: dict[str, Any]) -> bytes:
 def unsealed(line: bytes) -> dict[str, Any] | None:
     """The value of a line, without its line break; None where the checksum is not there or not right.
 
-    ValueError or RecursionError for a checksum that is right on what is no JSON: somebody made that by hand.
+    ValueError for a checksum that is right on what is no JSON: somebody made that by hand.
     """
     found = CHECKSUM.search(line)
     if found is None or zlib.crc32(line[: found.start()]) != int(found[1], 16):
         return None
-    value: dict[str, Any] = json.loads(line[: found.start()] + b"}")
+    value: dict[str, Any] = parsed_json(line[: found.start()] + b"}")
     return value
 
 
@@ -50,7 +52,7 @@ class SealedCount:
             n = value and value.get("saved")
         except FileNotFoundError:
             return None
-        except (ValueError, RecursionError):
+        except ValueError:
             n = None
         if not isinstance(n, int):
             logger.warning("%s is damaged; the next action writes it anew", self.path)

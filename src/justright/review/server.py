@@ -40,7 +40,7 @@ class ExportRequest(Strict):
 
 def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
     """All addresses, without `security.Guard`. Only tests call them so."""
-    app = FastAPI(openapi_url=None)
+    app = FastAPI(openapi_url=None, redirect_slashes=False)  # a redirect would lose the token
     _answer_errors(app)
     for address, answer in PageData(opened, reviewer).routes().items():
         app.get(address, response_model=None)(answer)

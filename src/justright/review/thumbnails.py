@@ -11,13 +11,17 @@ from pathlib import Path
 from PIL import Image
 
 from justright.data import ImageSet
+from justright.hashing import hash_bytes
 
 SIZES = (160, 640)  # longest side in pixels: a tile of the page, and the large view
 CONTENT_ID = re.compile(r"[0-9a-f]{32}")
 
 
 class Thumbnails:
-    """JPEGs of the images of a set below `folder`, named by content: moved or renamed images need no new ones."""
+    """JPEGs of the images of a set below `folder`, named by content: moved or renamed images need no new ones.
+
+    Behind each stands a checksum of it and of its name; one that is damaged, or of another image, is made again.
+    """
 
     def __init__(self, images: ImageSet, folder: Path):
         self.images = images
@@ -27,7 +31,7 @@ class Thumbnails:
     def get(self, row: int, size: int) -> bytes:
         """The copy of one image; BadImageError where it cannot be decoded."""
         file = self._file(row, size)
-        if file.exists() and (kept := file.read_bytes()):  # a power cut can leave an empty one
+        if file.exists() and (kept := _unsealed(file.name, file.read_bytes())):
             return kept
         image = self.images.image(row)
         image.thumbnail((size, size), Image.Resampling.BICUBIC, reducing_gap=2.0)
@@ -37,7 +41,7 @@ class Thumbnails:
         file.parent.mkdir(parents=True, exist_ok=True)
         # a rename makes it whole or absent; a flush to disk for each of thousands would take minutes
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-        temporary.write_bytes(data)
+        temporary.write_bytes(data + _seal(file.name, data))
         temporary.replace(file)
         return data
 
@@ -46,3 +50,14 @@ class Thumbnails:
         # without content ids the row has to do: reading the image to name it would be as slow as no cache
         name = known if known and CONTENT_ID.fullmatch(known) else f"row-{row}"
         return self.folder / name[-2:].rjust(2, "0") / f"{name}-{size}.jpg"
+
+
+def _seal(name: str, data: bytes) -> bytes:
+    return hash_bytes(name.encode() + data).encode()
+
+
+def _unsealed(name: str, content: bytes) -> bytes:
+    """The picture; nothing where its checksum does not fit."""
+    size = len(_seal("", b""))
+    data, seal = content[:-size], content[-size:]
+    return data if seal == _seal(name, data) else b""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.features.home import home
-from justright.files import bytes_of, size_text
+from justright.files import bytes_of, parsed_json, size_text
 
 FEATURE_BYTES = 4
 """Features are float32."""
@@ -135,7 +134,7 @@ class DiskPlan:
         sizes = [0]
         for index in bank.root.glob("*/index.json"):
             try:
-                about = json.loads(index.read_text(encoding="utf-8"))
+                about = parsed_json(index.read_text(encoding="utf-8"))
                 is_alike = about["transform"]["kind"] == kind and sought.items() <= about.items()
             except (OSError, ValueError, TypeError, KeyError, AttributeError):
                 continue

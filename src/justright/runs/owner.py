@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 
 from justright.errors import JustrightError
-from justright.files import naming
+from justright.files import naming, parsed_json
 
 LOCK = ".owner"
 """The file in the folder that is locked; it says who holds it, and goes when the work is done."""
@@ -97,7 +97,7 @@ def _lock_on_windows(file: FileIO) -> bool:
 def _said(file: FileIO) -> str:
     """Who holds the lock, and since when, as the file says."""
     try:
-        about = json.loads(file.read())
+        about = parsed_json(file.read())
         elsewhere = "" if about["host"] == socket.gethostname() else f" on {about['host']}"
         return f"process {about['process']}{elsewhere} since {about['since']}"
     except (ValueError, TypeError, KeyError, OSError):  # it has only just begun

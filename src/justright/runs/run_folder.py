@@ -22,7 +22,6 @@ what each file hashes to, and a file is compared with that before it is read.
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +36,7 @@ from justright.discovery.predictions import Predictions
 from justright.errors import DataError, MissingDataError
 from justright.evaluation import Scores
 from justright.features.table import FeatureTable
-from justright.files import write_json
+from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
 from justright.runs.saved_selection import SavedSelection
 from justright.runs.weight_files import load_selection
@@ -226,8 +225,8 @@ class RunFolder:
 def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:
     """The JSON object of a file, or of a line of it; anything else is refused with the name of the file."""
     try:
-        value = json.loads(path.read_bytes() if line is None else line)
-    except (OSError, ValueError, RecursionError) as error:
+        value = parsed_json(path.read_bytes() if line is None else line)
+    except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="JSON") from error
     if not isinstance(value, dict):
         raise DataError(f"{path} holds a {type(value).__name__}", expected="JSON of names and values, {...}")

@@ -21,19 +21,20 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from justright.data.parquet import read_parquet, write_parquet
 from justright.errors import DataError
 from justright.features.table import FeatureTable
-from justright.files import replacing
+from justright.files import parsed_json
 from justright.runs.feature_pool import FeaturePool
-from justright.runs.saved_selection import SavedSelection
+from justright.runs.saved_selection import CLASS_COLUMNS, SavedSelection
 from justright.runs.selection_result import SelectionResult, class_table, image_table
 from justright.selection import ClassWeights
 
 FORMAT = "justright weights 1"
 KEPT = "kept: one of the target's own classes"
 KEY = b"justright"
+IMAGE_COLUMNS = ("id", "dataset", "path", "label", "class_name", "weight", "reason")
 
 
 def class_file(path: Path) -> Path:
@@ -65,8 +66,7 @@ def save_selection(path: Path, result: SelectionResult, target: FeatureTable, ke
         images = _behind(images, image_table(kept, ones), n_kept)
         classes = _behind(classes, class_table(kept, ones), n_kept)
     for file, table in ((path, images), (class_file(path), classes)):
-        with replacing(file) as temporary:
-            pq.write_table(table.replace_schema_metadata(said), temporary, write_page_checksum=True)
+        write_parquet(table.replace_schema_metadata(said), file)
     return class_file(path)
 
 
@@ -80,10 +80,16 @@ def _behind(table: pa.Table, first: pa.Table, n_classes: int) -> pa.Table:
 def load_selection(path: Path) -> SavedSelection:
     """Read what `save_selection` wrote."""
     try:
-        images, classes = (pq.read_table(file, page_checksum_verification=True) for file in (path, class_file(path)))
-        about = json.loads((images.schema.metadata or {})[KEY])
+        images, classes = (read_parquet(file) for file in (path, class_file(path)))
+        about = parsed_json((images.schema.metadata or {})[KEY])
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
+        if (classes.schema.metadata or {})[KEY] != images.schema.metadata[KEY]:
+            raise ValueError("the two files are not of one selection")
+        for name in IMAGE_COLUMNS:
+            _require_type(images[name], name)
+        for name in CLASS_COLUMNS:
+            _require_type(classes[name], name)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"{path} does not hold weights of this version: {error}",
@@ -91,3 +97,10 @@ def load_selection(path: Path) -> SavedSelection:
             advice="justright select --out writes both",
         ) from error
     return SavedSelection(images, classes, about)
+
+
+def _require_type(column: pa.ChunkedArray, name: str) -> None:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    allows = {"label": pa.types.is_integer, "n_images": pa.types.is_integer, "weight": pa.types.is_floating}
+    if not allows.get(name, pa.types.is_string)(kind) or (name in ("dataset", *allows) and column.null_count):
+        raise ValueError(f"column {name} holds {column.type}, or nothing in some rows")

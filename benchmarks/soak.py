@@ -1,0 +1,202 @@
+"""Bad days at random: kills, damaged files and full disks in every stage, and what came of each.
+
+    OMP_NUM_THREADS=1 nice python -m benchmarks.soak --rounds 200 --seed 0
+
+Every stage is run once undisturbed. A round copies what was prepared, disturbs one stage, lets it go on to its end, and
+judges: the same result, refused with the name of a damaged file, made again and said so, or WRONG. A kill must not
+change or prevent anything. A full disk is a small tmpfs in a mount namespace of its own where `unshare -rm` is allowed,
+else a limit on the size of files; it must be told, and with room again the result must be the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from benchmarks.forked import Ended, import_everything
+from benchmarks.soak_damage import damage
+from benchmarks.soak_review import review_stage
+from benchmarks.soak_stages import DIGITS, LETTERS, NETWORK, SUITE, Stage, stages, start
+
+IDENTICAL, REFUSED, AGAIN, WRONG = OUTCOMES = ("identical", "refused by name", "made again loudly", "WRONG")
+TROUBLES = ("kill", "damage", "kill, then damage", "full disk")
+APART = "JUSTRIGHT_SOAK_APART"
+"""Set where the process may mount a tmpfs that nobody else sees."""
+ROOM = 512 << 20
+NO_ROOM = re.compile(r"No space left on device|File too large|too little is free|GB are free|cannot be written")
+LOUD = re.compile(r"damaged|made again|computed again|written again|is built|passed over|Not saved")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What came of a round."""
+
+    stage: str
+    trouble: str
+    outcome: str
+    why: str = ""
+
+
+class Soak:
+    """Rounds on copies of a prepared folder.
+
+    Parameters:
+        prepared: a folder in which every stage has been run.
+        rounds: where the folder of a round lies while it lasts.
+    """
+
+    def __init__(self, all_stages: Sequence[Stage], prepared: Path, rounds: Path, seed: int, can_mount: bool):
+        self.stages, self.prepared, self.rounds, self.seed = all_stages, prepared, rounds, seed
+        self.troubles = TROUBLES
+        self.can_mount = can_mount
+
+    def round(self, number: int) -> Judged:
+        """One round; its number and the seed say all that is random in it, but for how fast the machine is."""
+        rng = np.random.default_rng([self.seed, number])
+        stage = self.stages[number % len(self.stages)]
+        trouble = str(rng.choice(self.troubles))
+        folder = self.rounds / f"round-{number}"
+        is_small = trouble == "full disk" and self.can_mount
+        if is_small:
+            folder.mkdir()
+            _mount(folder, ROOM)
+        try:
+            shutil.copytree(self.prepared, folder, dirs_exist_ok=True)
+            stage.begin()
+            return self._disturbed(stage, trouble, folder, rng)
+        finally:
+            if is_small:
+                subprocess.run(["umount", folder], check=True)
+            shutil.rmtree(folder)
+
+    def _disturbed(self, stage: Stage, trouble: str, folder: Path, rng: np.random.Generator) -> Judged:
+        if trouble != "damage" or rng.random() < 0.5:
+            stage.clear(folder)
+        if trouble != "damage" and rng.random() < 0.5:
+            shutil.rmtree(folder / "home", ignore_errors=True)
+        if trouble == "full disk":
+            return self._without_room(stage, folder, rng)
+        if trouble != "damage":
+            for _ in range(int(rng.integers(1, 4))):
+                stage.kill(folder, float(rng.random()))
+        done = None if trouble == "kill" else damage(folder, stage.reads, rng)
+        what, names = done or ("kill", [])
+        ended = stage.finish(folder)
+        return Judged(stage.name, what, *self.judge(stage, folder, ended, names))
+
+    def _without_room(self, stage: Stage, folder: Path, rng: np.random.Generator) -> Judged:
+        limit = None
+        if self.can_mount:
+            _mount(folder, shutil.disk_usage(folder).used + int(rng.random() * stage.n_bytes), "remount,")
+        else:
+            limit = int(10 ** rng.uniform(0, 6.5))
+        ended = stage.finish(folder, limit)
+        if ended.code == 0:
+            return Judged(stage.name, "full disk", *self.judge(stage, folder, ended, []))
+        if ended.code != 1 or "Traceback" in ended.err or not NO_ROOM.search(ended.err):
+            return Judged(stage.name, "full disk", WRONG, f"ended with {ended.code}: {ended.err[-900:]}")
+        if self.can_mount:
+            _mount(folder, ROOM, "remount,")
+        outcome, why = self.judge(stage, folder, stage.finish(folder), [])
+        return Judged(stage.name, "full disk", REFUSED if outcome in (IDENTICAL, AGAIN) else outcome, why)
+
+    def judge(self, stage: Stage, folder: Path, ended: Ended, names: list[str]) -> tuple[str, str]:
+        """What to call it, and why it is wrong if it is; `names` are the damaged files."""
+        if "Traceback" in ended.err or ended.code not in (0, 1):
+            return WRONG, f"ended with {ended.code}: {ended.err[-900:]}"
+        if ended.code == 1:
+            is_named = any(_is_named(name, ended.err) for name in names)
+            return (REFUSED, "") if is_named else (WRONG, f"refused without the name of {names}: {ended.err[-900:]}")
+        found = stage.results(folder, ended)
+        if stage.fits(found):
+            return AGAIN if LOUD.search(ended.err) else IDENTICAL, ""
+        said = ended.err + " ".join(part.decode(errors="replace") for part in found.values() if stage.shows_parts)
+        if stage.shows_parts and any(_is_named(name, said) for name in names):
+            return REFUSED, ""
+        other = sorted(name for name in {*found, *stage.expected} if found.get(name) != stage.expected.get(name))
+        return WRONG, f"damaged {names}, then another {', '.join(other)}, without a word: {ended.err[-300:]!r}"
+
+
+def _is_named(name: str, text: str) -> bool:
+    """Whether a text names a file, or the folder that it lies in, if that is a store, a checkpoint or the like."""
+    text = text.replace("\n", "")
+    folder = Path(name).parent
+    return Path(name).name in text or (len(folder.parts) > 0 and folder.parts[-1] not in ("run", "home") and
+                                       folder.as_posix() in text)  # fmt: skip
+
+
+def _mount(folder: Path, n_bytes: int, how: str = "") -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"{how}size={n_bytes}", "none", folder], check=True)
+
+
+def prepare(all_stages: Sequence[Stage], folder: Path) -> None:
+    """Run every stage undisturbed."""
+    (folder / "suite.toml").write_text(SUITE)
+    for words in (
+        ["data", "split", LETTERS, "--out", "split"],
+        ["extract", DIGITS, *NETWORK, "--batch-size", "4", "--out", "pool.features"],
+    ):
+        ended = start(folder, words).end()
+        assert ended.code == 0, ended
+    for stage in all_stages:
+        stage.learn(folder)
+
+
+def tally(judged: Sequence[Judged]) -> str:
+    """How often each came, by stage and by trouble."""
+    lines = []
+    for title, key in (("stage", lambda each: each.stage), ("trouble", lambda each: each.trouble)):
+        counts = Counter((key(each), each.outcome) for each in judged)
+        lines.append(f"{title:28}" + "".join(f"{outcome:>20}" for outcome in OUTCOMES))
+        for name in dict.fromkeys(sorted(map(key, judged))):
+            lines.append(f"{name:28}" + "".join(f"{counts[name, outcome]:20}" for outcome in OUTCOMES))
+        lines.append("")
+    total = Counter(each.outcome for each in judged)
+    return "\n".join([*lines, ", ".join(f"{total[outcome]} {outcome}" for outcome in OUTCOMES)])
+
+
+def soak(rounds: Soak, numbers: Sequence[int]) -> int:
+    """Carry out rounds and print what came of them; 1 if anything was wrong."""
+    judged = []
+    for number in numbers:
+        judged.append(rounds.round(number))
+        if judged[-1].outcome == WRONG:
+            print(f"WRONG in round {number}, {judged[-1].stage}, {judged[-1].trouble}: {judged[-1].why}")
+            print(f"    to repeat it: python -m benchmarks.soak --seed {rounds.seed} --round {number}", flush=True)
+    print(tally(judged))
+    return int(any(each.outcome == WRONG for each in judged))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--round", type=int, action="append", help="only this one; may be repeated")
+    asked = parser.parse_args()
+    is_apart = os.environ.get(APART) == "1"
+    if not is_apart and shutil.which("unshare") and subprocess.run(["unshare", "-rm", "true"]).returncode == 0:
+        command = ["unshare", "-rm", sys.executable, "-m", "benchmarks.soak", *sys.argv[1:]]
+        os.execvpe("unshare", command, os.environ | {APART: "1"})
+    import_everything()
+    with tempfile.TemporaryDirectory(prefix="soak-") as place:
+        prepared, rounds = Path(place) / "prepared", Path(place) / "rounds"
+        prepared.mkdir()
+        rounds.mkdir()
+        all_stages = stages(review_stage())
+        prepare(all_stages, prepared)
+        print(f"a full disk is a {'tmpfs' if is_apart else 'limit on the size of files'}", flush=True)
+        return soak(Soak(all_stages, prepared, rounds, asked.seed, is_apart), asked.round or range(asked.rounds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

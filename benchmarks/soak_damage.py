@@ -1,0 +1,70 @@
+"""One kind of damage to one random file, chosen so that rare kinds of files come as often as common ones."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+KINDS = {
+    "bank shard": r"home/banks/.*\.npy$",
+    "bank index": r"home/banks/.*\.json$",
+    "cache block": r"home/features/.*\.npy$",
+    "cache key": r"home/features/.*\.json$",
+    "checkpoint": r"checkpoint/.*\.safetensors$",
+    "model file": r"model\.(json|safetensors)$",
+    "review log": r"review/(log\.jsonl|saved\.json)$",
+    "thumbnail": r"review/thumbnails/.*\.jpg$",
+    "store file": r"\.features/",
+    "suite results": r"results\.jsonl$",
+    "Parquet": r"\.parquet$",
+    "JSON": r"\.jsonl?$",
+    "array": r"\.npy$",
+}
+DAMAGES = ("one bit", "zeros", "cut off", "swapped")
+
+
+def kind_of(name: str) -> str | None:
+    """What a file is, by its name relative to the folder of a round."""
+    return next((kind for kind, pattern in KINDS.items() if re.search(pattern, name)), None)
+
+
+def damage(folder: Path, readable: str, rng: np.random.Generator) -> tuple[str, list[str]] | None:
+    """Damage a file that matches `readable`: what was done, and the names of what is not as it was. None without any.
+
+    Leftovers of killed processes, whose names begin with a dot, are nobody's.
+    """
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    found: dict[str, list[str]] = {}
+    for name in names:
+        kind = kind_of(name)
+        if kind and re.match(readable, name) and not Path(name).name.startswith(".") and (folder / name).stat().st_size:
+            found.setdefault(kind, []).append(name)
+    if not found:
+        return None
+    kind = str(rng.choice(sorted(found)))
+    name = str(rng.choice(found[kind]))
+    how = str(rng.choice(DAMAGES))
+    data = (folder / name).read_bytes()
+    others = [other for other in found[kind] if other != name and (folder / other).suffix == (folder / name).suffix]
+    if name.startswith("split/"):  # which file is which, the person says who names them
+        others = []
+    others = [other for other in others if (folder / other).read_bytes() != data]
+    if how == "swapped" and others:
+        other = str(rng.choice(others))
+        (folder / name).write_bytes((folder / other).read_bytes())
+        (folder / other).write_bytes(data)
+        return f"{kind}, swapped", [name, other]
+    (folder / name).write_bytes(_spoiled(data, "one bit" if how == "swapped" else how, rng))
+    return f"{kind}, {'one bit' if how == 'swapped' else how}", [name]
+
+
+def _spoiled(data: bytes, how: str, rng: np.random.Generator) -> bytes:
+    place = int(rng.integers(len(data)))
+    if how == "cut off":
+        return data[:place]
+    if how == "zeros":
+        n = min(int(rng.integers(1, 4097)), len(data) - place)
+        return data[:place] + bytes(n) + data[place + n :]
+    return data[:place] + bytes([data[place] ^ 1 << int(rng.integers(8))]) + data[place + 1 :]

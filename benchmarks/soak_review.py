@@ -1,0 +1,157 @@
+"""The stage of the soak in which people review: what was answered is what page and export show afterwards."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks.forked import Ended
+from benchmarks.soak_stages import Results, Stage, start
+
+PAGES = ("about", "clusters", "clusters/{}/images", "clusters/{}/near", "images/0/160", "images/1/160")
+ACTIONS: list[dict[str, Any]] = [
+    {"do": "keep", "cluster": 0},
+    {"do": "name", "cluster": 1, "name": "gull"},
+    {"do": "merge", "cluster": 2, "into": 3},
+    {"do": "discard", "cluster": 3},
+    {"do": "undo", "target": None},
+    {"do": "name", "cluster": 0, "name": "tern"},
+    {"do": "keep", "cluster": 3},
+    {"do": "keep", "cluster": 1},
+]
+"""Clusters by their place among those that have images."""
+N_PREPARED = 3
+
+
+class ReviewServer:
+    """`justright review` until the end of a with block; `url` is empty where it did not start."""
+
+    def __init__(self, folder: Path, limit: int | None = None):
+        words = ["review", "run", "--port", "0", "--quiet", "--reviewer", "anna"]
+        self.process = start(folder, words, limit)
+        self.url = self.process.out.readline().strip()
+        self.ended = Ended(0, "", "")
+
+    def ask(self, path: str, body: dict[str, Any] | None = None) -> http.client.HTTPConnection:
+        """A connection on which something was asked."""
+        where = urlsplit(self.url)
+        connection = http.client.HTTPConnection(str(where.hostname), where.port, timeout=60)
+        sent = None if body is None else json.dumps(body)
+        headers = {"content-type": "application/json"}
+        connection.request("GET" if body is None else "POST", f"{where.path}{path}", sent, headers)
+        return connection
+
+    def answer(self, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
+        """Status and body."""
+        connection = self.ask(path, body)
+        answer = connection.getresponse()
+        found = answer.status, answer.read()
+        connection.close()
+        return found
+
+    def __enter__(self) -> ReviewServer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.ended = self.process.end()
+
+
+@dataclass
+class ReviewStage(Stage):
+    """Some actions are prepared; a kill comes after some more, in the middle of one."""
+
+    n_answered: int = 0
+    n_asked: int = 0
+    after: list[Results] = field(default_factory=list)
+    """What comes of each number of actions."""
+    pages: Results = field(default_factory=dict)
+    clusters: list[int] = field(default_factory=list)
+
+    def begin(self) -> None:
+        self.n_answered = self.n_asked = N_PREPARED
+
+    def clear(self, folder: Path) -> None:
+        super().clear(folder)
+        self.n_answered = self.n_asked = 0
+
+    def kill(self, folder: Path, part: float) -> None:
+        with ReviewServer(folder) as server:
+            n_whole, delay = divmod(part * (len(ACTIONS) - self.n_asked), 1)
+            if server.url and not self._act(server, int(n_whole)) and self.n_asked < len(ACTIONS):
+                connection = server.ask("act", self._next())
+                time.sleep(0.02 * delay)
+                server.process.kill()
+                connection.close()
+
+    def finish(self, folder: Path, limit: int | None = None) -> Ended:
+        """One more action, a look at the pages, and an export."""
+        return self._finish(folder, limit, n_more=1)
+
+    def _finish(self, folder: Path, limit: int | None, n_more: int) -> Ended:
+        said = ""
+        with ReviewServer(folder, limit) as server:
+            if server.url and not (said := self._act(server, n_more)):
+                answers = {page: server.answer(page.format(self.clusters[0])) for page in PAGES}
+                self.pages = {page: body for page, (_, body) in answers.items()}
+                said = " ".join(body.decode() for status, body in answers.values() if status != 200)
+        if said or not server.url:
+            return Ended(1, "", said + server.ended.err)
+        ended = start(folder, self.words, limit).end()
+        return Ended(ended.code, ended.out, server.ended.err + ended.err)
+
+    def _act(self, server: ReviewServer, n: int) -> str:
+        """Send the next actions; what one was refused with, or nothing."""
+        status, said = server.answer("status")
+        if status != 200:
+            return said.decode()
+        n_there = int(json.loads(said)["seq"])
+        if not self.n_answered <= n_there <= self.n_asked:
+            return f"Traceback: {n_there} actions are there, {self.n_answered} to {self.n_asked} should be"
+        self.n_answered = self.n_asked = n_there
+        for _ in range(min(n, len(ACTIONS) - self.n_asked)):
+            status, said = server.answer("act", self._next())
+            if status != 200:
+                return said.decode()
+            self.n_answered += 1
+        return ""
+
+    def _next(self) -> dict[str, Any]:
+        """The next action as the page sends it."""
+        number, self.n_asked = self.n_asked, self.n_asked + 1
+        action = ACTIONS[number] | {
+            each: self.clusters[ACTIONS[number][each]] for each in ("cluster", "into") if each in ACTIONS[number]
+        }
+        return {"id": f"{number:016x}", "base": number, "reviewer": "anna", "action": action}
+
+    def results(self, folder: Path, ended: Ended) -> Results:
+        return super().results(folder, ended) | self.pages
+
+    def fits(self, found: Results) -> bool:
+        self.expected = self.after[self.n_answered]
+        return found in self.after[self.n_answered : self.n_asked + 1]
+
+    def learn(self, folder: Path) -> None:
+        """See what comes of every number of actions, and leave the folder with those that are prepared."""
+        self.clear(folder)
+        with ReviewServer(folder) as server:
+            self.clusters = sorted(each["cluster"] for each in json.loads(server.answer("clusters")[1])["clusters"])
+        for n in range(len(ACTIONS) + 1):
+            ended = self._finish(folder, None, n_more=int(n > 0))
+            assert ended.code == 0, ended
+            self.after.append(self.results(folder, ended))
+        self.clear(folder)
+        self._finish(folder, None, N_PREPARED)
+        self.n_bytes = 50_000
+
+
+def review_stage() -> Stage:
+    """The stage as the soak has it."""
+    words = ["review", "run", "--export", "labels.csv"]
+    reads = r"run/(review|run\.json|predictions|target\.parquet|tuned)"
+    return ReviewStage("review", words, ["run/review", "labels.csv"], reads, ["labels.csv"], shows_parts=True)

@@ -1,0 +1,148 @@
+"""The soak in short: kills, damage and full disks in every stage, none of them wrong; and it can tell what is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.forked import Ended
+from benchmarks.soak import AGAIN, IDENTICAL, REFUSED, TROUBLES, WRONG, Judged, Soak, soak, tally
+from benchmarks.soak_damage import DAMAGES, damage
+from benchmarks.soak_stages import Stage
+
+ROOT = Path(__file__).parents[2]
+N_STAGES = 8
+
+
+def test_eight_rounds_disturb_every_stage_and_none_is_wrong():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.soak", "--rounds", str(N_STAGES), "--seed", "1"],
+        cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +0$", done.stdout.partition("\n\n")[0], re.M)
+    assert {name for name, *_ in rows} == {
+        "extract", "bank", "select", "train", "predict", "suite", "review", "report"
+    }  # fmt: skip
+    assert sum(int(n) for _, *counts in rows for n in counts) == N_STAGES
+
+
+class FakeStage(Stage):
+    """Copies a number into a file, or does what a test says."""
+
+    def __init__(self, does):
+        super().__init__("fake", [], ["out.json"], r"in\.json", ["out.json"], expected={"out.json": b"[1, 2, 3]"})
+        self.does = does
+
+    def kill(self, folder, part):
+        (folder / "out.json").write_bytes(b"[1")
+
+    def finish(self, folder, limit=None):
+        return self.does(folder)
+
+
+def copied(folder: Path) -> Ended:
+    """What silently goes on with damaged input."""
+    (folder / "out.json").write_bytes((folder / "in.json").read_bytes())
+    return Ended(0, "", "")
+
+
+def refusing(message: str):
+    return lambda folder: copied(folder) if (folder / "in.json").read_bytes() == b"[1, 2, 3]" else Ended(1, "", message)
+
+
+def right(folder: Path, said: str = "") -> Ended:
+    (folder / "out.json").write_bytes(b"[1, 2, 3]")
+    return Ended(0, "", said)
+
+
+@pytest.fixture
+def rounds(tmp_path):
+    """The outcomes of some rounds of a stage that does as it is told, with one kind of trouble."""
+    (tmp_path / "prepared").mkdir()
+    (tmp_path / "prepared" / "in.json").write_bytes(b"[1, 2, 3]")
+    (tmp_path / "rounds").mkdir()
+
+    def of(does, trouble) -> tuple[Soak, set[str]]:
+        made = Soak([FakeStage(does)], tmp_path / "prepared", tmp_path / "rounds", seed=0, can_mount=False)
+        made.troubles = (trouble,)
+        found = {made.round(number).outcome for number in range(5)}
+        assert list((tmp_path / "rounds").iterdir()) == []
+        return made, found
+
+    return of
+
+
+def test_a_stage_that_silently_differs_is_called_wrong_and_the_round_can_be_repeated(rounds, capsys):
+    made, found = rounds(copied, "damage")
+    assert found == {WRONG}
+    assert soak(made, [3]) == 1
+    said = capsys.readouterr().out
+    assert "WRONG in round 3, fake, JSON, " in said
+    assert "another out.json, without a word" in said
+    assert "python -m benchmarks.soak --seed 0 --round 3" in said
+    assert soak(rounds(right, "damage")[0], [3]) == 0
+
+
+@pytest.mark.parametrize(
+    ("does", "trouble", "outcome"),
+    [
+        (right, "kill", IDENTICAL),
+        (copied, "kill", IDENTICAL),
+        (lambda folder: Ended(0, "", ""), "kill", WRONG),  # half a file is left
+        (lambda folder: Ended(1, "", "Error: in.json"), "kill", WRONG),  # a kill is no reason to refuse
+        (refusing("Error: in.json is damaged"), "damage", REFUSED),
+        (refusing("Error: in.json is damaged"), "kill, then damage", REFUSED),
+        (refusing("Error: something is damaged"), "damage", WRONG),
+        (refusing("Traceback: in.json"), "damage", WRONG),
+        (lambda folder: right(folder, "in.json is damaged; it is made again"), "damage", AGAIN),
+        (lambda folder: Ended(-11, "", ""), "damage", WRONG),
+        (lambda folder: Ended(-7, "", ""), "full disk", WRONG),
+        (lambda folder: Ended(1, "", "Error: no idea"), "full disk", WRONG),
+        (lambda folder: Ended(1, "", "Error: out.json: File too large"), "full disk", WRONG),  # with room, too
+        (right, "full disk", IDENTICAL),
+    ],
+)
+def test_what_came_of_a_round_is_called_by_its_name(rounds, does, trouble, outcome):
+    assert rounds(does, trouble)[1] == {outcome}
+
+
+def test_a_full_disk_that_is_told_and_goes_on_with_room_is_refused_by_name(rounds):
+    calls = []
+
+    def once(folder):
+        calls.append(folder)
+        return Ended(1, "", "Error: out.json cannot be written: File too large") if len(calls) % 2 else right(folder)
+
+    assert rounds(once, "full disk")[1] == {REFUSED}
+
+
+def test_one_random_file_of_those_that_are_read_is_damaged_in_every_way(tmp_path):
+    ways = set()
+    for seed in range(60):
+        for name in ("run/a.parquet", "run/b.parquet", "run/c.json", "other/d.parquet"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_bytes(name.encode() * 9)
+        what, names = damage(tmp_path, "run/", np.random.default_rng(seed))
+        ways.add(what)
+        changed = {name for name in ("run/a.parquet", "run/b.parquet", "run/c.json")
+                   if (tmp_path / name).read_bytes() != name.encode() * 9}  # fmt: skip
+        assert changed == set(names)
+        assert (tmp_path / "other/d.parquet").read_bytes() == b"other/d.parquet" * 9
+    assert ways >= {f"Parquet, {way}" for way in DAMAGES}
+    assert damage(tmp_path, "nothing", np.random.default_rng(0)) is None
+
+
+def test_the_tally_counts_by_stage_and_trouble():
+    said = tally(
+        [Judged("bank", "kill", IDENTICAL), Judged("bank", "full disk", WRONG), Judged("train", "kill", AGAIN)]
+    )
+    assert re.search(r"^bank +1 +0 +0 +1$", said, re.M)
+    assert re.search(r"^kill +1 +0 +1 +0$", said, re.M)
+    assert said.endswith("1 identical, 0 refused by name, 1 made again loudly, 1 WRONG")
+    assert len(TROUBLES) == 4
