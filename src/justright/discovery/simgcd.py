@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import Center, Learned, by_clusters, by_prototypes
+from justright.discovery.assigner import Center, Learned, by_prototypes
 from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of, mean_feature
 from justright.discovery.trained import TrainedDiscovery
@@ -44,12 +43,6 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
         "auto",
         "whether the heads see features without their mean before training; auto: unless the network ends in a norm",
         one_of("auto", "always", "never"),
-    )
-
-    prototypes: Literal["random", "kmeans"] = setting(
-        "random",
-        "where prototypes begin: at random, or at centroids of semi-supervised k-means",
-        one_of("random", "kmeans"),
     )
 
     def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
@@ -112,18 +105,6 @@ def center_of(config: SimGCDConfig, backbone: Backbone, data: TrainingData, plai
     return mean_feature(backbone, plain, np.concatenate([data.labeled, data.unlabeled]))
 
 
-def begin_at_centroids(
-    heads: Heads, data: TrainingData, features: Float[Array, "images dim"], config: SimGCDConfig, seed: int
-) -> None:
-    """Place the prototypes at the centroids of semi-supervised k-means, as long as random ones would be."""
-    vectors = heads.classifier.prototypes
-    centered = features - heads.center.cpu().numpy()
-    found = by_clusters(data, centered, len(vectors), config.n_init, seed).assigner.vectors
-    with torch.no_grad():
-        length = vectors.norm(dim=1, keepdim=True)
-        vectors.copy_(normalize(torch.from_numpy(found), dim=1) * length)
-
-
 class SimGCD(TrainedDiscovery):
     """Train the last block, a projection head and one prototype for each category; the prototypes decide."""
 
@@ -133,8 +114,6 @@ class SimGCD(TrainedDiscovery):
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
         config, center = self.config, center_of(self.config, backbone, data, plain)
         heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
-        if config.prototypes == "kmeans":
-            begin_at_centroids(heads, data, features_of(backbone, plain), config, self.seed)
         learner = SimGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
         self._train(learner, data, plain, config, self.folder, track)
         return by_prototypes(data, features_of(backbone, plain), heads.prototypes(), center)
