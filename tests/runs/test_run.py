@@ -362,3 +362,30 @@ def test_a_run_that_is_called_again_computes_with_as_many_threads_as_it_began_wi
         torch.set_num_threads(before)
     assert used == [before] == [RunFolder(tmp_path).about["threads"]]
     assert f"begun with OMP_NUM_THREADS={before} and now it is {before + 1}" in caplog.text
+
+
+def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp_path, monkeypatch):
+    spec = spec_of(n_seeds=3, settings=QUICK)
+    finished = Run(problem, spec, tmp_path / "run", backbone).all()
+    single = [
+        Run(problem, spec_of(seed=seed, settings=QUICK), tmp_path / f"one-{seed}", backbone).all() for seed in range(3)
+    ]
+    found = consensus([run.predictions for run in single])
+    np.testing.assert_array_equal(finished.predictions.cluster, found.predictions.cluster)
+    np.testing.assert_array_equal(finished.predictions.confidence, found.predictions.confidence)
+    assert "a vote of seeds 0, 1, 2" in finished.about["notes"][-1]
+    assert not list((tmp_path / "run").rglob("*.tmp"))
+    before = (tmp_path / "run" / "predictions.parquet").read_bytes()
+    monkeypatch.setattr(loop.Training, "_step", lambda *_: pytest.fail("trained again"))
+    assert Run(problem, spec, tmp_path / "run", backbone).all().about["is_finished"]
+    assert (tmp_path / "run" / "predictions.parquet").read_bytes() == before
+
+
+def test_another_engine_gives_the_same_run(problem, backbone, tmp_path, monkeypatch):
+    spec = spec_of(settings=QUICK)
+    here = Run(problem, spec, tmp_path / "here", backbone).all()
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))  # or all would be found there
+    with ENGINES["processes"](1) as engine:
+        there = Run(problem, spec, tmp_path / "there", backbone, engine=engine).all()
+    for name in ("predictions.parquet", "tuned.npy", "model.safetensors"):
+        assert (here.path / name).read_bytes() == (there.path / name).read_bytes(), name

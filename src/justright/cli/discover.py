@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from justright.cli.common import (
     FOLDER,
     SOURCES,
     NameOf,
+    engine_option,
     network_options,
     own_folder,
     seed_option,
@@ -29,6 +31,7 @@ from justright.cli.stage_files import CategoryCount, features_option, weights_op
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
+from justright.engines import ENGINES
 from justright.errors import JustrightError
 from justright.estimation import COUNTERS
 from justright.runs.problem import POOL_ROLES
@@ -80,6 +83,10 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     help="Share of the --labeled images that are not learned from, so that confidences can be calibrated on them.",
 )
 @seed_option
+@click.option(
+    "--seeds", "n_seeds", type=click.IntRange(1), default=1, help="Train with so many seeds, and let the results vote on each image."
+)
+@engine_option
 @network_options
 @features_option
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
@@ -123,6 +130,7 @@ def discover(
     out: Path,
     no_report: bool,
     tensorboard: bool,
+    engine: str,
     **options: Any,
 ) -> None:
     """Sort unlabeled images into known classes and new clusters.
@@ -168,7 +176,8 @@ def discover(
     from justright.runs.problem import make_problem
     from justright.runs.run import Run
 
-    with joined_processes(spec.device) as processes:
+    elsewhere = nullcontext() if engine == "local" else ENGINES[engine](None)
+    with joined_processes(spec.device) as processes, elsewhere as opened_engine:
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
         problem = make_problem(opened, own, open_images(target), target_has_labels, max_per_class)
@@ -192,7 +201,7 @@ def discover(
         }
         asked |= {"copies left out": n_copies, "command": shlex.join(["justright", *sys.argv[1:]])}
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
-        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth)
+        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, opened_engine)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:
             said = outlook(len(problem.pool.images), problem.target, spec.method, run.config, network)

@@ -24,6 +24,7 @@ from justright.discovery.predictions import Category, Predictions, category_name
 from justright.discovery.processes import Processes
 from justright.discovery.threads import computing_with
 from justright.discovery.training_data import TrainingData, Weighting
+from justright.engines import Engine
 from justright.errors import DataError, DegenerateError
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
@@ -49,6 +50,7 @@ class Discovery(ABC):
         folder: for checkpoints and metrics.jsonl; None keeps nothing, and a kill loses all.
         bank: root of the view banks; one that is renewed as training goes on lies in `folder` instead.
         tensorboard: also write the curves for it, below `folder`.
+        engine: where views for the banks are drawn and computed, if not in threads of this process.
 
     Attributes after `fit`:
         labels_: the category of each target image.
@@ -74,6 +76,7 @@ class Discovery(ABC):
         folder: Path | None = None,
         bank: Path | None = None,
         tensorboard: bool = False,
+        engine: Engine | None = None,
     ):
         self.n_categories = int(n_categories)  # a numpy integer has no place in JSON
         self.backbone = backbone
@@ -81,7 +84,7 @@ class Discovery(ABC):
         self.seed = int(seed)
         self.folder = folder
         self.bank = home() / "banks" if bank is None else bank
-        self.tensorboard = tensorboard
+        self.tensorboard, self.engine = tensorboard, engine
         if not isinstance(self.config, self.config_class):
             raise DataError(f"a {type(self.config).__name__} for {self.name}", expected=self.config_class.__name__)
 
@@ -121,6 +124,7 @@ class Discovery(ABC):
         """
         processes = Processes()
         options |= {"content_ids": data.content_ids, "seed": 0, "is_built": not processes.is_first, "track": track}
+        options["engine"] = self.engine
         views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
         return processes.in_turn(views)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,24 +42,21 @@ class _Bank:
     root: Path
 
 
+@dataclass(frozen=True)
 class DiskPlan:
-    """What a run writes with these settings.
+    """What a run writes with these settings."""
 
-    Parameters:
-        n_labeled, n_target: images of the pool, the target's own labeled ones among them, and of the target.
-        method: one of `METHODS`.
-        config: the settings of the method.
-        backbone: says how large a stored view is.
-        folder: the folder of the run.
-    """
-
-    def __init__(self, n_labeled: int, n_target: int, method: str, config: Any, backbone: Any, folder: Path):
-        self.n_labeled, self.n_target, self.method, self.config = n_labeled, n_target, method, config
-        self.backbone, self.folder = backbone, folder
+    n_labeled: int
+    n_target: int
+    method: str  # one of `METHODS`
+    config: Any  # its settings
+    backbone: Any  # says how large a stored view is
+    folder: Path  # of the run
+    n_seeds: int = 1
 
     def with_config(self, config: Any) -> DiskPlan:
         """The same run with other settings of the method."""
-        return DiskPlan(self.n_labeled, self.n_target, self.method, config, self.backbone, self.folder)
+        return replace(self, config=config)
 
     def files(self) -> list[PlannedFiles]:
         """Features, view banks and checkpoints."""
@@ -148,8 +145,9 @@ class DiskPlan:
         n_bytes = 0
         for config, _ in (trainings := METHODS[self.method].trainings(self.config)):
             head = config.hidden_dim * (self.backbone.dim + config.hidden_dim + config.out_dim)
-            n_bytes += 3 * 2 * FEATURE_BYTES * (tuned + head)
-        there = [self.folder / part for part in ("checkpoint", "stage1")] if trainings else []
+            n_bytes += self.n_seeds * 3 * 2 * FEATURE_BYTES * (tuned + head)
+        seeds = [self.folder, *self.folder.glob("seed-*")]
+        there = [seed / part for seed in seeds for part in ("checkpoint", "stage1")] if trainings else []
         is_done = (self.folder / "model.safetensors").exists()  # what was trained is kept smaller
         yield PlannedFiles("checkpoints", self.folder, n_bytes, n_bytes if is_done else bytes_of(*there))
         model = self.folder / "model.safetensors"
@@ -165,6 +163,6 @@ def tidy(folder: Path) -> None:
     """Leave of a finished run what a later call starts from: one small checkpoint, no view bank of its own."""
     from justright.discovery.checkpoints import Checkpoints
 
-    for each in (folder, folder / "stage1"):
+    for each in (seed / part for seed in (folder, *folder.glob("seed-*")) for part in (".", "stage1")):
         Checkpoints(each / "checkpoint").finish()
         shutil.rmtree(each / "bank", ignore_errors=True)

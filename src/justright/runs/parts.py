@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from justright.data import ImageSet
 from justright.discovery.methods import METHODS
+from justright.engines import Engine
 from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.features.store import DamagedStoreError
@@ -25,7 +26,12 @@ from justright.types import UNLABELED, Array
 
 
 def frozen_features(
-    images: ImageSet, backbone: Any, path: Path, track: Track, stores: GivenStores | None = None
+    images: ImageSet,
+    backbone: Any,
+    path: Path,
+    track: Track,
+    stores: GivenStores | None = None,
+    engine: Engine | None = None,
 ) -> FeatureTable:
     """Features before training: from stores that were given, found in the folder of the run, or computed into it."""
     from justright.features.cache import FeatureCache
@@ -34,7 +40,7 @@ def frozen_features(
     try:
         if stores is not None and (found := stores.copied(images, path)) is not None:
             return found
-        return extract(images, backbone, path, cache=FeatureCache(), track=track)
+        return extract(images, backbone, path, cache=FeatureCache(), engine=engine, track=track)
     except StoreMismatchError as error:
         expected = "the same images, read by the same network, to go on with this run"
         advice = f"another --out, or delete {path.parent} to start anew"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from justright.discovery.methods import METHODS
+from justright.engines import Engine
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
@@ -50,6 +51,7 @@ class Run:
         track: told of every step.
         tensorboard: also write the curves of training for it.
         truth: a file with the labels of the target, opened for evaluation only.
+        engine: where features and views are computed, if not in threads of this process.
     """
 
     def __init__(
@@ -62,15 +64,16 @@ class Run:
         track: Track = silent,
         tensorboard: bool = False,
         truth: Path | None = None,
+        engine: Engine | None = None,
     ):
         from justright.discovery.processes import Processes
 
         self.problem, self.spec, self.backbone, self.track = problem, spec, backbone, track
         self.folder = RunFolder(out)
-        self.asked, self.tensorboard, self.truth = dict(asked or {}), tensorboard, truth
+        self.asked, self.tensorboard, self.truth, self.engine = dict(asked or {}), tensorboard, truth, engine
         self.config = config_of(spec)
         n_images = len(problem.pool.images), len(problem.target)
-        self.disk = DiskPlan(*n_images, spec.method, self.config, backbone, out)
+        self.disk = DiskPlan(*n_images, spec.method, self.config, backbone, out, spec.n_seeds)
         self.processes = Processes()
         self.stores: GivenStores | None = None
         self.seconds: dict[str, float] = {}
@@ -143,9 +146,9 @@ class Run:
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Features of pool and target; the problem goes on with the images that have some, and with their ids."""
-        path, problem = self.folder.path, self.problem
-        pool = frozen_features(problem.pool.images, self.backbone, path / "pool.features", self.track, self.stores)
-        target = frozen_features(problem.target, self.backbone, path / "target.features", self.track, self.stores)
+        path, problem, how = self.folder.path, self.problem, (self.track, self.stores, self.engine)
+        pool = frozen_features(problem.pool.images, self.backbone, path / "pool.features", *how)
+        target = frozen_features(problem.target, self.backbone, path / "target.features", *how)
         self.problem = problem.with_ids_of(pool, target)
         if self.processes.is_first:
             self.problem.pool.images.save(path / "pool.parquet")
@@ -172,12 +175,31 @@ class Run:
         n_categories = n_target
         if spec.pool_role == "rival" and self.config.sees_labels:
             n_categories = total_categories(set(labels[weight > 0].tolist()), self.problem.own_classes, n_target)
-        options: dict[str, Any] = {"seed": spec.seed, "folder": self.folder.path, "tensorboard": self.tensorboard}
-        method = METHODS[spec.method](n_categories, self.backbone, self.config, **options)
         split = self.problem.split(spec.pool_role)
-        method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
+
+        def learned(number: int) -> Any:
+            folder = self.folder.path if spec.n_seeds == 1 else self.folder.path / f"seed-{spec.seed + number}"
+            options = {"seed": spec.seed + number, "tensorboard": self.tensorboard, "engine": self.engine}
+            method = METHODS[spec.method](n_categories, self.backbone, self.config, folder=folder, **options)  # type: ignore[arg-type]
+            return method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
+
+        method = learned(0) if spec.n_seeds == 1 else self._agreed([learned(i) for i in range(spec.n_seeds)])
         if method.n_categories != n_categories:
             self.notes.append(f"{spec.method} found {method.n_categories} categories by itself, not {n_categories}")
+        return method
+
+    def _agreed(self, methods: Sequence[Any]) -> Any:
+        """The method that agrees best with the others, its categories and confidences those of all together."""
+        from justright.discovery.consensus import consensus
+
+        found = consensus([method.predictions(self.problem.target) for method in methods])
+        method = methods[found.reference]
+        method.labels_, method.confidence_ = found.predictions.cluster, found.predictions.confidence
+        seeds = ", ".join(str(each.seed) for each in methods)
+        self.notes.append(
+            f"a vote of seeds {seeds}: all of them agree on {np.mean(found.agreement == 1):.0%} of the images; "
+            f"new images are judged by seed {method.seed}, which agrees best with the others"
+        )
         return method
 
     def _predict(self, method: Any) -> None:

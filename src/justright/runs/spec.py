@@ -38,6 +38,7 @@ class RunSpec:
         n_target: K, the number of categories in the target; None estimates it.
         counter: what estimates K, one of `COUNTERS`.
         seed: same seed, same result.
+        n_seeds: train with so many seeds from this one on, and let them vote.
     """
 
     pool_role: PoolRole = "guide"
@@ -58,6 +59,7 @@ class RunSpec:
     n_target: int | None = None
     counter: str = "combined"
     seed: int = 0
+    n_seeds: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """Plain values as JSON gives them back; a path as text, files of earlier stages by what they hold."""
