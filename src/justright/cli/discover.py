@@ -63,7 +63,12 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
 @click.option("--max-per-class", type=click.IntRange(1), help="Use at most this many labeled images of each class.")
 @click.option("--keep-copies", is_flag=True, help="Keep labeled images that are in the target too, byte for byte.")
-@click.option("--k", "n_target", type=CategoryCount(), help="Number of categories in the target, if you know it.")
+@click.option(
+    "--k",
+    "n_target",
+    type=CategoryCount(),
+    help="Number of categories in the target, if you know it, or the file that `justright estimate --out` wrote.",
+)
 @click.option("--counter", type=NameOf(COUNTERS), default="combined", help="How to estimate --k, if not given.")
 @click.option("--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned.")
 @click.option(
