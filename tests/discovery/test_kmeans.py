@@ -12,7 +12,7 @@ from justright.types import UNLABELED
 def frozen_features(split, backbone, bank):
     images = data_of(split).images
     views = open_views(backbone, images, bank, transform="plain", views=1, precision="float32")
-    return features_of(backbone, views)
+    return features_of(backbone, views, len(images))
 
 
 def test_it_is_semi_supervised_k_means_on_the_frozen_features(split, backbone, bank):

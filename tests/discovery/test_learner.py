@@ -182,7 +182,7 @@ def test_features_are_those_of_the_test_transform_in_the_order_of_the_images(spl
         expected = backbone(batch).numpy()
     for n_rows in (256, 7):
         monkeypatch.setattr(learner_module, "FEATURE_ROWS", n_rows)
-        np.testing.assert_allclose(features_of(backbone, plain), expected, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(features_of(backbone, plain, len(images)), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_features_do_not_depend_on_the_number_of_threads(bank):
@@ -193,7 +193,7 @@ def test_features_do_not_depend_on_the_number_of_threads(bank):
     for n_threads in (1, 2):
         torch.set_num_threads(n_threads)
         rows = np.arange(0, len(data.images), 3)
-        parts = features_of(wide, plain), mean_feature(wide, plain, rows)
+        parts = features_of(wide, plain, len(data.images)), mean_feature(wide, plain, len(data.images), rows)
         found.append([part.tobytes() for part in parts])
         assert torch.get_num_threads() == n_threads
         np.testing.assert_allclose(parts[1], parts[0][rows].mean(axis=0), rtol=1e-4, atol=1e-6)

@@ -63,7 +63,7 @@ def test_parts_are_k_means_clusters_of_the_frozen_features(split, backbone, bank
     everything, *experts = batches_of(split, backbone, bank, n_experts=3, batch_size=12)
     data = data_of(split)
     views = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
-    features = features_of(backbone, views)
+    features = features_of(backbone, views, len(data.images))
     cluster = SemiSupKMeans(3, n_init=10, seed=0).fit(features).labels_
     for number, part in enumerate(experts):
         rows = np.flatnonzero(cluster == number)

@@ -163,9 +163,9 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
     return torch.cat(parts)
 
 
-def features_of(backbone: Backbone, plain: Views) -> Float[Array, "images dim"]:
+def features_of(backbone: Backbone, plain: Views, n_images: int) -> Float[Array, "images dim"]:
     """Features of all images under the test transform, as float32; each process computes its part for all."""
-    processes, n_images = Processes(), len(plain.images)
+    processes = Processes()
     features = np.empty((n_images, backbone.dim), np.float32)
     parts = processes.parts(n_images, FEATURE_ROWS)
     for rows, block in _feature_blocks(backbone, plain, parts[processes.rank]):
@@ -174,12 +174,12 @@ def features_of(backbone: Backbone, plain: Views) -> Float[Array, "images dim"]:
     return features
 
 
-def mean_feature(backbone: Backbone, plain: Views, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
+def mean_feature(backbone: Backbone, plain: Views, n_images: int, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
     """The mean over some of the images, as the backbone is now."""
-    is_counted = np.zeros(len(plain.images), dtype=bool)
+    is_counted = np.zeros(n_images, dtype=bool)
     is_counted[rows] = True
     total = np.zeros(backbone.dim)
-    for block_rows, block in _feature_blocks(backbone, plain, slice(0, len(is_counted))):
+    for block_rows, block in _feature_blocks(backbone, plain, slice(0, n_images)):
         total += block[is_counted[block_rows]].sum(axis=0, dtype=np.float64)
     return (total / len(rows)).astype(np.float32)
 

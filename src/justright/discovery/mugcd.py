@@ -146,4 +146,4 @@ class MuGCD(TrainedDiscovery):
         decides: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
         found = dict(decides.backbone.model.named_parameters())
         backbone.load_tuned_state({name: found[name] for name in backbone.tuned_state()})
-        return by_prototypes(data, features_of(backbone, plain), decides.heads.prototypes(), center)
+        return by_prototypes(data, features_of(backbone, plain, len(data.images)), decides.heads.prototypes(), center)

@@ -102,7 +102,7 @@ def center_of(config: SimGCDConfig, backbone: Backbone, data: TrainingData, plai
     if config.center == "never" or (config.center == "auto" and backbone.cut.ends_in_norm):
         return None
     # not over the guides, whose common part is another
-    return mean_feature(backbone, plain, np.concatenate([data.labeled, data.unlabeled]))
+    return mean_feature(backbone, plain, len(data.images), np.concatenate([data.labeled, data.unlabeled]))
 
 
 class SimGCD(TrainedDiscovery):
@@ -116,4 +116,4 @@ class SimGCD(TrainedDiscovery):
         heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
         learner = SimGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
         self._train(learner, data, plain, config, self.folder, track)
-        return by_prototypes(data, features_of(backbone, plain), heads.prototypes(), center)
+        return by_prototypes(data, features_of(backbone, plain, len(data.images)), heads.prototypes(), center)

@@ -79,7 +79,7 @@ class TrainedDiscovery(Discovery):
             dim=backbone.dim,
             scale=config.supervised_share * config.guide_scale,
             generator=self._torch_generator("guide"),
-            center=None if backbone.cut.ends_in_norm else mean_feature(backbone, plain, rows),
+            center=None if backbone.cut.ends_in_norm else mean_feature(backbone, plain, len(data.images), rows),
         )
 
     def _torch_generator(self, purpose: str) -> torch.Generator:

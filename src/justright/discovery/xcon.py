@@ -72,7 +72,7 @@ class XCon(TrainedDiscovery):
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
         config = self.config
         rows = np.concatenate([data.labeled, data.unlabeled])
-        expert = self._experts(features_of(backbone, plain)[rows])
+        expert = self._experts(features_of(backbone, plain, len(data.images))[rows])
         batches = [data.batches(config.batch_size, self.seed)]
         for number in range(config.n_experts):
             own = rows[expert == number]
@@ -80,7 +80,8 @@ class XCon(TrainedDiscovery):
             batches.append(data.batches(size, self.seed, f"expert {number}", own[is_labeled], own[~is_labeled]))
         learner = XConLearner(backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, data, plain, config, self.folder, track)
-        return by_clusters(data, features_of(backbone, plain), self.n_categories, config.n_init, self.seed)
+        features = features_of(backbone, plain, len(data.images))
+        return by_clusters(data, features, self.n_categories, config.n_init, self.seed)
 
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
         """Which expert each image belongs to."""
