@@ -15,6 +15,9 @@ from safetensors import safe_open
 
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
 from justright.demo.experiments import OWN
+from justright.discovery import loop
+from justright.discovery.consensus import consensus
+from justright.engines import ENGINES
 from justright.errors import DataError, JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
@@ -365,11 +368,9 @@ def test_a_run_that_is_called_again_computes_with_as_many_threads_as_it_began_wi
 
 
 def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp_path, monkeypatch):
-    spec = spec_of(n_seeds=3, settings=QUICK)
+    spec = spec_of(n_seeds=3)
     finished = Run(problem, spec, tmp_path / "run", backbone).all()
-    single = [
-        Run(problem, spec_of(seed=seed, settings=QUICK), tmp_path / f"one-{seed}", backbone).all() for seed in range(3)
-    ]
+    single = [Run(problem, spec_of(seed=seed), tmp_path / f"one-{seed}", backbone).all() for seed in range(3)]
     found = consensus([run.predictions for run in single])
     np.testing.assert_array_equal(finished.predictions.cluster, found.predictions.cluster)
     np.testing.assert_array_equal(finished.predictions.confidence, found.predictions.confidence)
@@ -382,7 +383,7 @@ def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp
 
 
 def test_another_engine_gives_the_same_run(problem, backbone, tmp_path, monkeypatch):
-    spec = spec_of(settings=QUICK)
+    spec = spec_of()
     here = Run(problem, spec, tmp_path / "here", backbone).all()
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))  # or all would be found there
     with ENGINES["processes"](1) as engine:

@@ -89,7 +89,11 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 )
 @seed_option
 @click.option(
-    "--seeds", "n_seeds", type=click.IntRange(1), default=1, help="Train with so many seeds, and let the results vote on each image."
+    "--seeds",
+    "n_seeds",
+    type=click.IntRange(1),
+    default=1,
+    help="Train with so many seeds, and let the results vote on each image.",
 )
 @engine_option
 @network_options
