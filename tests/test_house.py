@@ -243,6 +243,10 @@ def numbers(span: str) -> list[int]:
 RUNS_CODE = {"dill", "joblib", "marshal", "shelve", "yaml", "cloudpickle"}
 
 
+# what a process hands to the workers that it has started itself, in a folder that only its user can open
+TO_OWN_WORKERS = ("engines/processes.py",)
+
+
 def test_nothing_that_is_read_can_run_code():
     """Nothing that makes code of data is imported or called, and arrays and tensors are read as nothing else."""
     offenders = []
@@ -251,7 +255,8 @@ def test_nothing_that_is_read_can_run_code():
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call):
                 named, options = ast.unparse(call.func), {each.arg: ast.unparse(each.value) for each in call.keywords}
-                is_unsafe = named in ("eval", "exec") or named.startswith("pickle.")
+                is_unsafe = named in ("eval", "exec")
+                is_unsafe |= named.startswith("pickle.") and not file.as_posix().endswith(TO_OWN_WORKERS)
                 is_unsafe |= options.get("allow_pickle", "False") != "False"
                 is_unsafe |= named == "torch.load" and options.get("weights_only") != "True"
                 offenders += [f"{file.name} calls {ast.unparse(call)}"] * is_unsafe

@@ -27,12 +27,19 @@ CALM = {"n_epochs": 3, "learning_rate": 0.01}
 
 def noting_reads(note):
     """Have banks note which rows they are asked for, and which files they compare with their checksum."""
-    batch, is_whole = ViewBank.batch, bank_files.is_whole
+    batch, is_whole, outputs = ViewBank.batch, bank_files.is_whole, loop.Training._outputs
+    in_step = []
+
+    def noted_outputs(training, *step):
+        in_step.append(step)
+        made = outputs(training, *step)
+        in_step.clear()
+        return made
 
     def noted_batch(bank, rows, views):
-        if bank.n_views > 1:
+        if in_step:
             note["rows"].append(rows.tolist())
-        else:
+        elif bank.n_views == 1:
             note["plain"].append(len(rows))
         return batch(bank, rows, views)
 
@@ -40,7 +47,11 @@ def noting_reads(note):
         note["checked"] += 1
         return is_whole(path)
 
-    return [(ViewBank, "batch", noted_batch), (bank_files, "is_whole", noted_check)]
+    return [
+        (ViewBank, "batch", noted_batch),
+        (bank_files, "is_whole", noted_check),
+        (loop.Training, "_outputs", noted_outputs),
+    ]
 
 
 def hashed_files(images):
