@@ -8,9 +8,10 @@ from safetensors.torch import load_file
 from tests.discovery.tiny import SIZES, backbone_of_noise, learned
 
 from justright.discovery.methods import METHODS
-from justright.discovery.model_files import REQUIRED, about_model, write_backbone
+from justright.discovery.model_files import OF_BACKBONE, REQUIRED, about_model, write_backbone
 from justright.errors import DataError
 from justright.features.guarded_timm import VisionTransformer
+from justright.hashing import signed
 
 
 @pytest.fixture
@@ -67,6 +68,15 @@ def test_missing_files_are_told(saved, tmp_path):
 def test_a_damaged_description_is_refused(saved, content):
     (saved / "model.json").write_text(content)
     with pytest.raises(DataError, match="does not describe a model of this version"):
+        load(saved)
+
+
+@pytest.mark.parametrize("name", sorted(OF_BACKBONE))
+def test_a_description_that_lacks_something_of_the_backbone_is_refused(saved, name):
+    about = json.loads((saved / "model.json").read_text())
+    del about["backbone"][name]
+    (saved / "model.json").write_text(json.dumps(signed(about)))
+    with pytest.raises(DataError, match=f"it does not say {name}"):
         load(saved)
 
 

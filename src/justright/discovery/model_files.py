@@ -29,6 +29,8 @@ NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center")
 FROM_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
 REQUIRED = FROM_METHOD | {"backbone", "temperature", "checksum"}
 """What model.json must hold."""
+OF_BACKBONE = {"name", "prefix_fingerprint", "resolution"}
+"""What it must say of the backbone."""
 
 
 def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, about: dict[str, Any]) -> None:
@@ -55,7 +57,7 @@ def about_model(folder: Path) -> dict[str, Any]:
         about: dict[str, Any] = parsed_json(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
-        if missing := sorted(REQUIRED - about.keys()):
+        if missing := sorted(REQUIRED - about.keys()) or sorted(OF_BACKBONE - {*about["backbone"]}):
             raise ValueError(f"it does not say {', '.join(missing)}")
         return verified(about)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
