@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from justright.features.bank_lock import hold
 from justright.features.kept_banks import KeptBanks
 
 
@@ -60,3 +61,23 @@ def test_a_bank_without_an_index_is_listed_and_cleared_and_no_banks_are_none(roo
     assert "cannot be read" in caplog.text
     kept.clear()
     assert names(kept) == names(KeptBanks(root / "nowhere")) == []
+
+
+def test_a_bank_that_is_read_stays_whoever_clears(root):
+    kept, held = KeptBanks(root), hold(root / "old")
+    assert kept.clear(limit=100) == 5000
+    assert kept.clear() == 0
+    assert names(kept) == ["old"]
+    held.close()
+    assert kept.clear() == 1000
+
+
+def test_room_is_made_for_a_new_bank_by_those_used_longest_ago(root, caplog):
+    kept = KeptBanks(root, limit="6000B")
+    kept.make_room(0)
+    assert names(kept) == ["middle", "new", "old"]
+    kept.make_room(500)
+    assert names(kept) == ["middle", "new"]
+    assert "1 KB of view banks" in caplog.text
+    kept.make_room(10**9)
+    assert names(kept) == []

@@ -24,8 +24,8 @@ def cache() -> None:
 
     Features are kept so that no image is computed twice, view banks so that a second training finds the views of the
     first. They lie in the folder JUSTRIGHT_HOME, by default .cache/justright in your home. When features grow larger
-    than JUSTRIGHT_CACHE_LIMIT, by default 20GB, those that were not used for the longest time are removed. Banks stay
-    until you clear them; a run says before it starts how large they get, and stops if they do not fit.
+    than JUSTRIGHT_CACHE_LIMIT, by default 20GB, or banks larger than JUSTRIGHT_BANK_LIMIT, by default 100GB, those that
+    were not used for the longest time are removed, but none that a run reads.
 
     \b
     Examples:
@@ -52,12 +52,12 @@ def show(terminal: Terminal) -> None:
         "limit": kept.limit,
         "bytes": of_features,
         "sections": sections,
-        "banks": {"place": str(banks.root), "bytes": of_banks, "banks": listed},
+        "banks": {"place": str(banks.root), "limit": banks.limit, "bytes": of_banks, "banks": listed},
         "leftovers": {"files": [str(path) for path in half], "bytes": bytes_of(*half)},
     }
     lines = [
         f"{size_text(of_features)} of at most {size_text(kept.limit)} in {kept.root}",
-        f"{size_text(of_banks)} in {banks.root}",
+        f"{size_text(of_banks)} of at most {size_text(banks.limit)} in {banks.root}",
     ]
     if half:
         size = size_text(bytes_of(*half))
@@ -73,7 +73,7 @@ def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     """Remove kept features and banks. They are computed again when needed.
 
     What killed processes have left half-written goes in any case. With --limit banks go before features, which are
-    smaller and took as long to compute. Do not clear while a run is on its way: it may have to be started again.
+    smaller and took as long to compute. A bank that a run reads stays.
     """
     kept, banks = FeatureCache(), KeptBanks()
     allowed = None if limit is None else parse_size(limit)

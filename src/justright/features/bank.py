@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
+from weakref import finalize
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +28,10 @@ from justright.engines import Engine
 from justright.errors import DataError, JustrightError
 from justright.features import bank_files, bank_records
 from justright.features.backbone import Backbone
+from justright.features.bank_lock import hold
 from justright.features.bank_records import BankPrecision
 from justright.features.cuts import Stored
+from justright.features.kept_banks import KeptBanks
 from justright.features.stored_views import FreshViews, Rows, Views
 from justright.features.view_work import ViewTask, ViewWork, stored_records
 from justright.features.workers import on_one_core_each, one_core_a_thread
@@ -98,6 +101,7 @@ class ViewBank(Views):
         self.directory = root / hash_value(self.index)[:24]
         self._round = np.zeros((len(self.blocks), n_views), dtype=np.int64)
         self._whole: set[Path] = set()
+        self._is_held = False
         self._opened = lru_cache(maxsize=256)(self._open)  # each map holds a file descriptor
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
@@ -129,12 +133,17 @@ class ViewBank(Views):
         On a CPU every worker draws and computes with one core, so the bytes depend neither on how many there are nor
         on how many threads torch has; on another device or build they may differ by rounding.
         """
+        if not self._is_held:
+            self._is_held = True
+            if (lock := hold(self.directory)) is not None:
+                finalize(self, lock.close)
         if self.is_built:
             self._whole.update(self._path(*shard) for shard in self._shards())
             return self
         missing = self._missing(track)
         if not missing:
             return self
+        KeptBanks(self.directory.parent).make_room(self.n_bytes)
         self._expect_room(sum(len(self.blocks[block]) * len(views) for block, views in missing))
         write_json(self.directory / "index.json", self.index)
         tasks = (task for block, views in missing for task in self._tasks(block, views))

@@ -1,28 +1,37 @@
 """The view banks that are kept for later runs: what each is, what it takes, and how to be rid of it.
 
-A bank is made again when it is needed, so any of them may go, though not while a run reads it.
+A bank is made again when it is needed, so any of them may go, though not while a run reads it. Above a limit those go
+by themselves that were used longest ago.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
+from justright.features.bank_lock import alone
+from justright.features.cache import parse_size
 from justright.features.home import home
-from justright.files import bytes_of, parsed_json
+from justright.files import bytes_of, parsed_json, size_text
 
 logger = logging.getLogger(__name__)
 
 INDEX = "index.json"
+DEFAULT_LIMIT = "100GB"
 
 
 class KeptBanks:
-    """All banks below `root`, by default those of the home."""
+    """All banks below `root`, by default those of the home.
 
-    def __init__(self, root: Path | None = None):
+    `limit` is a size such as `20GB`; by default JUSTRIGHT_BANK_LIMIT, or 100 GB.
+    """
+
+    def __init__(self, root: Path | None = None, limit: str | None = None):
         self.root = home() / "banks" if root is None else root
+        self.limit = parse_size(limit or os.environ.get("JUSTRIGHT_BANK_LIMIT") or DEFAULT_LIMIT)
 
     def all(self) -> list[dict[str, Any]]:
         """Each bank: name, backbone, transform, precision, images, views, bytes, and when it was last used.
@@ -34,7 +43,7 @@ class KeptBanks:
     def clear(self, backbone: str | None = None, limit: int | None = None) -> int:
         """Remove the banks of a backbone (of all without a name), or only what is above `limit`; the bytes freed.
 
-        Those that were used longest ago go first.
+        Those that were used longest ago go first; one that a run reads now stays.
         """
         chosen = [bank for bank in self.all() if backbone in (None, bank["backbone"], bank["name"])]
         left = sum(bank["bytes"] for bank in chosen)
@@ -42,10 +51,21 @@ class KeptBanks:
         for bank in sorted(chosen, key=lambda bank: float(bank["used"])):
             if limit is not None and left <= limit:
                 break
-            shutil.rmtree(self.root / bank["name"], ignore_errors=True)
+            with alone(self.root / bank["name"]) as is_free:
+                if is_free:
+                    shutil.rmtree(self.root / bank["name"], ignore_errors=True)
             gone = bank["bytes"] - bytes_of(self.root / bank["name"])
             left, freed = left - gone, freed + gone
         return freed
+
+    def make_room(self, n_bytes: int) -> None:
+        """Remove what was used longest ago, as far as the limit asks for it, before so many bytes are added."""
+        if freed := self.clear(limit=max(0, self.limit - n_bytes)):
+            logger.warning(
+                "%s of view banks that were used longest ago were removed: at most %s are kept (JUSTRIGHT_BANK_LIMIT)",
+                size_text(freed),
+                size_text(self.limit),
+            )
 
 
 def _about(folder: Path) -> dict[str, Any]:
@@ -72,5 +92,6 @@ def _said(index: Path) -> dict[str, Any]:
             "images": int(about["n_images"]),
         }
     except (OSError, ValueError, TypeError, KeyError) as error:
-        logger.warning("%s cannot be read: %s; `justright cache clear` removes it", index, error)
+        if index.exists():  # else it has just been begun
+            logger.warning("%s cannot be read: %s; `justright cache clear` removes it", index, error)
         return {"backbone": "", "transform": "", "precision": "", "images": 0}

@@ -1,0 +1,47 @@
+"""Who reads a view bank: a lock that readers share, so that making room never takes a bank from under a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+
+def hold(bank: Path) -> IO[str] | None:
+    """Read a bank from now on until the file that comes back is closed, or its process ends, however that may be.
+
+    Where files cannot be locked so (Windows) it is None, and nothing is removed unasked.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    while True:
+        bank.mkdir(parents=True, exist_ok=True)
+        file = _lock_file(bank).open("a")
+        fcntl.flock(file, fcntl.LOCK_SH)  # waits while the bank is being removed
+        if _lock_file(bank).exists():
+            return file
+        file.close()  # it was removed with the bank
+
+
+@contextmanager
+def alone(bank: Path) -> Iterator[bool]:
+    """Whether nobody reads the bank; nobody begins to meanwhile."""
+    try:
+        import fcntl
+    except ImportError:
+        yield False
+        return
+    with _lock_file(bank).open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
+
+
+def _lock_file(bank: Path) -> Path:
+    return bank / "in-use"

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from justright.features.bank_lock import alone, hold
+
+pytest.importorskip("fcntl", reason="files cannot be locked so on this system")
+
+READER = """
+import sys, time
+from pathlib import Path
+from justright.features.bank_lock import hold
+held = hold(Path(sys.argv[1]))
+print("reading", flush=True)
+time.sleep(60)
+"""
+
+
+def is_free(bank):
+    with alone(bank) as answer:
+        return answer
+
+
+def test_a_bank_is_free_unless_somebody_reads_it_and_readers_do_not_hinder_each_other(tmp_path):
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    assert is_free(bank)
+    one, two = hold(bank), hold(bank)
+    one.close()
+    assert not is_free(bank)
+    two.close()
+    assert is_free(bank)
+
+
+def test_a_killed_reader_reads_no_more(tmp_path):
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    with subprocess.Popen([sys.executable, "-c", READER, bank], stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout.readline() == "reading\n"
+        assert not is_free(bank)
+        reader.kill()
+        reader.wait()
+    assert is_free(bank)
+
+
+def test_with_a_bank_its_lock_goes_and_comes_again_with_the_next_reader(tmp_path):
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    with alone(bank) as answer:
+        assert answer
+        shutil.rmtree(bank)
+    held = hold(bank)
+    assert not is_free(bank)
+    held.close()
