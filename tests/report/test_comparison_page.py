@@ -64,11 +64,28 @@ def test_seeds_are_averaged_where_there_are_several():
 
 
 def test_selection_that_did_not_help_is_said_so():
-    said = text_of(shown("changes", fake_run("a", accuracy=0.60), fake_run("b", selector="none", accuracy=0.61)))
-    assert "New: better in 0, worse in 0, within the noise in 1 of 1 settings." in said
-    assert "-1.0 [-8.1, +6.1] 1 / 1 within the noise" in said
+    runs = fake_run("a", accuracy=0.60), fake_run("b", selector="none", accuracy=0.61)
+    verdict = text_of(shown("verdict", *runs))
+    assert "New against no selection: better in 0, worse in 0, within the noise in 1 of 1 settings." in verdict
+    assert verdict.count("points, ") == 1
+    assert "a : -1.0 [-8.1, +6.1] points, within the noise" in verdict
+    assert "-1.0 [-8.1, +6.1] 1 / 1 within the noise" in text_of(shown("changes", *runs))
+
+
+def test_the_page_begins_with_the_verdict_and_the_chart_and_settings_come_last(compared):
+    comparison, html = compared
+    titles = re.findall(r"<h2>(.*?)</h2>", html)
+    assert titles[0] == "Verdict"
+    assert titles[-2:] == ["Settings", "Timings"]
+    best = max(comparison.runs, key=lambda run: run.scores.all)
+    first = html.partition("<h2>")[2].partition("<h2>")[0]
+    assert f"Highest All: {best.name}" in text_of(first).replace(" ,", ",")
+    assert first.index("Highest All") < first.index("<svg")
+    assert html.count("<svg") == first.count("<svg") + 2, "errors and training have one each"
 
 
 def test_without_a_run_to_compare_with_nothing_is_claimed():
     assert "cannot be told" in shown("changes", fake_run("a"), fake_run("b", seed=1))
+    assert "cannot be told" in shown("verdict", fake_run("a"), fake_run("b", seed=1))
+    assert "justright review" in shown("verdict", fake_run("a", accuracy=None), fake_run("b", accuracy=None))
     assert "justright review" in shown("scores", fake_run("a", accuracy=None), fake_run("b", accuracy=None))
