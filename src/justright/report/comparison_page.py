@@ -35,7 +35,7 @@ class ComparisonPage:
 
     def html(self) -> str:
         """The whole page."""
-        parts = read_parts(
+        verdict, *parts = read_parts(
             {
                 "verdict": ("Verdict", self.verdict),
                 "changes": (f"Against {self.comparison.baseline_title}", self.changes),
@@ -49,8 +49,8 @@ class ComparisonPage:
                 "seconds": ("Timings", self.seconds),
             }
         )
-        names = [run.name for run in self.comparison.runs]
-        return render("comparison.html", names=names, warnings=self.comparison.warnings(), parts=parts)
+        names, warnings = [run.name for run in self.comparison.runs], self.comparison.warnings()
+        return render("comparison.html", names=names, warnings=warnings, verdict=verdict.values, parts=parts)
 
     def verdict(self) -> Values:
         """What selection changed on New images, its best and its worst, and which run has the highest All."""
