@@ -7,8 +7,6 @@ from click.testing import CliRunner
 from tests.made_runs import make_run
 
 from justright.cli import main
-from justright.cli.report import report as command
-from justright.report.pool_and_target import MAPS
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +58,3 @@ def test_a_place_that_cannot_be_written_is_told(runs, tmp_path):
     done = run(runs / "beta", runs / "none", "--out", tmp_path / "file" / "page.html")
     assert done.exit_code == 1
     assert "name another place" in done.output
-
-
-def test_the_option_knows_every_map():
-    (option,) = [each for each in command.params if each.name == "kind"]
-    assert tuple(option.type.choices) == MAPS

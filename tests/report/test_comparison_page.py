@@ -64,11 +64,35 @@ def test_seeds_are_averaged_where_there_are_several():
 
 
 def test_selection_that_did_not_help_is_said_so():
-    said = text_of(shown("changes", fake_run("a", accuracy=0.60), fake_run("b", selector="none", accuracy=0.61)))
-    assert "New: better in 0, worse in 0, within the noise in 1 of 1 settings." in said
-    assert "-1.0 [-8.1, +6.1] 1 / 1 within the noise" in said
+    runs = fake_run("a", accuracy=0.60), fake_run("b", selector="none", accuracy=0.61)
+    said = text_of(shown("verdict", *runs))
+    assert "a : New -1.0 [-8.1, +6.1] points against no selection, within the noise." in said
+    assert said.count("points against") == 1
+    assert "-1.0 [-8.1, +6.1] 1 / 1 within the noise" in text_of(shown("changes", *runs))
+
+
+def test_of_many_settings_the_best_and_the_worst_are_named_and_the_others_counted():
+    runs = [fake_run(f"r{n}", accuracy=a, config={"rate": n}) for n, a in enumerate((0.6, 0.9, 0.2, 0.62))]
+    runs += [fake_run(f"n{n}", selector="none", config={"rate": n}) for n in range(4)]
+    said = text_of(shown("verdict", *runs))
+    assert "New against no selection: better in 1, worse in 1, within the noise in 2 of 4 settings." in said
+    assert re.findall(r"(r\d) : New ([+-]\d+)", said) == [("r1", "+30"), ("r2", "-40")]
+
+
+def test_the_page_begins_with_the_verdict_and_the_chart_and_settings_come_last(compared):
+    comparison, html = compared
+    assert re.findall(r"<h2>(.*?)</h2>", html)[-2:] == ["Settings", "Timings"]
+    top = html.partition("<nav")[0]
+    ((group, changes),) = comparison.changes()
+    assert f"{group.name} : New {changes[-1]} points" in text_of(top)
+    best = max(comparison.runs, key=lambda run: run.scores.all)
+    assert f"Highest All: {best.name} ," in text_of(top)
+    assert top.index("Highest All") < top.index("<svg")
+    assert html.count("<svg") == 3, "scores, errors and training have one each"
 
 
 def test_without_a_run_to_compare_with_nothing_is_claimed():
     assert "cannot be told" in shown("changes", fake_run("a"), fake_run("b", seed=1))
+    assert "cannot be told" in shown("verdict", fake_run("a"), fake_run("b", seed=1))
+    assert "justright review" in shown("verdict", fake_run("a", accuracy=None), fake_run("b", accuracy=None))
     assert "justright review" in shown("scores", fake_run("a", accuracy=None), fake_run("b", accuracy=None))

@@ -22,15 +22,16 @@ from justright.runs.selection_result import SelectionResult
 from justright.runs.weight_files import save_selection
 from justright.selection import BinsSelector, row_shards
 
+FIRST = ["The largest of 15 new clusters", "What to do next", "What selection did"]
 PARTS = [
-    "What was asked",
-    "Pool and target",
-    "Selection",
-    "Training",
-    "Number of categories",
+    "Clusters",
     "Scores",
     "Errors",
-    "Clusters",
+    "Selection",
+    "Pool and target",
+    "Number of categories",
+    "Training",
+    "What was asked",
     "Timings",
     "How to reproduce",
 ]
@@ -45,9 +46,9 @@ BAD = [
 ]
 
 
-def test_every_part_is_there_and_linked(report):
+def test_every_part_is_there_and_linked_the_result_first_and_settings_last(report):
     checker = check(report)
-    assert re.findall(r"<h2>(.*?)</h2>", report) == PARTS
+    assert re.findall(r"<h2>(.*?)</h2>", report) == FIRST + PARTS
     anchors = re.findall(r'<li><a href="#(\w+)">', report)
     assert len(anchors) == len(PARTS)
     assert all(f'<section id="{name}">' in report for name in anchors)
@@ -70,14 +71,34 @@ def test_all_pictures_are_told_in_words(report):
     assert report.count("<th ") == report.count("<th scope=col")
 
 
-def test_the_lead_says_the_outcome(report, finished):
-    lead = text_of(re.search(r"<p class=lead>.*?</p>", report)[0])
-    scores = finished.scores
-    assert (
-        "simgcd with beta selection; 24 categories, K given; seed 0" not in lead
-    )  # K is that of the run, not the estimate
-    assert f"{len(finished.predictions.categories)} categories, K given" in lead
-    assert f"All {100 * scores.all:.1f} [" in lead
+def test_the_outcome_stands_before_all_parts(report, finished):
+    top = text_of(report.partition("<nav")[0])
+    assert f"{len(finished.predictions):,} images: " in top
+    assert f"All {100 * finished.scores.all:.1f} [" in top
+    n_categories = len(finished.predictions.categories)  # K is that of the run, not the estimate
+    assert f"simgcd with beta selection; {n_categories} categories, K given; seed 0" in top
+
+
+def test_a_vote_of_seeds_is_told_before_the_pictures(own_run):
+    own_run.save_about(dict(own_run.about) | {"notes": ["a vote of seeds 0, 1, 2: all <b>agree</b>"]})
+    top = RunPage(RunFolder.open(own_run.path), picture_share=0.0).html().partition("<h2>")[0]
+    assert "<p>A vote of seeds 0, 1, 2: all &lt;b&gt;agree&lt;/b&gt;.</p>" in top
+
+
+def test_pointing_at_a_mark_of_the_map_shows_its_image(chromium, report, tmp_path):
+    page = opened(chromium, report, tmp_path).page
+    page.locator("figure.map").scroll_into_view_if_needed()
+    tile = page.locator(".tile")
+    assert tile.is_hidden()
+    sheet = page.locator("figure.map img").last
+    x, y = map(int, sheet.get_attribute("data-spots").split(" ")[-1].split(","))
+    drawn = page.locator("figure.map svg")
+    box = drawn.bounding_box()
+    drawn.hover(position={"x": x / 1000 * box["width"], "y": y / 1000 * box["height"]})
+    assert tile.is_visible()
+    assert tile.locator("img").get_attribute("src") == sheet.get_attribute("src")
+    page.mouse.move(1, 1)
+    assert tile.is_hidden()
 
 
 def test_curves_and_k_are_those_of_the_files(report, finished):
@@ -106,7 +127,7 @@ def test_missing_parts_are_said_and_the_others_stay(own_run):
     html = RunPage(own_run, picture_share=0.0).html()
     check(html)
     said = text_of(html)
-    assert re.findall(r"<h2>(.*?)</h2>", html) == PARTS
+    assert re.findall(r"<h2>(.*?)</h2>", html) == FIRST[:2] + PARTS
     for words in (
         "every labeled image weighs the same",
         "no training records",
@@ -275,7 +296,7 @@ def test_thousands_of_clusters_and_classes_stay_below_the_limit(noise, tmp_path)
     assert 10**6 < len(html.encode()) < MOST_BYTES
     assert html.count('alt="central images of') == 2000, "every cluster is seen"
     said = text_of(html)
-    assert "1,950 discovered clusters" in said
+    assert "in 1,950 new clusters" in said
     assert "200 classes in the middle are left out here" in said
 
 

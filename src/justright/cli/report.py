@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -15,15 +14,8 @@ from justright.runs.run_folder import RunFolder
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=EXISTING_FOLDER)
 @click.option("--out", type=FILE, help="File for the page. [default: RUN/report.html, or comparison.html for several]")
-@click.option(
-    "--map",
-    "kind",
-    type=click.Choice(["pca", "tsne"]),
-    default="pca",
-    help="How features become a map in two dimensions. tsne keeps neighbors together better, and takes seconds longer.",
-)
 @with_terminal
-def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: Any) -> None:
+def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None) -> None:
     """Write a page about a run, or one that compares several.
 
     RUN is a folder that `justright discover` wrote; of an unfinished run the page shows what is there. The page is one
@@ -32,7 +24,7 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: A
     \b
     Examples:
       justright report run
-      justright report run --map tsne --out run.html
+      justright report run --out run.html
       justright report run-none run-beta --out compare.html
       justright report runs/* --out compare.html --json
     """
@@ -42,7 +34,7 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None, kind: A
         from justright.report.run_report import write_report  # matplotlib is slow to import
 
         (run,) = folders
-        place = write_report(run, out, kind, terminal.track)
+        place = write_report(run, out, terminal.track)
         scores = optional(lambda: run.scores)
         value = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}
         value["scores"], text = (None, "") if scores is None else (scores.to_dict(), str(scores))

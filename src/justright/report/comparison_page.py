@@ -1,4 +1,4 @@
-"""Several runs as one page: settings that differ, scores, what seeds and selection changed, curves over each other."""
+"""Several runs as one page: the verdict first, then what seeds and selection changed, and settings that differ."""
 
 from __future__ import annotations
 
@@ -35,21 +35,39 @@ class ComparisonPage:
 
     def html(self) -> str:
         """The whole page."""
-        parts = read_parts(
+        verdict, *parts = read_parts(
             {
-                "settings": ("Settings", self.settings),
+                "verdict": ("Verdict", self.verdict),
+                "changes": (f"Against {self.comparison.baseline_title}", self.changes),
                 "scores": ("Scores", self.scores),
                 "seeds": ("Over seeds", self.seeds),
-                "changes": (f"Against {self.comparison.baseline_title}", self.changes),
                 "errors": ("Errors", self.errors),
                 "selection": ("Selection", self.selection),
                 "count": ("Number of categories", self.count),
                 "training": ("Training", self.training),
+                "settings": ("Settings", self.settings),
                 "seconds": ("Timings", self.seconds),
             }
         )
-        names = [run.name for run in self.comparison.runs]
-        return render("comparison.html", names=names, warnings=self.comparison.warnings(), parts=parts)
+        names, warnings = [run.name for run in self.comparison.runs], self.comparison.warnings()
+        return render("comparison.html", names=names, warnings=warnings, verdict=verdict.values, parts=parts)
+
+    def verdict(self) -> Values:
+        """What selection changed on New images, its best and its worst, and which run has the highest All."""
+        changes = [(group, each) for group, found in self.comparison.changes() for each in found if each.group == "new"]
+        ranked = sorted(changes, key=lambda change: -change[1].points)
+        ends = [*ranked[:1], *(ranked[1:] and ranked[-1:])]
+        judged_runs = [(run.name, run.scores) for run in self.comparison.runs if run.scores is not None]
+        best = max(judged_runs, key=lambda run: run[1].all, default=None)
+        return {
+            "n_better": sum(each.low > 0 for _, each in changes),
+            "n_worse": sum(each.high < 0 for _, each in changes),
+            "n_settings": len(changes),
+            "ends": [(Name(group.name), str(each), each.verdict()) for group, each in ends],
+            "best": best and (Name(best[0]), percent(best[1], "all")),
+            "baseline": self.comparison.baseline_title,
+            "figure": draw_scores(self.comparison) if judged_runs else None,
+        }
 
     def settings(self) -> Values:
         differing = self.comparison.differing()
@@ -65,7 +83,7 @@ class ComparisonPage:
             if run.scores is not None
         ]
         columns = ("run", "All %", "Old %", "New %", "NMI", "ARI")
-        return {"accuracies": Table(columns, rows), "figure": draw_scores(self.comparison) if rows else None}
+        return {"accuracies": Table(columns, rows)}
 
     def seeds(self) -> Values:
         rows = [
@@ -78,13 +96,9 @@ class ComparisonPage:
     def changes(self) -> Values:
         changes = self.comparison.changes()
         rows = [(Name(group.name), group.selector, *_cells(each)) for group, found in changes for each in found]
-        new = [each for _, found in changes for each in found if each.group == "new"]
         return {
             "is_comparable": bool(changes),
             "changes": Table(("runs", "selector", "images of", "change", "seeds / without", "verdict"), rows),
-            "n_better": sum(each.low > 0 for each in new),
-            "n_worse": sum(each.high < 0 for each in new),
-            "n_settings": len(new),
             "baseline": self.comparison.baseline_title,
             "level": LEVEL,
         }

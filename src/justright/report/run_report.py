@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from justright.files import write_text
 from justright.progress import Track, silent
 from justright.report import provenance
 from justright.report.class_cards import class_cards
+from justright.report.cluster_views import ClusterView, look_at_clusters, target_features
 from justright.report.clusters import cluster_cards
-from justright.report.elements import Missing, Table, Values, attempt, optional, read_parts, render
+from justright.report.elements import Missing, Table, Values, attempt, read_parts, render
+from justright.report.feature_map import BUDGET as MAP_BUDGET
+from justright.report.feature_map import draw_map, feature_map, tiles
 from justright.report.page_images import PageImages
-from justright.report.pool_and_target import MapKind, draw_map, feature_map, overview
+from justright.report.pool_and_target import overview
+from justright.report.result_part import result_part
 from justright.report.review_part import review_of
 from justright.report.run_figures import SavedCount, draw_counts, draw_training, reported
-from justright.report.score_parts import errors_part, judged, percent, scores_part
-from justright.report.selection_figures import draw_selection
+from justright.report.score_parts import errors_part, judged, scores_part
 from justright.runs.run_folder import RunFolder
 
 NAME = "report.html"
 MOST_BYTES = 10_000_000  # a page that can be sent by mail
 # characters of pictures: with tables of thousands of rows and all figures the page stays below 10 MB
 CLASS_BUDGET, CLUSTER_BUDGET = 2_000_000, 4_500_000
+NO_PREDICTIONS = "There are no predictions: the run has not reached them yet"
 MOST_EPOCHS = 200  # of the table; figures show all
 MOST_OPEN = 24  # more classes than this are folded away at first: they would stand between the reader and the rest
 
 
-def write_report(run: RunFolder, out: Path | None = None, kind: MapKind = "pca", track: Track = silent) -> Path:
+def write_report(run: RunFolder, out: Path | None = None, track: Track = silent) -> Path:
     """Write the page, into the run itself unless another place is named, and say where it is."""
     out = run.path / NAME if out is None else out
     for share in (1.0, 0.3, 0.0):  # only thousands of very long names come to the second
-        html = RunPage(run, kind, track, share).html()
+        html = RunPage(run, track, share).html()
         if len(html.encode()) < MOST_BYTES:
             break
     write_text(out, html)
@@ -43,38 +48,56 @@ class RunPage:
     """Reads what each part of the page shows."""
 
     run: RunFolder
-    kind: MapKind = "pca"  # of the map
     track: Track = silent
     picture_share: float = 1.0  # of the budget for pictures; less makes a smaller page
 
     def html(self) -> str:
         """The whole page."""
         about = self.run.about
-        parts = read_parts(
+        result, *parts = read_parts(
             {
-                "asked": ("What was asked", lambda: provenance.asked(about)),
-                "data": ("Pool and target", lambda: overview(self.run) | self._map()),
-                "selection": ("Selection", self._selection),
-                "training": ("Training", self._training),
-                "count": ("Number of categories", self._count),
+                "result": ("Result", self._result),
+                "clusters": ("Clusters", self._clusters),
                 "scores": ("Scores", lambda: scores_part(self.run)),
                 "errors": ("Errors", lambda: errors_part(judged(self.run), self.run.predictions)),
-                "clusters": ("Clusters", self._clusters),
+                "selection": ("Selection", self._selection),
+                "data": ("Pool and target", lambda: overview(self.run) | self._map()),
+                "count": ("Number of categories", self._count),
+                "training": ("Training", self._training),
+                "asked": ("What was asked", lambda: provenance.asked(about)),
                 "seconds": ("Timings", lambda: provenance.timings(about)),
                 "again": ("How to reproduce", lambda: provenance.reproduction(about)),
             }
         )
-        scores = optional(lambda: self.run.scores)
-        accuracies = {name: percent(scores, name) for name in ("all", "old", "new")} if scores else {}
         name = self.run.path.resolve().name
-        return render("run.html", name=name, about=provenance.resolved(about), accuracies=accuracies, parts=parts)
+        return render("run.html", name=name, about=provenance.resolved(about), result=result.values, parts=parts)
+
+    @cached_property
+    def _page_images(self) -> PageImages:
+        images = attempt(lambda: self.run.target, "the list of target images cannot be read")
+        return PageImages(images, int(self.picture_share * CLUSTER_BUDGET))
+
+    @cached_property
+    def _views(self) -> tuple[list[ClusterView], str]:
+        """The categories, and which features tell what is near what."""
+        features, source = target_features(self.run, len(self.run.predictions))
+        return look_at_clusters(self.run.predictions, features), source
+
+    def _result(self) -> Values | Missing:
+        if not (self.run.path / "predictions.parquet").exists():
+            return Missing(NO_PREDICTIONS)
+        return result_part(self.run, self._views[0], self._page_images)
 
     def _map(self) -> Values:
         frozen = attempt(lambda: self.run.frozen, "There are no frozen features, so there is no map")
         if not isinstance(frozen, Missing) and min(map(len, frozen)) < 1:
             frozen = Missing("There is no map of nothing")
-        found = frozen if isinstance(frozen, Missing) else feature_map(*frozen, kind=self.kind)
-        return {"map": found, "figure": None if isinstance(found, Missing) else draw_map(found)}
+        if isinstance(frozen, Missing):
+            return {"map": frozen, "figure": None, "tiles": []}
+        found = feature_map(*frozen)
+        figure, sets = draw_map(found), [attempt(lambda: self.run.pool, ""), attempt(lambda: self.run.target, "")]
+        budget = int(self.picture_share * MAP_BUDGET)
+        return {"map": found, "figure": figure, "tiles": tiles(found, figure, sets, budget)}
 
     def _selection(self) -> Values | Missing:
         saved = attempt(lambda: self.run.selection, "Nothing was selected: every labeled image weighs the same")
@@ -86,11 +109,9 @@ class RunPage:
         page_images = PageImages(pool, int(self.picture_share * CLASS_BUDGET))
         result = saved.weighed
         return {
-            "notes": self.run.about.get("notes", []),
             "n_own": int(saved.about.get("kept_classes", 0)),
             "result": result,
             "sources": Table(result.source_columns(), result.source_cells()),
-            "figures": draw_selection(result),
             "classes": class_cards(self.run, saved, page_images, self.track),
             "n_classes": len(saved.classes),
             "is_folded": len(saved.classes) > MOST_OPEN,
@@ -136,9 +157,8 @@ class RunPage:
 
     def _clusters(self) -> Values | Missing:
         if not (self.run.path / "predictions.parquet").exists():
-            return Missing("There are no predictions: the run has not reached them yet")
-        images = attempt(lambda: self.run.target, "the list of target images cannot be read")
-        page_images = PageImages(images, int(self.picture_share * CLUSTER_BUDGET))
-        said = review_of(self.run)
+            return Missing(NO_PREDICTIONS)
+        said, (views, source) = review_of(self.run), self._views
         review = None if isinstance(said["review"], Missing) else said["review"]
-        return said | cluster_cards(self.run, page_images, self.track, review)
+        cards = cluster_cards(self.run.predictions, views, self._page_images, self.track, review)
+        return said | cards | {"source": source}

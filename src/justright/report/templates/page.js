@@ -1,4 +1,4 @@
-// Sorting and searching of tables and cards. The page is complete without it.
+// Sorting and searching of tables and cards, and images of a map. The page is complete without it.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   const rows = Array.from(body.rows);
@@ -45,6 +45,39 @@ for (const table of document.querySelectorAll("table.sortable")) {
     found.textContent = search.value ? `${n.toLocaleString("en")} of ${rows.length.toLocaleString("en")}` : "";
   });
   table.parentElement.before(search, found);
+}
+
+// The image behind the mark of a map that is pointed at: tiles of 40 pixels, 2 apart, 5 a row.
+for (const map of document.querySelectorAll("figure.map")) {
+  const drawn = map.querySelector("svg");
+  const spots = Array.from(map.querySelectorAll("img[data-spots]")).flatMap((sheet) =>
+    sheet.dataset.spots.split(" ").map((spot, place) => ({ sheet, place, at: spot.split(",").map(Number) })),
+  );
+  const tile = document.createElement("div");
+  tile.className = "tile";
+  tile.hidden = true;
+  map.append(tile);
+  const look = (event) => {
+    const box = drawn.getBoundingClientRect();
+    let least = 12; // pixels: farther marks are not meant
+    let found = null;
+    for (const { sheet, place, at } of spots) {
+      const x = box.left + (at[0] / 1000) * box.width - event.clientX;
+      const y = box.top + (at[1] / 1000) * box.height - event.clientY;
+      if (Math.hypot(x, y) >= least) continue;
+      least = Math.hypot(x, y);
+      found = sheet.cloneNode();
+      found.style.margin = `${-42 * Math.floor(place / 5)}px 0 0 ${-42 * (place % 5)}px`;
+    }
+    tile.hidden = !found;
+    if (!found) return;
+    found.hidden = false;
+    tile.replaceChildren(found);
+    tile.style.left = `${Math.min(event.clientX + 12, innerWidth - 104)}px`;
+    tile.style.top = `${Math.min(event.clientY + 12, innerHeight - 104)}px`;
+  };
+  for (const kind of ["pointermove", "pointerdown"]) drawn.addEventListener(kind, look);
+  drawn.addEventListener("pointerleave", () => (tile.hidden = true));
 }
 
 // On paper nothing can be unfolded.

@@ -1,0 +1,129 @@
+"""A map of features that keeps neighbors together: the target among the pool, and the image behind each mark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.figure import Figure
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from justright.data.image_set import ImageSet
+from justright.features.table import FeatureTable
+from justright.geometry import directions
+from justright.report.drawing import INK, TIGHT, add_legend, color_of, quiet_panels
+from justright.report.elements import Missing, Picture, short
+from justright.report.page_images import PageImages, SheetOrder
+from justright.report.pool_and_target import datasets
+from justright.runs.problem import OWN
+from justright.seeding import generator
+from justright.types import Array
+
+MOST_POINTS = 500  # of pool and of target each; more would hide each other, and t-SNE would take long
+N_STEPS = 500
+FEWEST = 5  # fewer points than this are not worth the search
+MOST_MARKS = 300  # more marks of the pool than this go into the file as pixels
+TARGET = -1
+LONGEST_NAME = 24
+PIXELS, COLUMNS, N_TILES = 40, 5, 25  # of the sheets that hold the images behind the marks
+BUDGET = 450_000  # characters of them, for pool and target each
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """Where images lie, those of the pool first."""
+
+    points: Float[Array, "points 2"]  # in the plane
+    source: Int[Array, " points"]  # the data set of each image as a position in `names`, or TARGET
+    rows: Int[Array, " points"]  # which image of the pool or of the target it is
+    names: tuple[str, ...]  # of the data sets of the pool
+    n_images: tuple[int, int]  # of pool and target, before sampling
+
+    @property
+    def n_shown(self) -> tuple[int, int]:
+        """How many images of the pool and of the target are drawn."""
+        n_target = int((self.source == TARGET).sum())
+        return len(self.source) - n_target, n_target
+
+
+def feature_map(pool: FeatureTable, target: FeatureTable, seed: int = 0) -> FeatureMap:
+    """Put a sample of both onto a plane by t-SNE; features are brought to length 1 first, as cosines see them."""
+    tables = {"pool": pool, "target": target}
+    drawn = [generator(seed, "feature map", side).permutation(len(table)) for side, table in tables.items()]
+    rows = [np.sort(each[:MOST_POINTS]) for each in drawn]
+    x = np.concatenate([np.asarray(t.features[r], np.float64) for t, r in zip(tables.values(), rows, strict=True)])
+    x = directions(x.reshape(len(x), -1))
+    names, of_image = datasets(pool.index["dataset"])
+    source = np.concatenate([of_image[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
+    with threadpool_limits(1):  # for so few points threads only wait for each other, minutes on a busy machine
+        points = _neighbors(x, seed)
+    return FeatureMap(points, source, np.concatenate(rows), tuple(names), (len(pool), len(target)))
+
+
+def draw_map(found: FeatureMap) -> Figure:
+    """The pool in colors, the target over it."""
+    figure, (axes,) = quiet_panels(5.6, 5.0, dpi=180)
+    axes.set(xticks=[], yticks=[])
+    axes.spines[["left", "bottom"]].set_visible(False)
+    is_pool = found.source != TARGET
+    # drawn in one go and shuffled as sampled: no data set lies on top of the others
+    colors = np.array([color_of(number) for number in found.source[is_pool].tolist()])
+    x, y = found.points.T
+    is_many = int(is_pool.sum()) > MOST_MARKS
+    axes.scatter(x[is_pool], y[is_pool], s=14, c=colors, alpha=0.65, linewidths=0, rasterized=is_many)
+    axes.scatter(x[~is_pool], y[~is_pool], s=9, c=INK, marker="x", linewidths=0.7, alpha=0.8)
+    for number, name in enumerate(found.names[:8]):
+        name = "own classes" if name == OWN else name
+        said = short(name, LONGEST_NAME) if number < 7 else f"{len(found.names) - 7} more"
+        axes.scatter([], [], s=22, c=color_of(number), label=said)
+    axes.scatter([], [], s=16, c=INK, marker="x", linewidths=0.8, label="target, unlabeled")
+    add_legend(figure, ncols=3, **TIGHT)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # marks stay where `tiles` is told they are
+    return figure
+
+
+def tiles(
+    found: FeatureMap, figure: Figure, sets: Sequence[ImageSet | Missing], budget: int = BUDGET
+) -> list[tuple[Picture, str]]:
+    """Sheets of the images, each with the places of their marks in thousandths of width and height of the figure.
+
+    `sets` are pool and target. A sheet with an image that cannot be read any more is left out.
+    """
+    (axes,) = figure.axes
+    at = axes.transData.transform(found.points) / figure.bbox.size
+    places = np.rint(1000 * np.column_stack([at[:, 0], 1 - at[:, 1]])).astype(int)
+    sheets = []
+    sides = np.split(np.arange(len(found.points)), found.n_shown[:1])
+    for images, n_images, points in zip(sets, found.n_images, sides, strict=True):
+        if isinstance(images, Missing) or len(images) != n_images:
+            continue
+        parts = [points[start : start + N_TILES] for start in range(0, len(points), N_TILES)]
+        page_images = PageImages(images, budget)
+        orders = [SheetOrder(found.rows[part], PIXELS, COLUMNS, "images of the map") for part in parts]
+        n_problems = 0
+        for part, picture in zip(parts, page_images.sheets(orders), strict=True):
+            if picture is not None and len(page_images.problems) == n_problems:
+                sheets.append((picture, " ".join(f"{x},{y}" for x, y in places[part].tolist())))
+            n_problems = len(page_images.problems)
+    return sheets
+
+
+def _neighbors(x: Float[Array, "points dim"], seed: int) -> Float[Array, "points 2"]:
+    """t-SNE from the two main directions on: what is far apart at large stays so."""
+    centered = x - x.mean(axis=0)
+    main = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :2]
+    # an eigenvector has no sign of its own: the largest entry shall be positive
+    main = main * np.where(np.take_along_axis(main, np.abs(main).argmax(axis=0)[None], axis=0) < 0, -1.0, 1.0)
+    start = np.zeros((len(x), 2))
+    start[:, : main.shape[1]] = centered @ main
+    if len(x) < FEWEST:
+        return start
+    from sklearn.manifold import TSNE  # a second to import, and only those who draw a map wait
+
+    start = start / max(float(start.std(axis=0).max()), 1e-12) * 1e-4
+    perplexity = min(30.0, (len(x) - 1) / 3)
+    found = TSNE(perplexity=perplexity, init=start, random_state=seed, max_iter=N_STEPS).fit_transform(x)
+    return np.asarray(found, dtype=np.float64)
