@@ -19,8 +19,7 @@ from justright.parallel import n_cores
 
 PACKAGES = ("justright", "torch", "timm", "huggingface_hub", "numpy", "scikit-learn", "pyarrow", "pillow")
 FOR_DEVELOPERS = "dev"
-KEPT = ("checkpoints", "features", "banks")
-"""Folders of JUSTRIGHT_HOME."""
+KEPT = ("checkpoints", "features", "banks")  # folders of JUSTRIGHT_HOME
 
 
 @click.command()

@@ -35,8 +35,7 @@ from justright.models.teacher import own_copy
 from justright.progress import Track, silent
 from justright.types import Array
 
-CALIBRATION_ROWS = 1 << 15
-"""One number is calibrated; more labeled images than about these would only take memory."""
+CALIBRATION_ROWS = 1 << 15  # one number is calibrated; more labeled images than about these would only take memory
 
 
 class Discovery(ABC):

@@ -22,11 +22,8 @@ from justright.files import parsed_json, remove_leftovers, replacing
 _log = logging.getLogger(__name__)
 
 FORMAT = "justright checkpoint 1"
-N_KEPT = 2
-"""The newest may be damaged; the one before it is then a few minutes old."""
-
-MOMENTUM = "momentum/"
-"""How the names of tensors begin that only another step of training needs."""
+N_KEPT = 2  # the newest may be damaged; the one before it is then a few minutes old
+MOMENTUM = "momentum/"  # how the names of tensors begin that only another step of training needs
 
 
 @dataclass(frozen=True)

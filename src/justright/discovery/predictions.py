@@ -27,11 +27,8 @@ KEY = b"justright"
 Kind = Literal["known", "discovered"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
-FOR_PEOPLE = ("path", "category", "kind", "confidence")
-"""The columns of a CSV."""
-
-NEITHER = "neither"
-"""The kind of an image that looks like none of the categories."""
+FOR_PEOPLE = ("path", "category", "kind", "confidence")  # the columns of a CSV
+NEITHER = "neither"  # the kind of an image that looks like none of the categories
 
 
 @dataclass(frozen=True)

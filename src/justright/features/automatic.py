@@ -9,9 +9,7 @@ import torch
 
 from justright.features.checkpoints import BACKBONES, CheckpointError, find_checkpoint, local_checkpoint, url_of
 
-AUTO = "auto"
-"""The name that leaves the choice to the machine."""
-
+AUTO = "auto"  # the name that leaves the choice to the machine
 BASE, SMALL = "dinov2_vitb14", "dinov2_vits14"
 LITE = ("efficientnet_lite2", "efficientnet_lite1", "efficientnet_lite0")
 """Networks that packages bring, the best one first (77.6, 76.7 and 75.1 % on ImageNet)."""

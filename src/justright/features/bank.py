@@ -43,8 +43,7 @@ _log = logging.getLogger(__name__)
 
 FORMAT = 2
 SHARD_BYTES = 64 << 20
-MAX_VIEWS = 1 << 20
-"""A renewed view has the number round * MAX_VIEWS + view, so that it is new for any number of views."""
+MAX_VIEWS = 1 << 20  # a renewed view has the number round * MAX_VIEWS + view, so that it is new for any number of views
 
 
 class ViewBank(Views):

@@ -25,11 +25,8 @@ from justright.features.guarded_timm import timm
 from justright.features.home import home
 
 FILE_ON_HUB = "model.safetensors"
-HUB_SECONDS = 4.0
-"""A hub that does not answer within this time is taken for out of reach."""
-
-GCD_RECIPE = ImageRecipe()
-"""Resize 256, crop 224, ImageNet colors: what the field's public code gives DINO and DINOv2."""
+HUB_SECONDS = 4.0  # a hub that does not answer within this time is taken for out of reach
+GCD_RECIPE = ImageRecipe()  # resize 256, crop 224, ImageNet colors: what the field's public code gives DINO and DINOv2
 
 
 class CheckpointError(JustrightError):

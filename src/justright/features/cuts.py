@@ -46,9 +46,7 @@ class Cut:
     names: tuple[str, ...] = ("feature",)
     """A name for each stored tensor. The first is the large one, which a bank may keep in fewer bits."""
 
-    tuned: tuple[str, ...] = ()
-    """The modules that training changes, by path in the network."""
-
+    tuned: tuple[str, ...] = ()  # the modules that training changes, by path in the network
     ends_in_norm = False
     """Whether features leave the network through a norm of their own, as in a ViT, or as pooled activations."""
 

@@ -25,11 +25,8 @@ TRAINED_ON = tuple(script for script in SCRIPTS if script not in HELD_OUT)
 
 STRIDE = 16
 
-FAINT = 0.35
-"""Contrast below this is taken for noise of the paper."""
-
-SPREADS = 2.2
-"""How many standard deviations of the ink lie between the middle and the edge."""
+FAINT = 0.35  # contrast below this is taken for noise of the paper
+SPREADS = 2.2  # how many standard deviations of the ink lie between the middle and the edge
 
 
 class GlyphEmbed(nn.Module):

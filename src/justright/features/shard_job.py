@@ -33,9 +33,7 @@ from justright.features.store_writer import StoreWriter
 from justright.features.workers import on_one_core_each
 from justright.types import Array
 
-SHARD_BATCHES = 16
-"""A kill loses at most so many batches, and what the workers had begun."""
-
+SHARD_BATCHES = 16  # a kill loses at most so many batches, and what the workers had begun
 CACHE_ROWS = 2048
 
 Rows: TypeAlias = Int[Array, " rows"]

@@ -42,9 +42,7 @@ from justright.types import Array
 FeatureRows: TypeAlias = Float[Array, " rows *axes"]
 """Features, one a row: (rows, dim), or (rows, patches, dim) where patch tokens were asked for."""
 
-StoredRows: TypeAlias = Float[Any, " rows *axes"]
-"""The same, or `FileRows` of a store elsewhere."""
-
+StoredRows: TypeAlias = Float[Any, " rows *axes"]  # the same, or `FileRows` of a store elsewhere
 FORMAT = 2
 HEADER, FEATURES, SHARDS, INDEX, QUARANTINE = FILES = (
     "store.json", "features.npy", "shards.jsonl", "index.parquet", "quarantine.json"

@@ -14,12 +14,9 @@ from justright.runs.disk import FEATURE_BYTES, SMALLER, DiskPlan
 
 IMAGE_BYTES = 550
 """Of one image in memory: its row in a table, and its content id as text; 300,000 rows of a CSV were measured."""
-TREE_IMAGES = 6000
-"""Images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`."""
-AXES = 128
-"""Principal axes that the estimate keeps of every image."""
-ROWS_AT_ONCE = 8192
-"""Images that selection compares with all classes at a time."""
+TREE_IMAGES = 6000  # images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`
+AXES = 128  # principal axes that the estimate keeps of every image
+ROWS_AT_ONCE = 8192  # images that selection compares with all classes at a time
 
 CHEAPER = {
     "audit": "leave it out: `discover` puts bad files aside by itself",

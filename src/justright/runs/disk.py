@@ -13,9 +13,7 @@ from justright.errors import JustrightError
 from justright.features.home import home
 from justright.files import bytes_of, parsed_json, size_text
 
-FEATURE_BYTES = 4
-"""Features are float32."""
-
+FEATURE_BYTES = 4  # features are float32
 SMALLER = ({"views": 2}, {"bank_precision": "int8"}, {"views": 2, "bank_precision": "int8"}, {"views": "fresh"})
 """Settings that need less room, the mildest first."""
 

@@ -8,8 +8,7 @@ from typing import Any
 from justright.data import ImageSet
 from justright.discovery.methods import METHODS
 
-LONG = 120.0
-"""Seconds; of a shorter run nothing is said."""
+LONG = 120.0  # seconds; of a shorter run nothing is said
 FEWER_EPOCHS = 3
 
 

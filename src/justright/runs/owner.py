@@ -14,11 +14,8 @@ from pathlib import Path
 from justright.errors import JustrightError
 from justright.files import naming, parsed_json
 
-LOCK = ".owner"
-"""The file in the folder that is locked; it says who holds it, and goes when the work is done."""
-
-LOCKED_BYTE = 1 << 20
-"""Windows lets nobody read what is locked, so the locked byte lies behind what the file says."""
+LOCK = ".owner"  # the file in the folder that is locked; it says who holds it, and goes when the work is done
+LOCKED_BYTE = 1 << 20  # Windows lets nobody read what is locked, so the locked byte lies behind what the file says
 
 
 class OwnedError(JustrightError):

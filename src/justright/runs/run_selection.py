@@ -24,11 +24,8 @@ from justright.runs.weight_files import save_selection
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.types import Array
 
-AUTO = "auto"
-"""The selector that lets the diagnosis choose."""
-
-OTHERWISE = "none"
-"""What it takes where there is nothing to rehearse on."""
+AUTO = "auto"  # the selector that lets the diagnosis choose
+OTHERWISE = "none"  # what it takes where there is nothing to rehearse on
 
 
 class RunSelection:

@@ -14,8 +14,7 @@ from justright.hashing import hash_file
 from justright.runs.problem import PoolRole
 
 Scale = Literal["paper", "small"]
-SCALES: tuple[str, ...] = get_args(Scale)
-"""paper: the published settings of a method; small: lighter ones for a CPU."""
+SCALES: tuple[str, ...] = get_args(Scale)  # paper: the published settings of a method; small: lighter ones for a CPU
 
 
 @dataclass(frozen=True)
