@@ -52,10 +52,6 @@ class DiskPlan:
     folder: Path  # of the run
     n_seeds: int = 1
 
-    def with_config(self, config: Any) -> DiskPlan:
-        """The same run with other settings of the method."""
-        return replace(self, config=config)
-
     def files(self) -> list[PlannedFiles]:
         """Features, view banks and checkpoints."""
         return [*self._features(), *self._banks(), *self._checkpoints()]
@@ -73,8 +69,7 @@ class DiskPlan:
             return
         advice = f"free {size_text(max(lacking.values()))}, or name another --out or JUSTRIGHT_HOME"
         for settings in SMALLER if METHODS[self.method].trainings(self.config) else ():
-            config = self.config.with_settings(settings)
-            if not self.with_config(config)._lacking():
+            if not replace(self, config=self.config.with_settings(settings))._lacking():
                 advice = f"{' '.join(f'--set {name}={value}' for name, value in settings.items())}, or {advice}"
                 break
         places = ", ".join(f"{size_text(lack)} too little is free in {place}" for place, lack in lacking.items())
