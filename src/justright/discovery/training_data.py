@@ -30,31 +30,18 @@ auto is hard where every weight is 0 or 1, else soft. In all of them an image of
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """All labeled images, then all unlabeled ones, and what is known of each.
+    """All labeled images, then all unlabeled ones, and what is known of each."""
 
-    Attributes:
-        images: in that order.
-        content_ids: made of what the files of the images hold, whatever ids they were given.
-        n_labeled: how many of them came with a label.
-        labels: the number of the class, known ones first, then those that only guide; -1 for unlabeled.
-        weight: of each image in the losses.
-        chance: of each image in the sampler, or None.
-        is_used: whether learning sees the image.
-        is_held_out: labeled images kept for calibration.
-        known: the names of the classes that get a category of their own.
-        known_labels: their labels in the split.
-    """
-
-    images: ImageSet
-    content_ids: pa.ChunkedArray
-    n_labeled: int
-    labels: Int[Array, " images"]
-    weight: Float[Array, " images"]
-    chance: Float[Array, " images"] | None
-    is_used: Mask
-    is_held_out: Mask
-    known: tuple[str, ...]
-    known_labels: tuple[int, ...]
+    images: ImageSet  # in that order
+    content_ids: pa.ChunkedArray  # made of what the files of the images hold, whatever ids they were given
+    n_labeled: int  # how many of them came with a label
+    labels: Int[Array, " images"]  # the number of the class, known ones first, then those that only guide; or -1
+    weight: Float[Array, " images"]  # in the losses
+    chance: Float[Array, " images"] | None  # in the sampler
+    is_used: Mask  # whether learning sees the image
+    is_held_out: Mask  # labeled images kept for calibration
+    known: tuple[str, ...]  # the names of the classes that get a category of their own
+    known_labels: tuple[int, ...]  # their labels in the split
 
     @staticmethod
     def of(

@@ -14,8 +14,7 @@ from justright.errors import DataError
 from justright.remote import Place, RemotePath
 from justright.types import Array
 
-SHARD_ROWS = 32_768
-"""Rows of a shard: 50 MB in half precision at 768 dimensions, against 6 MB that a thousand class sums take."""
+SHARD_ROWS = 32_768  # 50 MB in half precision at 768 dimensions, against 6 MB that a thousand class sums take
 
 
 @runtime_checkable

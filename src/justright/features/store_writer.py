@@ -42,11 +42,7 @@ INDEX_ROWS = 16_384  # small row groups keep the memory of writing them small
 
 def begin_store(path: Place, header: Header, overwrite: bool = False) -> bool:
     """Make sure that the directory is the store of this header, new or begun; True if it is complete already."""
-    if (
-        isinstance(path, Path)
-        and path.exists()
-        and (not path.is_dir() or (not (path / HEADER).exists() and any(path.glob("[!.]*"))))
-    ):
+    if isinstance(path, Path) and path.exists() and not _may_be_store(path):
         raise DataError(f"{path} exists and is no feature store", advice="name another place with --out")
     if (path / HEADER).exists():
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,16 @@ AUTO = "auto"  # the selector that lets the diagnosis choose
 OTHERWISE = "none"  # what it takes where there is nothing to rehearse on
 
 
+@dataclass(eq=False)
 class RunSelection:
-    """Weighs the pool of a run, and the target's own classes if that is asked for.
+    """Weighs the pool of a run, and the target's own classes if that is asked for."""
 
-    Attributes: notes, what a person should know about it.
-    """
-
-    def __init__(self, problem: Problem, spec: RunSpec, folder: Path, processes: Any, track: Track):
-        self.problem, self.spec, self.folder, self.processes, self.track = problem, spec, folder, processes, track
-        self.notes: list[str] = []
+    problem: Problem
+    spec: RunSpec
+    folder: Path
+    processes: Any
+    track: Track
+    notes: list[str] = field(default_factory=list)  # what a person should know about it
 
     def weight(self, pool: FeatureTable, target: FeatureTable, n_target: int) -> Float[Array, " labeled"]:
         """The weight of every labeled image; those of the target's own classes come first, and keep 1 if they stay.
