@@ -17,24 +17,23 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
 from justright.data.sent_images import sent
-from justright.data.views import Transform, describe
+from justright.data.views import describe
 from justright.engines import Engine
 from justright.errors import DataError, JustrightError
 from justright.features import bank_files, bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_records import BankPrecision
 from justright.features.cuts import Stored
-from justright.features.stored_views import FreshViews, Rows, Views
+from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewTask, ViewWork, stored_records
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.files import write_json
 from justright.hashing import hash_list, hash_value
-from justright.parallel import in_blocks, n_cores
+from justright.parallel import in_blocks
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
@@ -57,6 +56,7 @@ class ViewBank(Views):
         n_views: how many views of each image are stored.
         precision: float32, float16, or int8 with one scale a token.
         refresh: the share of the bank that is renewed every epoch.
+        batch_size: images that go through the prefix at once.
         shard_bytes: about how large a file gets.
         engine: where views are drawn and computed instead of in `n_threads` threads; it changes no byte.
         is_built: another process has built and checked the bank: it is neither built nor checked again.
@@ -68,27 +68,20 @@ class ViewBank(Views):
         images: ImageSet,
         root: Path,
         *,
-        transform: str | Transform = "weak",
         n_views: int = 2,
-        seed: int = 0,
         precision: BankPrecision = "float16",
         refresh: float = 0.0,
-        rows: Rows | None = None,
-        n_threads: int | None = None,
         batch_size: int = 32,
         shard_bytes: int = SHARD_BYTES,
         is_built: bool = False,
-        content_ids: pa.ChunkedArray | None = None,
         engine: Engine | None = None,
+        **of_views: Any,
     ):
-        self.engine = engine
-        self.n_threads = n_cores() if n_threads is None else n_threads
-        super().__init__(backbone, images, transform, seed, rows, self.n_threads, batch_size, content_ids)
+        super().__init__(backbone, images, **of_views)
         if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
             raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="one or more, and a share")
-        self.n_views = n_views
-        self.refresh_share = refresh
-        self.is_built = is_built
+        self.n_views, self.refresh_share, self.batch_size = n_views, refresh, batch_size
+        self.engine, self.is_built = engine, is_built
         self.layout = bank_records.record_type(backbone.stored_names, backbone.stored_shapes, precision)
         self.rows_per_shard = max(1, shard_bytes // self.layout.itemsize)
         n, size = len(self.images), self.rows_per_shard
@@ -195,7 +188,7 @@ class ViewBank(Views):
         """Read one view of each row, as float32."""
         if views.min() < 0 or views.max() >= self.n_views:
             raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
-        blocks, places = np.divmod(self._positions(rows), self.rows_per_shard)
+        blocks, places = np.divmod(rows, self.rows_per_shard)
         pairs = list(zip(blocks.tolist(), views.tolist(), strict=True))
         shards = {pair: self._shard(*pair) for pair in set(pairs)}  # looked up once a batch, not once a row
         records = [shards[pair][place] for pair, place in zip(pairs, places.tolist(), strict=True)]
@@ -208,7 +201,7 @@ class ViewBank(Views):
         chance = generator(self.seed, "views", epoch, step).random((self.n_views, n_images))
         return chance.argsort(axis=0)[:n_views]
 
-    def refresh(self, epoch: int, track: Track = silent) -> None:
+    def refresh(self, epoch: int) -> None:
         """Bring the bank to an epoch: its share of shards is drawn anew, in turn, and the old ones are deleted.
 
         Which view stands where is a function of the epoch alone, so a resumed run sees what it would have seen.
@@ -217,7 +210,7 @@ class ViewBank(Views):
         n_renewed = int(epoch * self.refresh_share * n_shards)
         turn = generator(self.seed, "refresh").permutation(n_shards)
         old, self._round = self._round, np.maximum(0, -((turn - n_renewed) // n_shards)).reshape(self._round.shape)
-        self.build(track)
+        self.build()
         for block, view in np.argwhere(old != self._round):
             self._path(int(block), int(view), int(old[block, view])).unlink(missing_ok=True)
 
@@ -259,6 +252,6 @@ def open_views(
 ) -> Views:
     """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
     if views == "fresh":
-        of_banks = ("precision", "refresh", "shard_bytes", "is_built", "engine")
+        of_banks = ("precision", "refresh", "batch_size", "shard_bytes", "is_built", "engine")
         return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})
     return ViewBank(backbone, images, root, n_views=views, **options).build(track)

@@ -55,7 +55,7 @@ class ViewDrawer:
             raise BadImageError(
                 f"image {self.first_row + row}: {error.came}",
                 expected=error.expected,
-                advice="leave it out: give the good rows alone",
+                advice="leave it out: take the good rows alone",
             ) from error
 
     def _draw(self, pixels: Pixels, row: int, number: int) -> Tensor:
