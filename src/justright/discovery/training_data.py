@@ -57,11 +57,12 @@ class TrainingData:
         given, n_labeled = split.labeled.labels, len(split.labeled)
         weight = np.ones(n_labeled) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         _check(given, weight, len(split.unlabeled), may_be_empty=bool(split.guide_classes))
+        soft = weight[~np.isin(weight, (0.0, 1.0))]
         if weighting == "auto":
-            weighting = "hard" if np.isin(weight, (0.0, 1.0)).all() else "soft"
-        if weighting == "hard" and not np.isin(weight, (0.0, 1.0)).all():
+            weighting = "soft" if len(soft) else "hard"
+        if weighting == "hard" and len(soft):
             raise DataError(
-                f"weights such as {weight[~np.isin(weight, (0.0, 1.0))][0]:g}",
+                f"weights such as {soft[0]:g}",
                 expected="0 or 1 for hard weighting",
                 advice="a threshold in the selector, or weighting='soft'",
             )
@@ -126,14 +127,16 @@ class TrainingData:
 
     def fingerprint(self) -> dict[str, Any]:
         """What a resumed run must find unchanged; weights with the labels they belong to."""
+
+        def exactly(numbers: Float[Array, " images"]) -> str:
+            return hash_list([number.hex() for number in block] for block in in_blocks(numbers))
+
         return {
             "labeled_images": hash_list(in_blocks(self.content_ids[: self.n_labeled])),
             "target_images": hash_list(in_blocks(self.content_ids[self.n_labeled :])),
             "labels": hash_list(chain(in_blocks(self.labels), [list(self.known)])),
-            "weights": hash_list([w.hex() for w in block] for block in in_blocks(self.weight)),
-            "chance": self.chance
-            if self.chance is None
-            else hash_list([c.hex() for c in block] for block in in_blocks(self.chance)),
+            "weights": exactly(self.weight),
+            "chance": None if self.chance is None else exactly(self.chance),
             "used": hash_list(in_blocks(np.flatnonzero(self.is_used))),
         }
 

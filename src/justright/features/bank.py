@@ -138,18 +138,14 @@ class ViewBank(Views):
             for block, views in missing:
                 self._build_block(block, views, done)
         if not self.images.content_column().equals(self.drawer.ids):
-            for block, views in missing:
-                self._forget(block, views)
+            for path in (self._path(block, view) for block, views in missing for view in views):
+                self._whole.discard(path)
+                path.unlink(missing_ok=True)
             raise DataError("images changed while their views were computed", advice="run again once they stay")
         return self
 
     def _shards(self) -> Iterator[tuple[int, int]]:
         return product(range(len(self.blocks)), range(self.n_views))
-
-    def _forget(self, block: int, views: Sequence[int]) -> None:
-        for path in (self._path(block, view) for view in views):
-            self._whole.discard(path)
-            path.unlink(missing_ok=True)
 
     def _missing(self, track: Track) -> list[tuple[int, list[int]]]:
         """Blocks with the views that are not there. A shard that this bank has not seen yet is read once."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ logger = logging.getLogger(__name__)
 INDEX = "index.json"
 
 
+@dataclass(frozen=True)
 class KeptBanks:
     """All banks below `root`, by default those of the home."""
 
-    def __init__(self, root: Path | None = None):
-        self.root = home() / "banks" if root is None else root
+    root: Path = field(default_factory=lambda: home() / "banks")
 
     def all(self) -> list[dict[str, Any]]:
         """Each bank: name, backbone, transform, precision, images, views, bytes, and when it was last used.

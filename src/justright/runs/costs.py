@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.files import size_text
-from justright.runs.disk import FEATURE_BYTES, SMALLER, DiskPlan
+from justright.runs.disk import FEATURE_BYTES, DiskPlan
 
 IMAGE_BYTES = 550  # of one image in memory, its row and its content id as text: 300,000 rows of a CSV were measured
 TREE_IMAGES = 6000  # images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`
@@ -165,14 +165,10 @@ class CostPlan:
         longest = max(stages, key=lambda stage: stage.seconds)
         largest = max(stages, key=lambda stage: stage.disk)
         said = [f"{longest.name} takes longest, {time_text(longest.seconds)}. Cheaper: {CHEAPER[longest.name]}."]
-        if largest.name == "bank" and METHODS[self.method].trainings(self.config):
-            for settings in SMALLER:
-                smaller = replace(self.disk, config=self.config.with_settings(settings))
-                n_bytes = sum(each.n_bytes for each in smaller.files() if " view" in each.what)
-                if n_bytes < largest.disk:
-                    words = " ".join(f"--set {name}={value}" for name, value in settings.items())
-                    said.append(f"bank takes {size_text(largest.disk)}; with {words} {size_text(n_bytes)}.")
-                    break
+        for options, smaller in self.disk.smaller() if largest.name == "bank" else ():
+            n_bytes = sum(each.n_bytes for each in smaller.files() if " view" in each.what)
+            if n_bytes < largest.disk:
+                return [*said, f"bank takes {size_text(largest.disk)}; with {options} {size_text(n_bytes)}."]
         return said
 
 

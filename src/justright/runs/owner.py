@@ -32,7 +32,8 @@ def owned(folder: Path) -> Iterator[None]:
     file = _locked(folder)
     try:
         with naming(folder / LOCK):
-            file.write(json.dumps({"process": os.getpid(), "since": _now(), "host": socket.gethostname()}).encode())
+            now = f"{datetime.now():%Y-%m-%d %H:%M:%S}"
+            file.write(json.dumps({"process": os.getpid(), "since": now, "host": socket.gethostname()}).encode())
             file.truncate()
         yield
     finally:
@@ -99,7 +100,3 @@ def _said(file: FileIO) -> str:
         return f"process {about['process']}{elsewhere} since {about['since']}"
     except (ValueError, TypeError, KeyError, OSError):  # it has only just begun
         return "another process"
-
-
-def _now() -> str:
-    return f"{datetime.now():%Y-%m-%d %H:%M:%S}"

@@ -30,7 +30,7 @@ from justright.runs.disk import DiskPlan, tidy
 from justright.runs.given_features import GivenStores
 from justright.runs.given_weights import expect_fit
 from justright.runs.owner import owned
-from justright.runs.parts import config_of, counted, counter_input, frozen_features
+from justright.runs.parts import config_of, counted, counter_input, fingerprints, frozen_features
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
@@ -94,7 +94,7 @@ class Run:
                 self._predict(method)
             with self._timed("evaluate"):
                 self._evaluate(method)
-            self._finish(method, n_target, k_source, self._fingerprints(pool, target))
+            self._finish(method, n_target, k_source, fingerprints(pool, target))
             tidy(self.folder.path)
         self.processes.wait()
         return RunFolder(self.folder.path)
@@ -140,7 +140,7 @@ class Run:
         if self.spec.n_target is not None:
             return self.spec.n_target, "given"
         name = self.spec.counter
-        made_with = {"counter": name, "seed": self.spec.seed} | self._fingerprints(pool, target)
+        made_with = {"counter": name, "seed": self.spec.seed} | fingerprints(pool, target)
         known = RunFolder(self.folder.path).count
         if known is None or known.get("made_with") != made_with:
             given = counter_input(pool, target, self.problem.own_classes)
@@ -207,7 +207,7 @@ class Run:
         scores = evaluate(judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=has_kept, seed=self.spec.seed)
         scores.save(path / "scores.json")
 
-    def _finish(self, method: Any, n_target: int, k_source: str, fingerprints: Mapping[str, Any]) -> None:
+    def _finish(self, method: Any, n_target: int, k_source: str, prints: Mapping[str, Any]) -> None:
         spec, selection = self.spec, self.folder.selection
         self.folder.save_about(
             {
@@ -227,14 +227,10 @@ class Run:
                 "backbone": {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint},
                 "config": json.loads(json.dumps(asdict(method.config))),
                 "versions": {"python": platform.python_version(), **{name: version(name) for name in MADE_BY}},
-                "fingerprints": fingerprints,
+                "fingerprints": prints,
                 "seconds": self.seconds,
             }
         )
-
-    @staticmethod
-    def _fingerprints(pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
-        return {"pool": dict(pool.header.data), "target": dict(target.header.data)}
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

@@ -16,7 +16,7 @@ from justright.features.table import FeatureTable
 from justright.progress import Track
 from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.given_weights import GIVEN, GivenWeights
-from justright.runs.parts import selector_of
+from justright.runs.parts import fingerprints, selector_of
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult, stability_of
@@ -81,8 +81,8 @@ class RunSelection:
 
     def _choose(self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int) -> str:
         """The selector that the diagnosis favors; found once and kept in diagnosis.json."""
-        prints = {"pool": dict(pool.header.data), "target": dict(target.header.data)}
-        made_with = json.loads(json.dumps(prints | {"seed": self.spec.seed, "n_target": n_target}))
+        known_by = fingerprints(pool, target) | {"seed": self.spec.seed, "n_target": n_target}
+        made_with = json.loads(json.dumps(known_by))
 
         def found() -> dict[str, Any]:
             known = RunFolder(self.folder).diagnosis
