@@ -54,18 +54,17 @@ class MadeUpViews(Views):
     """Noise around a pattern of each class, the same at every reading; the part of every image is that of `Views`."""
 
     def batch(self, rows: np.ndarray, views: np.ndarray) -> Any:
-        places = self._positions(rows)
         parts = []
         for number, shape in enumerate(self.backbone.stored_shapes):
             wave = np.arange(int(np.prod(shape)), dtype=np.float32) * (number + 1)
-            values = np.sin((places % N_CLASSES)[:, None] * wave + 0.1 * (places * 7 + views)[:, None])
+            values = np.sin((rows % N_CLASSES)[:, None] * wave + 0.1 * (rows * 7 + views)[:, None])
             parts.append(torch.from_numpy(values.reshape(len(rows), *shape).astype(np.float32)))
         return tuple(parts)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> np.ndarray:
         return np.repeat(np.arange(n_views)[:, None], n_images, axis=1)
 
-    def refresh(self, epoch: int, track: Any = None) -> None:
+    def refresh(self, epoch: int) -> None:
         """Nothing is stored."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from justright.errors import JustrightError
-from justright.settings import COUNT, POSITIVE, SHARE, at_least, one_of, refuse_out_of_range, setting
+from justright.settings import COUNT, POSITIVE, SHARE, at_least, flat, one_of, refuse_out_of_range, setting
 
 
 @dataclass(frozen=True)
@@ -47,3 +47,7 @@ def test_what_cannot_be_is_refused_with_what_can(changes, words):
 def test_a_smallest_number_is_allowed_itself():
     assert at_least(2).allows(2)
     assert not at_least(2).allows(1)
+
+
+def test_nested_settings_become_one_level():
+    assert flat({"a": {"b": {"c": 1}}, "d": [1, 2]}) == {"a.b.c": 1, "d": [1, 2]}

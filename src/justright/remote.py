@@ -85,8 +85,7 @@ def _is_file(files: Any, path: str) -> bool:
         return False
 
 
-Place: TypeAlias = Path | RemotePath
-"""Where a store lies."""
+Place: TypeAlias = Path | RemotePath  # where a store lies
 
 
 def place_of(address: str | Place) -> Place:

@@ -6,7 +6,7 @@ From there `refuse_out_of_range` checks them and the command line makes its opti
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
@@ -73,6 +73,14 @@ def refuse_out_of_range(config: Any, error: type[JustrightError] = JustrightErro
             is_fine = False
         if not is_fine:
             raise error(f"{each.name} is {value!r}", expected=allowed.expected)
+
+
+def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Nested settings as one level: {"config": {"rate": 1}} becomes {"config.rate": 1}."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= flat(value, f"{above}{name}.") if isinstance(value, Mapping) else {f"{above}{name}": value}
+    return found
 
 
 def is_whole(value: Any, kind: type = Integral) -> bool:

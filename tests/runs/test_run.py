@@ -263,10 +263,10 @@ def test_a_finished_run_that_is_refused_stays_finished(finished, problem, backbo
     assert (finished.path / "run.json").read_bytes() == before
     again.truth = None
 
-    def refuse():
+    def refuse(disk):
         raise JustrightError("there is no room for this run")
 
-    monkeypatch.setattr(again.disk, "expect_room", refuse)
+    monkeypatch.setattr(type(again.disk), "expect_room", refuse)
     with pytest.raises(JustrightError, match="no room"):
         again.all()
     assert (finished.path / "run.json").read_bytes() == before
@@ -299,7 +299,7 @@ def test_a_run_in_a_folder_that_has_an_owner_is_refused_and_changes_nothing(prob
 
 def test_of_processes_that_train_together_only_the_first_takes_the_folder(problem, backbone, tmp_path, monkeypatch):
     run = Run(problem, spec_of(method="kmeans", settings={}), tmp_path, backbone)
-    monkeypatch.setattr(run, "_all", lambda: RunFolder(tmp_path))
+    monkeypatch.setattr(run, "_stages", lambda: RunFolder(tmp_path))
     run.processes.rank = 1
     with owned(tmp_path):
         assert run.all() == RunFolder(tmp_path)

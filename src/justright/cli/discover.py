@@ -8,7 +8,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -38,13 +38,8 @@ from justright.runs.problem import POOL_ROLES
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import SCALES
 
-if TYPE_CHECKING:
-    from justright.runs.problem import Problem
-
 HELD_OUT = 0.1
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
-
-
 HEADINGS = {
     "labeled": "Images",
     "n_target": "Number of categories",
@@ -192,7 +187,12 @@ def discover(
         problem = make_problem(opened, own, open_images(target), target_has_labels, max_per_class)
         for images in (problem.pool.images, problem.target):
             processes.hash_together(images)
-        problem, n_copies = (problem, 0) if keep_copies else _without_copies(problem, terminal)
+        problem, n_copies = (problem, 0) if keep_copies else problem.without_copies(terminal.track)
+        if n_copies:
+            terminal.say(
+                f"{n_copies:,} labeled images are images of the target too, byte for byte. They are left out of "
+                "the labeled side, for their labels would reach training; --keep-copies keeps them."
+            )
         if spec.scale == "small" and spec.method != "kmeans":
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale paper takes the latter.")
         network_name, why = settled_backbone(
@@ -207,8 +207,9 @@ def discover(
             "weights": spec.weights and str(spec.weights),
             "features": list(map(str, spec.features)),
             "network": why,
+            "copies left out": n_copies,
+            "command": shlex.join(["justright", *sys.argv[1:]]),
         }
-        asked |= {"copies left out": n_copies, "command": shlex.join(["justright", *sys.argv[1:]])}
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
         run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, opened_engine)
         terminal.say(str(run.disk))
@@ -220,13 +221,3 @@ def discover(
         if processes.is_first:
             show_run(terminal, finished, with_report=not no_report)
         del run, network
-
-
-def _without_copies(problem: Problem, terminal: Terminal) -> tuple[Problem, int]:
-    problem, n_copies = problem.without_copies(terminal.track)
-    if n_copies:
-        terminal.say(
-            f"{n_copies:,} labeled images are images of the target too, byte for byte. They are left out of "
-            "the labeled side, for their labels would reach training; --keep-copies keeps them."
-        )
-    return problem, n_copies

@@ -19,8 +19,7 @@ from justright.parallel import n_cores
 
 PACKAGES = ("justright", "torch", "timm", "huggingface_hub", "numpy", "scikit-learn", "pyarrow", "pillow")
 FOR_DEVELOPERS = "dev"
-KEPT = ("checkpoints", "features", "banks")
-"""Folders of JUSTRIGHT_HOME."""
+KEPT = ("checkpoints", "features", "banks")  # folders of JUSTRIGHT_HOME
 
 
 @click.command()
@@ -146,6 +145,7 @@ def caches() -> list[dict[str, Any]]:
     from huggingface_hub import constants
 
     from justright.features.home import home
+    from justright.runs.disk import existing
 
     places = {what: home() / what for what in KEPT}
     sizes = {what: bytes_of(place) for what, place in places.items()}
@@ -153,7 +153,6 @@ def caches() -> list[dict[str, Any]]:
     sizes["hub"] = bytes_of(*hub.glob("*/blobs"))  # all else there are links to these
     found = []
     for what, place in places.items():
-        there = next(each for each in (place, *place.absolute().parents) if each.exists())
-        free = shutil.disk_usage(there).free
+        free = shutil.disk_usage(existing(place)).free
         found.append({"what": what, "place": str(place), "bytes": sizes[what], "free": free})
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,26 +92,27 @@ def plan(
     work = Work(n_target, n_labeled, n_found if n_classes is None else n_classes, n_categories, n_devices)
     costs = CostPlan(work, known, method, config, network)
     if is_table:
-        terminal.result([costs.at(n).to_json() for n in SIZES], "\n".join(table_lines(costs)))
+        terminal.result([_at(costs, n).to_json() for n in SIZES], "\n".join(table_lines(costs)))
         return
-    stages = costs.stages()
+    stages = [*costs.stages(), costs.total()]
     rows = [(each.name, time_text(each.seconds), size_text(int(each.memory)), size_text(each.disk)) for each in stages]
-    total = sum(each.seconds for each in stages), max(each.memory for each in stages), sum(each.disk for each in stages)
-    rows.append(("all", time_text(total[0]), size_text(int(total[1])), size_text(total[2])))
     terminal.table(f"{n_target:,} images, {n_labeled:,} labeled", ("stage", "time", "memory", "disk"), rows)
     terminal.result(costs.to_json(), "\n".join([*costs.advice(), f"Rates: {known.about}."]))
 
 
 def table_lines(costs: CostPlan) -> Iterator[str]:
     """The costs by number of images, in Markdown."""
-    names = [stage.name for stage in costs.stages()]
+    names = list(costs.seconds())
     yield f"| images | {' | '.join(names)} | memory | disk |"
     yield f"|---|{'---|' * len(names)}---|---|"
     for n in SIZES:
-        stages = costs.at(n).stages()
-        memory, disk = max(each.memory for each in stages), sum(each.disk for each in stages)
-        times = " | ".join(time_text(each.seconds) for each in stages)
-        yield f"| {n:,} | {times} | {size_text(int(memory))} | {size_text(disk)} |"
+        plan = _at(costs, n)
+        times, total = " | ".join(map(time_text, plan.seconds().values())), plan.total()
+        yield f"| {n:,} | {times} | {size_text(int(total.memory))} | {size_text(total.disk)} |"
+
+
+def _at(costs: CostPlan, n_target: int) -> CostPlan:
+    return replace(costs, work=replace(costs.work, n_target=n_target))
 
 
 def _counted(given: str) -> tuple[ImageSet | None, int, int]:

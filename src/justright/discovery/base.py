@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,22 +35,12 @@ from justright.models.teacher import own_copy
 from justright.progress import Track, silent
 from justright.types import Array
 
-CALIBRATION_ROWS = 1 << 15
-"""One number is calibrated; more labeled images than about these would only take memory."""
+CALIBRATION_ROWS = 1 << 15  # one number is calibrated; more labeled images than about these would only take memory
 
 
+@dataclass(eq=False, repr=False)
 class Discovery(ABC):
     """Puts every target image into a known class or a new cluster.
-
-    Parameters:
-        n_categories: of all, known and new together; `total_categories` counts them for a pool.
-        backbone: where features come from; it is not changed, what is tuned is a copy.
-        config: a frozen dataclass of the method's own.
-        seed: of heads, batches and clustering. Views have the seed 0 throughout, so that all seeds share a bank.
-        folder: for checkpoints and metrics.jsonl; None keeps nothing, and a kill loses all.
-        bank: root of the view banks; one that is renewed as training goes on lies in `folder` instead.
-        tensorboard: also write the curves for it, below `folder`.
-        engine: where views for the banks are drawn and computed, if not in threads of this process.
 
     Attributes after `fit`:
         labels_: the category of each target image.
@@ -66,25 +56,20 @@ class Discovery(ABC):
     name: ClassVar[str]
     config_class: ClassVar[type[Config]]
 
-    def __init__(
-        self,
-        n_categories: int,
-        backbone: Backbone,
-        config: Any = None,
-        *,
-        seed: int = 0,
-        folder: Path | None = None,
-        bank: Path | None = None,
-        tensorboard: bool = False,
-        engine: Engine | None = None,
-    ):
-        self.n_categories = int(n_categories)  # a numpy integer has no place in JSON
-        self.backbone = backbone
-        self.config: Any = self.config_class() if config is None else config
-        self.seed = int(seed)
-        self.folder = folder
-        self.bank = home() / "banks" if bank is None else bank
-        self.tensorboard, self.engine = tensorboard, engine
+    n_categories: int  # of all, known and new together; `total_categories` counts them for a pool
+    backbone: Backbone  # where features come from; it is not changed, what is tuned is a copy
+    config: Any = None  # of `config_class`, by default as published
+    _: KW_ONLY
+    seed: int = 0  # of heads, batches and clustering; views have the seed 0 throughout, so that all seeds share a bank
+    folder: Path | None = None  # for checkpoints and metrics.jsonl; None keeps nothing, and a kill loses all
+    # root of the view banks; one that is renewed as training goes on lies in `folder` instead
+    bank: Path = field(default_factory=lambda: home() / "banks")
+    tensorboard: bool = False  # also write the curves for it, below `folder`
+    engine: Engine | None = None  # where views for the banks are computed, if not in threads of this process
+
+    def __post_init__(self) -> None:
+        self.n_categories, self.seed = int(self.n_categories), int(self.seed)  # numpy integers have no place in JSON
+        self.config = self.config_class() if self.config is None else self.config
         if not isinstance(self.config, self.config_class):
             raise DataError(f"a {type(self.config).__name__} for {self.name}", expected=self.config_class.__name__)
 

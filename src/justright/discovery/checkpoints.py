@@ -18,15 +18,13 @@ from torch import Tensor
 
 from justright.errors import DataError
 from justright.files import parsed_json, remove_leftovers, replacing
+from justright.settings import flat
 
 _log = logging.getLogger(__name__)
 
 FORMAT = "justright checkpoint 1"
-N_KEPT = 2
-"""The newest may be damaged; the one before it is then a few minutes old."""
-
-MOMENTUM = "momentum/"
-"""How the names of tensors begin that only another step of training needs."""
+N_KEPT = 2  # the newest may be damaged; the one before it is then a few minutes old
+MOMENTUM = "momentum/"  # how the names of tensors begin that only another step of training needs
 
 
 @dataclass(frozen=True)
@@ -37,11 +35,11 @@ class Checkpoint:
     state: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
 class Checkpoints:
     """The checkpoints of one training in a folder of their own."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    folder: Path
 
     def save(self, number: int, checkpoint: Checkpoint) -> Path:
         """Write one under a number that grows, and delete what is older than its predecessor."""
@@ -122,7 +120,7 @@ def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
 
 def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Go on only with what the checkpoint was made with; otherwise say what changed."""
-    was, is_ = _flat(before), _flat(now)
+    was, is_ = flat(before), flat(now)
     changed = [name for name in sorted(was.keys() | is_.keys()) if was.get(name) != is_.get(name)]
     if changed:
         lines = "\n".join(f"  {name}: {was.get(name)!r} before, {is_.get(name)!r} now" for name in changed)
@@ -131,13 +129,3 @@ def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Pa
             expected="the same data, weights and settings, to go on",
             advice="another --out, or delete that folder to start anew",
         )
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat

@@ -22,17 +22,11 @@ MAX_ROUNDS = 20  # of matching and voting; a handful is enough, the limit only r
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """What several runs say together, one entry an image.
+    """What several runs say together, one entry an image."""
 
-    Attributes:
-        predictions: categories as in the reference run; the confidence is the mean, 0 from each that disagrees.
-        agreement: the share of runs that put the image where the vote puts it.
-        reference: the run that agrees best with the others; its categories give the numbers.
-    """
-
-    predictions: Predictions
-    agreement: Float[Array, " images"]
-    reference: int
+    predictions: Predictions  # categories as in the reference run; the confidence is the mean, 0 from who disagrees
+    agreement: Float[Array, " images"]  # the share of runs that put the image where the vote puts it
+    reference: int  # the run that agrees best with the others; its categories give the numbers
 
 
 def consensus(runs: Sequence[Predictions]) -> Consensus:

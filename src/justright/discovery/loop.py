@@ -10,7 +10,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,8 +33,8 @@ from justright.progress import Track, silent
 from justright.types import Array
 
 CHECKPOINT_SECONDS = 60.0  # at most so much work is lost to a kill; writing more often would cost more than it saves
+# of the learning rate, for the tuned part of a network that ends in no norm; chosen on birds, docs/discovery.md
 SHARE_WITHOUT_NORM = 0.02
-"""Of the learning rate, for the tuned part of a network that ends in no norm; chosen on birds, docs/discovery.md."""
 
 
 @dataclass
@@ -53,39 +53,28 @@ class StepReport(NamedTuple):
     said: str
 
 
+@dataclass(eq=False)
 class Training:
-    """A learner on its way through the epochs.
+    """A learner on its way through the epochs."""
 
-    Parameters:
-        learner: the network, its batches and what it minimizes.
-        views: the views of each stream.
-        data: labels and weights of the images.
-        config: how long and how fast to train.
-        folder: where checkpoints and metrics.jsonl go; None for nowhere.
-        made_with: what a resumed run must find unchanged.
-        tensorboard: also write curves for it.
-    """
+    learner: Learner  # the network, its batches and what it minimizes
+    views: Mapping[str, Views]  # the views of each stream
+    data: TrainingData  # labels and weights of the images
+    config: TrainConfig  # how long and how fast to train
+    folder: Path | None  # where checkpoints and metrics.jsonl go; None for nowhere
+    made_with: Mapping[str, Any]  # what a resumed run must find unchanged
+    tensorboard: InitVar[bool] = False  # also write curves for it
 
-    def __init__(
-        self,
-        learner: Learner,
-        views: Mapping[str, Views],
-        data: TrainingData,
-        config: TrainConfig,
-        folder: Path | None,
-        made_with: Mapping[str, Any],
-        tensorboard: bool = False,
-    ):
-        self.learner, self.views, self.data, self.config = learner, views, data, config
-        self.processes, self.folder, self.records = Processes(), folder, EpochRecords(folder, tensorboard)
-        self.checkpoints = None if folder is None else Checkpoints(folder / "checkpoint")
-        self.made_with = json.loads(json.dumps(made_with))  # as it will be read back
+    def __post_init__(self, tensorboard: bool) -> None:
+        learner, config = self.learner, self.config
+        self.processes, self.records, self.progress = Processes(), EpochRecords(self.folder, tensorboard), Progress()
+        self.checkpoints = None if self.folder is None else Checkpoints(self.folder / "checkpoint")
+        self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back
         self.device = learner.backbone.device
         self.n_steps = config.n_steps or max(batches.n_steps for batches in learner.batches)
         self.trained = {name: p for name, p in learner.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.SGD(self._groups(), lr=config.learning_rate, momentum=config.momentum)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.precision == "float16")
-        self.progress = Progress()
 
     def run(self, what: str, track: Track = silent) -> None:
         """Train to the last epoch, from where a checkpoint stands."""
@@ -178,8 +167,8 @@ class Training:
             if (buffer := self.optimizer.state[parameter].get("momentum_buffer")) is not None:
                 tensors[f"{MOMENTUM}{name}"] = buffer
         state = {"made_with": self.made_with, "progress": vars(self.progress), "scaler": self.scaler.state_dict()}
-        state |= {"processes": self.processes.n, "threads": torch.get_num_threads()}
-        self.checkpoints.save(self._n_done, Checkpoint(tensors, state))
+        at = {"processes": self.processes.n, "threads": torch.get_num_threads()}
+        self.checkpoints.save(self._n_done, Checkpoint(tensors, state | at))
 
     def _resume(self) -> None:
         # in turn, for the first one sets damaged files aside

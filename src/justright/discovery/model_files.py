@@ -24,13 +24,10 @@ from justright.hashing import signed, verified
 
 FORMAT = "justright model 1"
 TUNED = "tuned/"
-NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center")
-"""Tensors of the assigner."""
+NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center")  # tensors of the assigner
 FROM_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
-REQUIRED = FROM_METHOD | {"backbone", "temperature", "checksum"}
-"""What model.json must hold."""
-OF_BACKBONE = {"name", "prefix_fingerprint", "resolution"}
-"""What it must say of the backbone."""
+REQUIRED = FROM_METHOD | {"backbone", "temperature", "checksum"}  # what model.json must hold
+OF_BACKBONE = {"name", "prefix_fingerprint", "resolution"}  # what it must say of the backbone
 
 
 def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, about: dict[str, Any]) -> None:

@@ -27,11 +27,8 @@ KEY = b"justright"
 Kind = Literal["known", "discovered"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
-FOR_PEOPLE = ("path", "category", "kind", "confidence")
-"""The columns of a CSV."""
-
-NEITHER = "neither"
-"""The kind of an image that looks like none of the categories."""
+FOR_PEOPLE = ("path", "category", "kind", "confidence")  # the columns of a CSV
+NEITHER = "neither"  # the kind of an image that looks like none of the categories
 
 
 @dataclass(frozen=True)
@@ -44,21 +41,13 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """One entry an image, in the order of the images.
+    """One entry an image, in the order of the images."""
 
-    Attributes:
-        index: a table with id, dataset and path.
-        cluster: the likeliest category, as a position in `categories`.
-        confidence: the calibrated probability that it is the right one.
-        is_neither: whether the image is too unlike all categories for even the likeliest to be believed.
-        categories: known classes first, then discovered clusters.
-    """
-
-    index: pa.Table
-    cluster: Int[Array, " images"]
-    confidence: Float[Array, " images"]
-    is_neither: Mask
-    categories: tuple[Category, ...]
+    index: pa.Table  # with id, dataset and path
+    cluster: Int[Array, " images"]  # the likeliest category, as a position in `categories`
+    confidence: Float[Array, " images"]  # the calibrated probability that it is the right one
+    is_neither: Mask  # whether the image is too unlike all categories for even the likeliest to be believed
+    categories: tuple[Category, ...]  # known classes first, then discovered clusters
 
     def __len__(self) -> int:
         return len(self.cluster)

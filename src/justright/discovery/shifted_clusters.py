@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,18 +56,14 @@ def by_shifted_clusters(
     return Learned(features, assigner, found.category[len(data.labeled) :])
 
 
+@dataclass(frozen=True, eq=False)
 class ShiftedClusters:
-    """Clusters of unit rows, the labeled ones first.
+    """Clusters of unit rows, the labeled ones first."""
 
-    Parameters:
-        labels: of the labeled rows, from 0.
-        n_known: how many classes they have.
-        n_ward: how many rows the tree is made of at most; the others join the nearest centroid.
-        seed: draws these.
-    """
-
-    def __init__(self, labels: Int[Array, " labeled"], n_known: int, n_ward: int, seed: int):
-        self.labels, self.n_known, self.n_ward, self.seed = labels, n_known, n_ward, seed
+    labels: Int[Array, " labeled"]  # of the labeled rows, from 0
+    n_known: int  # how many classes they have
+    n_ward: int  # how many rows the tree is made of at most; the others join the nearest centroid
+    seed: int  # draws these
 
     def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> Found:
         """K clusters after as many shifts as labeled images agree with best; the latest among equals.

@@ -30,31 +30,18 @@ auto is hard where every weight is 0 or 1, else soft. In all of them an image of
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """All labeled images, then all unlabeled ones, and what is known of each.
+    """All labeled images, then all unlabeled ones, and what is known of each."""
 
-    Attributes:
-        images: in that order.
-        content_ids: made of what the files of the images hold, whatever ids they were given.
-        n_labeled: how many of them came with a label.
-        labels: the number of the class, known ones first, then those that only guide; -1 for unlabeled.
-        weight: of each image in the losses.
-        chance: of each image in the sampler, or None.
-        is_used: whether learning sees the image.
-        is_held_out: labeled images kept for calibration.
-        known: the names of the classes that get a category of their own.
-        known_labels: their labels in the split.
-    """
-
-    images: ImageSet
-    content_ids: pa.ChunkedArray
-    n_labeled: int
-    labels: Int[Array, " images"]
-    weight: Float[Array, " images"]
-    chance: Float[Array, " images"] | None
-    is_used: Mask
-    is_held_out: Mask
-    known: tuple[str, ...]
-    known_labels: tuple[int, ...]
+    images: ImageSet  # in that order
+    content_ids: pa.ChunkedArray  # made of what the files of the images hold, whatever ids they were given
+    n_labeled: int  # how many of them came with a label
+    labels: Int[Array, " images"]  # the number of the class, known ones first, then those that only guide; or -1
+    weight: Float[Array, " images"]  # in the losses
+    chance: Float[Array, " images"] | None  # in the sampler
+    is_used: Mask  # whether learning sees the image
+    is_held_out: Mask  # labeled images kept for calibration
+    known: tuple[str, ...]  # the names of the classes that get a category of their own
+    known_labels: tuple[int, ...]  # their labels in the split
 
     @staticmethod
     def of(
@@ -70,11 +57,12 @@ class TrainingData:
         given, n_labeled = split.labeled.labels, len(split.labeled)
         weight = np.ones(n_labeled) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         _check(given, weight, len(split.unlabeled), may_be_empty=bool(split.guide_classes))
+        soft = weight[~np.isin(weight, (0.0, 1.0))]
         if weighting == "auto":
-            weighting = "hard" if np.isin(weight, (0.0, 1.0)).all() else "soft"
-        if weighting == "hard" and not np.isin(weight, (0.0, 1.0)).all():
+            weighting = "soft" if len(soft) else "hard"
+        if weighting == "hard" and len(soft):
             raise DataError(
-                f"weights such as {weight[~np.isin(weight, (0.0, 1.0))][0]:g}",
+                f"weights such as {soft[0]:g}",
                 expected="0 or 1 for hard weighting",
                 advice="a threshold in the selector, or weighting='soft'",
             )
@@ -139,14 +127,16 @@ class TrainingData:
 
     def fingerprint(self) -> dict[str, Any]:
         """What a resumed run must find unchanged; weights with the labels they belong to."""
+
+        def exactly(numbers: Float[Array, " images"]) -> str:
+            return hash_list([number.hex() for number in block] for block in in_blocks(numbers))
+
         return {
             "labeled_images": hash_list(in_blocks(self.content_ids[: self.n_labeled])),
             "target_images": hash_list(in_blocks(self.content_ids[self.n_labeled :])),
             "labels": hash_list(chain(in_blocks(self.labels), [list(self.known)])),
-            "weights": hash_list([w.hex() for w in block] for block in in_blocks(self.weight)),
-            "chance": self.chance
-            if self.chance is None
-            else hash_list([c.hex() for c in block] for block in in_blocks(self.chance)),
+            "weights": exactly(self.weight),
+            "chance": None if self.chance is None else exactly(self.chance),
             "used": hash_list(in_blocks(np.flatnonzero(self.is_used))),
         }
 

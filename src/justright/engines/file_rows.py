@@ -14,8 +14,7 @@ from justright.errors import DataError
 from justright.remote import Place, RemotePath
 from justright.types import Array
 
-SHARD_ROWS = 32_768
-"""Rows of a shard: 50 MB in half precision at 768 dimensions, against 6 MB that a thousand class sums take."""
+SHARD_ROWS = 32_768  # 50 MB in half precision at 768 dimensions, against 6 MB that a thousand class sums take
 
 
 @runtime_checkable
@@ -41,7 +40,10 @@ class FileRows:
         return self.shape[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        rows = self._fetched() if isinstance(self.path, RemotePath) else self._mapped()
+        if isinstance(self.path, RemotePath):
+            rows = self._fetched(self.path)
+        else:
+            rows = np.memmap(str(self.path), self.dtype, "r", self.offset, self.shape)
         return np.array(rows, dtype=dtype or rows.dtype, copy=copy)
 
     def __getitem__(self, key: Any) -> Array:
@@ -61,15 +63,11 @@ class FileRows:
         row_bytes = math.prod(self.shape[1:]) * self.dtype.itemsize
         return replace(self, offset=self.offset + start * row_bytes, shape=(stop - start, *self.shape[1:]))
 
-    def _mapped(self) -> Array:
-        return np.memmap(str(self.path), self.dtype, "r", self.offset, self.shape)
-
-    def _fetched(self) -> Array:
-        assert isinstance(self.path, RemotePath)
+    def _fetched(self, path: RemotePath) -> Array:
         n_bytes = math.prod(self.shape) * self.dtype.itemsize
-        data = self.path.read_bytes(self.offset, self.offset + n_bytes)
+        data = path.read_bytes(self.offset, self.offset + n_bytes)
         if len(data) != n_bytes:
-            raise DataError(f"{self.path} ends early: {len(data):,} bytes", expected=f"{n_bytes:,}")
+            raise DataError(f"{path} ends early: {len(data):,} bytes", expected=f"{n_bytes:,}")
         return np.frombuffer(data, self.dtype).reshape(self.shape)
 
 

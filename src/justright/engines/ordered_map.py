@@ -22,11 +22,8 @@ from justright.parallel import in_threads, n_cores
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-AHEAD = 2
-"""Items in flight for each worker: one being worked on, one waiting, so that memory stays bounded."""
-
-RETRIES = 3
-"""How often an item is given again that was lost with its worker."""
+AHEAD = 2  # items in flight for each worker: one being worked on, one waiting, so that memory stays bounded
+RETRIES = 3  # how often an item is given again that was lost with its worker
 
 Engine: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Generator[Any, None, None]]
 """An ordered map: applies work to items, somewhere, and gives the results in the order of the items.

@@ -11,8 +11,7 @@ from justright.audit.quarantine import BadKind, Quarantined, reason_of, refuse_a
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 
-Reasons: TypeAlias = Mapping[int, tuple[str, str]]
-"""Kind and reason of bad images, by their position in the source."""
+Reasons: TypeAlias = Mapping[int, tuple[str, str]]  # kind and reason of bad images, by their position in the source
 
 
 def reason_at(error: Exception, images: ImageSet, row: int) -> tuple[str, str]:

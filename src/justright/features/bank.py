@@ -18,12 +18,11 @@ from typing import Any, Literal
 from weakref import finalize
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
 from justright.data.sent_images import sent
-from justright.data.views import Transform, describe
+from justright.data.views import describe
 from justright.engines import Engine
 from justright.errors import DataError, JustrightError
 from justright.features import bank_files, bank_records
@@ -32,12 +31,12 @@ from justright.features.bank_lock import hold
 from justright.features.bank_records import BankPrecision
 from justright.features.cuts import Stored
 from justright.features.kept_banks import KeptBanks
-from justright.features.stored_views import FreshViews, Rows, Views
+from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewTask, ViewWork, stored_records
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.files import write_json
 from justright.hashing import hash_list, hash_value
-from justright.parallel import in_blocks, n_cores
+from justright.parallel import in_blocks
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.types import Array
@@ -46,8 +45,7 @@ _log = logging.getLogger(__name__)
 
 FORMAT = 2
 SHARD_BYTES = 64 << 20
-MAX_VIEWS = 1 << 20
-"""A renewed view has the number round * MAX_VIEWS + view, so that it is new for any number of views."""
+MAX_VIEWS = 1 << 20  # a renewed view has the number round * MAX_VIEWS + view, so that it is new for any number of views
 
 
 class ViewBank(Views):
@@ -61,6 +59,7 @@ class ViewBank(Views):
         n_views: how many views of each image are stored.
         precision: float32, float16, or int8 with one scale a token.
         refresh: the share of the bank that is renewed every epoch.
+        batch_size: images that go through the prefix at once.
         shard_bytes: about how large a file gets.
         engine: where views are drawn and computed instead of in `n_threads` threads; it changes no byte.
         is_built: another process has built and checked the bank: it is neither built nor checked again.
@@ -72,27 +71,20 @@ class ViewBank(Views):
         images: ImageSet,
         root: Path,
         *,
-        transform: str | Transform = "weak",
         n_views: int = 2,
-        seed: int = 0,
         precision: BankPrecision = "float16",
         refresh: float = 0.0,
-        rows: Rows | None = None,
-        n_threads: int | None = None,
         batch_size: int = 32,
         shard_bytes: int = SHARD_BYTES,
         is_built: bool = False,
-        content_ids: pa.ChunkedArray | None = None,
         engine: Engine | None = None,
+        **of_views: Any,
     ):
-        self.engine = engine
-        self.n_threads = n_cores() if n_threads is None else n_threads
-        super().__init__(backbone, images, transform, seed, rows, self.n_threads, batch_size, content_ids)
+        super().__init__(backbone, images, **of_views)
         if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
             raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="one or more, and a share")
-        self.n_views = n_views
-        self.refresh_share = refresh
-        self.is_built = is_built
+        self.n_views, self.refresh_share, self.batch_size = n_views, refresh, batch_size
+        self.engine, self.is_built = engine, is_built
         self.layout = bank_records.record_type(backbone.stored_names, backbone.stored_shapes, precision)
         self.rows_per_shard = max(1, shard_bytes // self.layout.itemsize)
         n, size = len(self.images), self.rows_per_shard
@@ -155,18 +147,14 @@ class ViewBank(Views):
             for block, views in missing:
                 self._build_block(block, views, done)
         if not self.images.content_column().equals(self.drawer.ids):
-            for block, views in missing:
-                self._forget(block, views)
+            for path in (self._path(block, view) for block, views in missing for view in views):
+                self._whole.discard(path)
+                path.unlink(missing_ok=True)
             raise DataError("images changed while their views were computed", advice="run again once they stay")
         return self
 
     def _shards(self) -> Iterator[tuple[int, int]]:
         return product(range(len(self.blocks)), range(self.n_views))
-
-    def _forget(self, block: int, views: Sequence[int]) -> None:
-        for path in (self._path(block, view) for view in views):
-            self._whole.discard(path)
-            path.unlink(missing_ok=True)
 
     def _missing(self, track: Track) -> list[tuple[int, list[int]]]:
         """Blocks with the views that are not there. A shard that this bank has not seen yet is read once."""
@@ -205,7 +193,7 @@ class ViewBank(Views):
         """Read one view of each row, as float32."""
         if views.min() < 0 or views.max() >= self.n_views:
             raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
-        blocks, places = np.divmod(self._positions(rows), self.rows_per_shard)
+        blocks, places = np.divmod(rows, self.rows_per_shard)
         pairs = list(zip(blocks.tolist(), views.tolist(), strict=True))
         shards = {pair: self._shard(*pair) for pair in set(pairs)}  # looked up once a batch, not once a row
         records = [shards[pair][place] for pair, place in zip(pairs, places.tolist(), strict=True)]
@@ -218,7 +206,7 @@ class ViewBank(Views):
         chance = generator(self.seed, "views", epoch, step).random((self.n_views, n_images))
         return chance.argsort(axis=0)[:n_views]
 
-    def refresh(self, epoch: int, track: Track = silent) -> None:
+    def refresh(self, epoch: int) -> None:
         """Bring the bank to an epoch: its share of shards is drawn anew, in turn, and the old ones are deleted.
 
         Which view stands where is a function of the epoch alone, so a resumed run sees what it would have seen.
@@ -227,7 +215,7 @@ class ViewBank(Views):
         n_renewed = int(epoch * self.refresh_share * n_shards)
         turn = generator(self.seed, "refresh").permutation(n_shards)
         old, self._round = self._round, np.maximum(0, -((turn - n_renewed) // n_shards)).reshape(self._round.shape)
-        self.build(track)
+        self.build()
         for block, view in np.argwhere(old != self._round):
             self._path(int(block), int(view), int(old[block, view])).unlink(missing_ok=True)
 
@@ -269,6 +257,6 @@ def open_views(
 ) -> Views:
     """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
     if views == "fresh":
-        of_banks = ("precision", "refresh", "shard_bytes", "is_built", "engine")
+        of_banks = ("precision", "refresh", "batch_size", "shard_bytes", "is_built", "engine")
         return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})
     return ViewBank(backbone, images, root, n_views=views, **options).build(track)

@@ -24,13 +24,12 @@ import numpy as np
 from justright.errors import DataError
 from justright.features.cache_section import Block, CacheSection, blocks_of
 from justright.features.home import home
-from justright.files import parsed_json, write_json
+from justright.files import UNITS, parsed_json, write_json
 from justright.hashing import hash_value
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_LIMIT = "20GB"
-UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def parse_size(text: str) -> int:

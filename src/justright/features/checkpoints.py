@@ -25,11 +25,8 @@ from justright.features.guarded_timm import timm
 from justright.features.home import home
 
 FILE_ON_HUB = "model.safetensors"
-HUB_SECONDS = 4.0
-"""A hub that does not answer within this time is taken for out of reach."""
-
-GCD_RECIPE = ImageRecipe()
-"""Resize 256, crop 224, ImageNet colors: what the field's public code gives DINO and DINOv2."""
+HUB_SECONDS = 4.0  # a hub that does not answer within this time is taken for out of reach
+GCD_RECIPE = ImageRecipe()  # resize 256, crop 224, ImageNet colors: what the field's public code gives DINO and DINOv2
 
 
 class CheckpointError(JustrightError):
@@ -38,24 +35,16 @@ class CheckpointError(JustrightError):
 
 @dataclass(frozen=True)
 class BackboneSpec:
-    """One backbone: what it is in timm, how it wants its images, and where its checkpoint lies.
+    """One backbone: what it is in timm, how it wants its images, and where its checkpoint lies."""
 
-    Parameters:
-        architecture: its name in timm.
-        recipe: how images are prepared; None takes timm's own way.
-        options: for `timm.create_model`.
-        positions: how position embeddings are interpolated, "offset" as Facebook's DINO code does it (no
-            antialiasing, grid + 0.1), "antialiased" as timm and DINOv2 with registers do.
-        packaged: a package that carries the checkpoint, and the folder inside it ("" for the package itself).
-        layout: whether that file's tensors are known by their names or by their order.
-    """
-
-    architecture: str
-    recipe: ImageRecipe | None = GCD_RECIPE
-    options: Mapping[str, Any] = field(default_factory=dict)
+    architecture: str  # its name in timm
+    recipe: ImageRecipe | None = GCD_RECIPE  # how images are prepared; None takes timm's own way
+    options: Mapping[str, Any] = field(default_factory=dict)  # for `timm.create_model`
+    # how position embeddings are interpolated: "offset" as Facebook's DINO code does it (no antialiasing, grid + 0.1),
+    # "antialiased" as timm and DINOv2 with registers do
     positions: Literal["offset", "antialiased"] = "antialiased"
-    packaged: tuple[str, str] | None = None
-    layout: Literal["names", "order"] = "names"
+    packaged: tuple[str, str] | None = None  # a package with the checkpoint, and its folder, "" for none
+    layout: Literal["names", "order"] = "names"  # whether that file's tensors are known by name or by order
 
 
 def _efficientnet_lite(number: int, resolution: int, resize: int) -> BackboneSpec:

@@ -28,8 +28,7 @@ HEAD_PARTS = frozenset(
 )
 """Children of timm's models that its `forward_head` runs itself."""
 
-Stored = tuple[Float[Tensor, " batch ..."], ...]
-"""What crosses the cut: one entry an image in each tensor, channels on the last axis."""
+Stored = tuple[Float[Tensor, " batch ..."], ...]  # what crosses the cut: an entry an image, channels on the last axis
 
 
 def uncut_features(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Float[Tensor, "batch dim"]:
@@ -43,14 +42,10 @@ class Cut:
     Gradients and modes are the caller's business.
     """
 
+    # a name for each stored tensor; the first is the large one, which a bank may keep in fewer bits
     names: tuple[str, ...] = ("feature",)
-    """A name for each stored tensor. The first is the large one, which a bank may keep in fewer bits."""
-
-    tuned: tuple[str, ...] = ()
-    """The modules that training changes, by path in the network."""
-
-    ends_in_norm = False
-    """Whether features leave the network through a norm of their own, as in a ViT, or as pooled activations."""
+    tuned: tuple[str, ...] = ()  # the modules that training changes, by path in the network
+    ends_in_norm = False  # whether features leave the network through a norm of their own or as pooled activations
 
     def __init__(self, model: Network):
         self.model = model
@@ -136,7 +131,6 @@ class LastStageCut(Cut):
     """The last stage that timm lists for the network, the layers after it, then pooling."""
 
     names = ("map",)
-    ends_in_norm = False
 
     def __init__(self, model: Network):
         super().__init__(model)

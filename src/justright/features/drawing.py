@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
+import pyarrow as pa
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -18,28 +20,21 @@ from justright.errors import BadImageError
 Batch = Float[Tensor, "batch 3 size size"]
 
 
+@dataclass(frozen=True, eq=False)
 class ViewDrawer:
-    """Draws views of `images`, whose ids are known. What it draws does not depend on `n_threads`.
+    """Draws views of `images`, whose ids are known. What it draws does not depend on `n_threads`."""
 
-    Errors number the images from `first_row` on.
-    """
+    images: ImageSet
+    transform: Transform
+    recipe: ImageRecipe
+    seed: int
+    n_threads: int = 4
+    first_row: int = 0  # errors number the images from here on
 
-    def __init__(
-        self,
-        images: ImageSet,
-        transform: Transform,
-        recipe: ImageRecipe,
-        seed: int,
-        n_threads: int = 4,
-        first_row: int = 0,
-    ):
-        self.images = images
-        self.transform = transform
-        self.recipe = recipe
-        self.seed = seed
-        self.n_threads = n_threads
-        self.first_row = first_row
-        self.ids = images.table["id"]
+    @property
+    def ids(self) -> pa.ChunkedArray:
+        """What chance depends on, beside the seed."""
+        return self.images.table["id"]
 
     def one_of_each(self, rows: Sequence[int], numbers: Sequence[int]) -> Batch:
         """One view of each row, that with its number. A row that comes twice is decoded once."""
@@ -60,7 +55,7 @@ class ViewDrawer:
             raise BadImageError(
                 f"image {self.first_row + row}: {error.came}",
                 expected=error.expected,
-                advice="leave it out: give the good rows alone",
+                advice="leave it out: take the good rows alone",
             ) from error
 
     def _draw(self, pixels: Pixels, row: int, number: int) -> Tensor:

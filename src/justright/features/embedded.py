@@ -18,18 +18,13 @@ from justright.errors import JustrightError
 
 RECIPE = ImageRecipe(resolution=64, resize=64, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
 
+# scripts kept back: the target of the demo, and what the backbone is judged on
 HELD_OUT = ("armenian", "georgian", "hebrew", "lao", "tifinagh", "currency")
-"""Scripts kept back: the target of the demo, and what the backbone is judged on."""
-
 TRAINED_ON = tuple(script for script in SCRIPTS if script not in HELD_OUT)
 
 STRIDE = 16
-
-FAINT = 0.35
-"""Contrast below this is taken for noise of the paper."""
-
-SPREADS = 2.2
-"""How many standard deviations of the ink lie between the middle and the edge."""
+FAINT = 0.35  # contrast below this is taken for noise of the paper
+SPREADS = 2.2  # how many standard deviations of the ink lie between the middle and the edge
 
 
 class GlyphEmbed(nn.Module):

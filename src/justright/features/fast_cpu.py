@@ -25,8 +25,7 @@ from justright.parallel import n_cores
 
 _log = logging.getLogger(__name__)
 
-TOLERANCE = 1e-4
-"""Results may differ by this share of the largest number; a network that differs more stays with torch."""
+TOLERANCE = 1e-4  # results may differ by this share of the largest number; a network that differs more stays with torch
 
 
 @lru_cache(maxsize=1)

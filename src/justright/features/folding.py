@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from justright.features.guarded_timm import Network
 
-TOLERANCE = 1e-4
-"""Folded features may differ by this share of the largest one; a network that differs more is left as it is."""
+TOLERANCE = 1e-4  # features may differ by this share of the largest one; a network that differs more is left as it is
 
 
 def folded(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Network:

@@ -30,7 +30,6 @@ from timm.layers import Attention, GluMlp, LayerScale, Mlp, SwiGLU  # noqa: E402
 from timm.models import VisionTransformer  # noqa: E402
 from timm.models.vision_transformer import Block  # noqa: E402
 
-Network: TypeAlias = Any
-"""A network of timm, or a part of one: timm gives its modules no types."""
+Network: TypeAlias = Any  # a network of timm, or a part of one: timm gives its modules no types
 
 __all__ = ["Attention", "Block", "GluMlp", "LayerScale", "Mlp", "Network", "SwiGLU", "VisionTransformer", "timm"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from itertools import repeat
 from typing import TypeAlias
 
@@ -33,9 +33,7 @@ from justright.features.store_writer import StoreWriter
 from justright.features.workers import on_one_core_each
 from justright.types import Array
 
-SHARD_BATCHES = 16
-"""A kill loses at most so many batches, and what the workers had begun."""
-
+SHARD_BATCHES = 16  # a kill loses at most so many batches, and what the workers had begun
 CACHE_ROWS = 2048
 
 Rows: TypeAlias = Int[Array, " rows"]
@@ -58,21 +56,20 @@ class _Task:
     cached: _Part | None = None
 
 
+@dataclass(eq=False)
 class Extraction:
     """The work on one store. `position` is the row of an image in the store, -1 for bad ones."""
 
-    def __init__(
-        self,
-        images: ImageSet,
-        content_ids: list[str],
-        unreadable: Reasons,
-        network: FeatureNetwork,
-        writer: StoreWriter,
-        section: CacheSection | None,
-        max_bad: float,
-    ):
-        self.images, self.network, self.writer, self.section = images, network, writer, section
-        self.unreadable, self.max_bad = unreadable, max_bad
+    images: ImageSet
+    content_ids: InitVar[list[str]]
+    unreadable: Reasons
+    network: FeatureNetwork
+    writer: StoreWriter
+    section: CacheSection | None
+    max_bad: float
+
+    def __post_init__(self, content_ids: list[str]) -> None:
+        images, unreadable, network, writer = self.images, self.unreadable, self.network, self.writer
         self.ids = digests(content_ids)
         _, first, same = np.unique(self.ids, return_index=True, return_inverse=True)
         self.first = first[same]  # images with equal content are computed once

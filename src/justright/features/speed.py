@@ -16,10 +16,8 @@ from justright.features.workers import one_core_a_thread
 from justright.parallel import n_cores
 
 BATCH, N_IMAGES = 4, 64
-STEP_TIMES = 16
-"""How many such batches a step sees at once: small ones are slower."""
-N_VIEWS = 2
-"""Views of an image in a step of training."""
+STEP_TIMES = 16  # how many such batches a step sees at once: small ones are slower
+N_VIEWS = 2  # views of an image in a step of training
 
 
 def try_out(backbone: Backbone, images: ImageSet, seconds: float = 2.0) -> tuple[float, float]:

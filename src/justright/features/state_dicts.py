@@ -20,9 +20,7 @@ from justright.files import parsed_json
 
 State = dict[str, Tensor]
 
-WRAPPERS = ("state_dict", "model", "teacher", "student")
-"""Keys under which training scripts keep the parameters, the wanted one first."""
-
+WRAPPERS = ("state_dict", "model", "teacher", "student")  # where training scripts keep parameters, wanted ones first
 PREFIXES = ("module.", "backbone.", "dinov2_with_registers.", "dinov2.", "vit.")
 
 TRANSFORMERS_NAMES = (

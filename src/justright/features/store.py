@@ -39,11 +39,8 @@ from justright.hashing import hash_file, signed, verified
 from justright.remote import Place, RemotePath
 from justright.types import Array
 
-FeatureRows: TypeAlias = Float[Array, " rows *axes"]
-"""Features, one a row: (rows, dim), or (rows, patches, dim) where patch tokens were asked for."""
-
-StoredRows: TypeAlias = Float[Any, " rows *axes"]
-"""The same, or `FileRows` of a store elsewhere."""
+FeatureRows: TypeAlias = Float[Array, " rows *axes"]  # (rows, dim), or (rows, patches, dim) where these were asked for
+StoredRows: TypeAlias = Float[Any, " rows *axes"]  # the same, or `FileRows` of a store elsewhere
 
 FORMAT = 2
 HEADER, FEATURES, SHARDS, INDEX, QUARANTINE = FILES = (

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from justright.errors import DataError
 from justright.hashing import hash_pieces
+from justright.settings import flat
 
 PRINT_ROWS = 4096  # labels are hashed in pieces of so many: another number is another print
-COMPARABLE = ("backbone", "transform")
-"""Features that agree in these parts of the header may be compared with each other."""
+COMPARABLE = ("backbone", "transform")  # features that agree in these parts of the header may be compared
 
 
 class StoreMismatchError(DataError):
@@ -79,7 +79,5 @@ def indented(lines: Sequence[str]) -> str:
 
 
 def _flat(header: Header, parts: Sequence[str]) -> dict[str, Any]:
-    value = {name: part for name, part in asdict(header).items() if not parts or name in parts}
-    nested = {f"{name}.{key}": v for name, part in value.items() if isinstance(part, dict) for key, v in part.items()}
-    # JSON has no tuples: what was read back and what was not must compare equal
-    return json.loads(json.dumps({name: v for name, v in value.items() if not isinstance(v, dict)} | nested))
+    value = flat({name: part for name, part in asdict(header).items() if not parts or name in parts})
+    return json.loads(json.dumps(value))  # JSON has no tuples: what was read back and what was not must compare equal

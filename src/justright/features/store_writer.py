@@ -15,23 +15,8 @@ from jaxtyping import Int
 
 from justright.audit.quarantine import Quarantined
 from justright.errors import DataError
-from justright.features.store import (
-    FEATURES,
-    FILES,
-    HEADER,
-    INDEX,
-    QUARANTINE,
-    SHARDS,
-    DamagedStoreError,
-    FeatureRows,
-    mapped,
-    npy_header,
-    read_header,
-    row_bytes,
-    whole_shards,
-    write_header,
-)
-from justright.features.store_header import Header, StoreMismatchError, indented
+from justright.features import store
+from justright.features.store_header import DamagedStoreError, Header, StoreMismatchError, indented
 from justright.features.store_shards import Shard, read_shards, shard_line
 from justright.files import replacing, write_json
 from justright.remote import Place
@@ -42,15 +27,11 @@ INDEX_ROWS = 16_384  # small row groups keep the memory of writing them small
 
 def begin_store(path: Place, header: Header, overwrite: bool = False) -> bool:
     """Make sure that the directory is the store of this header, new or begun; True if it is complete already."""
-    if (
-        isinstance(path, Path)
-        and path.exists()
-        and (not path.is_dir() or (not (path / HEADER).exists() and any(path.glob("[!.]*"))))
-    ):
+    if isinstance(path, Path) and path.exists() and not _may_be_store(path):
         raise DataError(f"{path} exists and is no feature store", advice="name another place with --out")
-    if (path / HEADER).exists():
+    if (path / store.HEADER).exists():
         try:
-            there, is_complete = read_header(path)
+            there, is_complete = store.read_header(path)
             lines = there.differences(header)
         except DamagedStoreError as error:
             if not overwrite:
@@ -63,15 +44,15 @@ def begin_store(path: Place, header: Header, overwrite: bool = False) -> bool:
                 f"{path} holds other features. What differs (there, now asked for):\n" + indented(lines),
                 advice="name another place with --out, or replace it with --overwrite",
             )
-        for name in FILES:
+        for name in store.FILES:
             (path / name).unlink(missing_ok=True)
     if isinstance(path, Path):  # elsewhere the header comes last, see store_staging.py
-        write_header(path, header, is_complete=False)
+        store.write_header(path, header, is_complete=False)
     return False
 
 
 def _may_be_store(path: Path) -> bool:
-    return path.is_dir() and ((path / HEADER).exists() or not any(path.glob("[!.]*")))
+    return path.is_dir() and ((path / store.HEADER).exists() or not any(path.glob("[!.]*")))
 
 
 class StoreWriter:
@@ -82,18 +63,18 @@ class StoreWriter:
 
     def __init__(self, path: Path, header: Header):
         self.path, self.header = path, header
-        self._lines: IO[bytes] = _opened(path / SHARDS)
+        self._lines: IO[bytes] = _opened(path / store.SHARDS)
         _lock(self._lines, path)
-        self._array: IO[bytes] = _opened(path / FEATURES)
-        self.shards = read_shards(path / SHARDS, header)
-        self.shards = self.shards[: whole_shards(path, header, self.shards)]
+        self._array: IO[bytes] = _opened(path / store.FEATURES)
+        self.shards = read_shards(path / store.SHARDS, header)
+        self.shards = self.shards[: store.whole_shards(path, header, self.shards)]
         self.n_rows = sum(shard.n_rows for shard in self.shards)
-        beginning = npy_header(0, header)
+        beginning = store.npy_header(0, header)
         self._array.write(beginning)
-        self._array.truncate(self._array.seek(len(beginning) + self.n_rows * row_bytes(header)))
+        self._array.truncate(self._array.seek(len(beginning) + self.n_rows * store.row_bytes(header)))
         self._lines.truncate(self._lines.seek(sum(map(len, map(self._line, range(len(self.shards)))))))
 
-    def add(self, features: FeatureRows, bad: Mapping[int, tuple[str, str]]) -> None:
+    def add(self, features: store.FeatureRows, bad: Mapping[int, tuple[str, str]]) -> None:
         """Append a shard. From the return on, a kill does not lose it."""
         data = np.ascontiguousarray(features, dtype=self.header.dtype).tobytes()
         shard = Shard(len(features), zlib.crc32(data), bad)
@@ -108,21 +89,21 @@ class StoreWriter:
     def _line(self, number: int) -> bytes:
         return shard_line(self.shards[number], number, self.header)
 
-    def read(self, rows: Int[Array, " rows"]) -> FeatureRows:
-        """FeatureRows that were written before."""
-        return np.array(mapped(self.path, self.header, 0, self.n_rows)[rows])
+    def read(self, rows: Int[Array, " rows"]) -> store.FeatureRows:
+        """Features that were written before."""
+        return np.array(store.mapped(self.path, self.header, 0, self.n_rows)[rows])
 
     def finish(self, index: pa.Table, quarantined: Sequence[Quarantined]) -> None:
         """Write what goes with the features, and call the store complete."""
-        with replacing(self.path / INDEX) as temporary:
+        with replacing(self.path / store.INDEX) as temporary:
             pq.write_table(index, temporary, row_group_size=INDEX_ROWS, write_page_checksum=True)
-        write_json(self.path / QUARANTINE, [image.to_json() for image in quarantined])
+        write_json(self.path / store.QUARANTINE, [image.to_json() for image in quarantined])
         self._array.seek(0)
-        self._array.write(npy_header(self.n_rows, self.header))
+        self._array.write(store.npy_header(self.n_rows, self.header))
         for file in (self._array, self._lines):
             file.flush()
             os.fsync(file.fileno())
-        write_header(self.path, self.header, is_complete=True)
+        store.write_header(self.path, self.header, is_complete=True)
 
     def __enter__(self) -> StoreWriter:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from justright import settings
 from justright.report.elements import Missing, Table, Values
 
 FIRST = ("method", "selector", "seed", "n_target", "k_source", "n_categories", "n_known", "scale")
@@ -17,16 +18,10 @@ TITLES = {
 SETTINGS = ("config", "selector_params", "spec")  # nested settings, from the resolved to the asked for
 
 
-def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested settings as one level: {"config": {"rate": 1}} becomes {"config.rate": 1}."""
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        full = f"{above}.{name}" if above else str(name)
-        if isinstance(value, Mapping):
-            found |= flat(value, full)
-        else:
-            found[full] = ", ".join(map(str, value)) if isinstance(value, list) else value
-    return found
+def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested settings as one level, lists as text."""
+    one_level = settings.flat(values).items()
+    return {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in one_level}
 
 
 def resolved(about: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,8 +40,8 @@ def asked(about: Mapping[str, Any]) -> Values:
         first["backbone"] = name
     question = {name: value for name, value in (about.get("asked") or {}).items() if name != "command"}
     first |= {name: value for name, value in flat(question).items() if name not in first}
-    settings = _in_words(flat({name: about[name] for name in SETTINGS if about.get(name)}))
-    return {"first": _in_words(first), "settings": Table(("setting", "value"), list(settings.items()))}
+    every = _in_words(flat({name: about[name] for name in SETTINGS if about.get(name)}))
+    return {"first": _in_words(first), "settings": Table(("setting", "value"), list(every.items()))}
 
 
 def timings(about: Mapping[str, Any]) -> Values | Missing:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.files import size_text
-from justright.runs.disk import FEATURE_BYTES, SMALLER, DiskPlan
+from justright.runs.disk import FEATURE_BYTES, DiskPlan
 
-IMAGE_BYTES = 550
-"""Of one image in memory: its row in a table, and its content id as text; 300,000 rows of a CSV were measured."""
-TREE_IMAGES = 6000
-"""Images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`."""
-AXES = 128
-"""Principal axes that the estimate keeps of every image."""
-ROWS_AT_ONCE = 8192
-"""Images that selection compares with all classes at a time."""
+IMAGE_BYTES = 550  # of one image in memory, its row and its content id as text: 300,000 rows of a CSV were measured
+TREE_IMAGES = 6000  # images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`
+AXES = 128  # principal axes that the estimate keeps of every image
+ROWS_AT_ONCE = 8192  # images that selection compares with all classes at a time
 
 CHEAPER = {
     "audit": "leave it out: `discover` puts bad files aside by itself",
@@ -35,29 +32,18 @@ CHEAPER = {
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds that a machine takes for one piece of work, all its cores or its one device busy.
+    """Seconds that a machine takes for one piece of work, all its cores or its one device busy."""
 
-    Parameters:
-        audit, extract, predict: an image.
-        view: drawing a view and bringing it through the frozen part of the network.
-        step: an image in a step of training, from a bank.
-        select: an image of the target, a class of the pool and a dimension.
-        tree: a pair of the images that the estimate looks at.
-        mixture: an image and a category.
-        memory: bytes of the process, the network loaded and nothing else.
-        about: where, when and with which network this was measured.
-    """
-
-    audit: float
-    extract: float
-    view: float
-    step: float
-    select: float
-    tree: float
-    mixture: float
-    predict: float
-    memory: float
-    about: str
+    audit: float = 0.0  # an image
+    extract: float = 0.0  # an image
+    view: float = 0.0  # drawing a view and bringing it through the frozen part of the network
+    step: float = 0.0  # an image in a step of training, from a bank
+    select: float = 0.0  # an image of the target, a class of the pool and a dimension
+    tree: float = 0.0  # a pair of the images that the estimate looks at
+    mixture: float = 0.0  # an image and a category
+    predict: float = 0.0  # an image
+    memory: float = 0.0  # bytes of the process, the network loaded and nothing else
+    about: str = ""  # where, when and with which network this was measured
 
     @classmethod
     def of(cls, found: Any, source: str = "rates") -> Rates:
@@ -77,9 +63,14 @@ class Work:
 
     n_target: int
     n_labeled: int
-    n_classes: int
-    n_categories: int
-    n_devices: int = 1
+    n_classes: int = 0
+    n_categories: int = 0
+    n_devices: int = 1  # they share audit, extract, bank, select and training evenly
+
+    @property
+    def n_images(self) -> int:
+        """All of them."""
+        return self.n_target + self.n_labeled
 
 
 @dataclass(frozen=True)
@@ -92,47 +83,72 @@ class Stage:
     disk: int = 0
 
 
+@dataclass(frozen=True)
 class CostPlan:
-    """Time, memory and disk of every stage.
+    """Time, memory and disk of every stage."""
 
-    Parameters:
-        work: how many images, classes and categories; devices share audit, extract, bank, select and training evenly.
-        rates: of the machine.
-        method: one of `METHODS`, with the settings `config`.
-        backbone: says how large features and stored views are.
-    """
+    work: Work
+    rates: Rates
+    method: str  # one of `METHODS`
+    config: Any  # its settings
+    backbone: Any  # says how large features and stored views are
 
-    def __init__(self, work: Work, rates: Rates, method: str, config: Any, backbone: Any):
-        self.work, self.rates, self.method, self.config, self.backbone = work, rates, method, config, backbone
-        self.disk = DiskPlan(work.n_labeled, work.n_target, method, config, backbone, Path("run"))
+    @cached_property
+    def disk(self) -> DiskPlan:
+        """What the run writes."""
+        return DiskPlan(self.work.n_labeled, self.work.n_target, self.method, self.config, self.backbone, Path("run"))
 
-    def at(self, n_target: int) -> CostPlan:
-        """The same for another number of images in the target."""
-        work = replace(self.work, n_target=n_target)
-        return CostPlan(work, self.rates, self.method, self.config, self.backbone)
+    @cached_property
+    def n_stored(self) -> int:
+        """Views in banks: of each image a plain one, and those of every stream that is stored."""
+        return sum(self.disk.views().values()) * (self.work.n_target + self.config.sees_labels * self.work.n_labeled)
+
+    @cached_property
+    def in_training(self) -> tuple[int, int, int]:
+        """Steps of all trainings, the images that they see, and views that are drawn for them and not stored."""
+        n_steps = n_seen = n_fresh = 0
+        for config, streams in METHODS[self.method].trainings(self.config):
+            steps = config.n_epochs * (config.n_steps or -(-self.work.n_images // config.batch_size))
+            n_steps, n_seen = n_steps + steps, n_seen + steps * config.batch_size
+            n_fresh += 2 * len(streams) * steps * config.batch_size if config.views == "fresh" else 0
+        return n_steps, n_seen, n_fresh
+
+    def seconds(self) -> dict[str, float]:
+        """The time of each stage, in the order in which they run."""
+        work, rates, n = self.work, self.rates, self.work.n_images
+        _, n_seen, n_fresh = self.in_training
+        return {
+            "audit": n * rates.audit / work.n_devices,
+            "extract": n * rates.extract / work.n_devices,
+            "estimate": min(n, TREE_IMAGES) ** 2 * rates.tree + n * work.n_categories * rates.mixture,
+            "select": work.n_target * work.n_classes * self.backbone.dim * rates.select / work.n_devices,
+            "bank": self.n_stored * rates.view / work.n_devices,
+            "train": (n_seen * rates.step + n_fresh * rates.view) / work.n_devices,
+            "predict": n * rates.predict,
+        }
 
     def stages(self) -> list[Stage]:
         """In the order in which they run."""
-        work, rates, dim = self.work, self.rates, self.backbone.dim
-        n, memory = work.n_labeled + work.n_target, rates.memory
+        n, dim, memory = self.work.n_images, self.backbone.dim, self.rates.memory
         listed, features = memory + n * IMAGE_BYTES, n * dim * FEATURE_BYTES
-        disk, n_banked = self._disk(), work.n_target + self.config.sees_labels * work.n_labeled
-        axes = 2 * features + n * AXES * FEATURE_BYTES
-        tree = min(n, TREE_IMAGES) ** 2
-        select = work.n_target * work.n_classes * dim * rates.select
-        classes = work.n_classes * (dim + ROWS_AT_ONCE) * 8
-        shared = [
-            Stage("audit", n * rates.audit, listed),
-            Stage("extract", n * rates.extract, listed, disk["extract"]),
-            Stage("bank", self._n_views() * n_banked * rates.view, listed, disk["bank"]),
-            Stage("select", select, memory + classes),
-            Stage("train", self._training_seconds(), listed + features, disk["train"]),
-        ]
-        audit, extract, bank, selection, train = [replace(s, seconds=s.seconds / work.n_devices) for s in shared]
-        counting = tree * rates.tree + n * work.n_categories * rates.mixture
-        estimate = Stage("estimate", counting, memory + axes + tree * 4)
-        predict = Stage("predict", n * rates.predict, listed + features, work.n_target * dim * FEATURE_BYTES)
-        return [audit, extract, estimate, selection, bank, train, predict]
+        held = {
+            "estimate": memory + 2 * features + n * AXES * FEATURE_BYTES + min(n, TREE_IMAGES) ** 2 * 4,
+            "select": memory + self.work.n_classes * (dim + ROWS_AT_ONCE) * 8,
+            "train": listed + features,
+            "predict": listed + features,
+        }
+        written = {"predict": self.work.n_target * dim * FEATURE_BYTES}
+        for each in self.disk.files():
+            name = "extract" if each.what == "features" else "bank" if " view" in each.what else "train"
+            written[name] = written.get(name, 0) + each.n_bytes
+        times = self.seconds().items()
+        return [Stage(name, seconds, held.get(name, listed), written.get(name, 0)) for name, seconds in times]
+
+    def total(self) -> Stage:
+        """All stages, one after the other."""
+        stages = self.stages()
+        seconds, memory, disk = zip(*((each.seconds, each.memory, each.disk) for each in stages), strict=True)
+        return Stage("all", sum(seconds), max(memory), sum(disk))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -149,34 +165,11 @@ class CostPlan:
         longest = max(stages, key=lambda stage: stage.seconds)
         largest = max(stages, key=lambda stage: stage.disk)
         said = [f"{longest.name} takes longest, {time_text(longest.seconds)}. Cheaper: {CHEAPER[longest.name]}."]
-        if largest.name == "bank" and METHODS[self.method].trainings(self.config):
-            for settings in SMALLER:
-                smaller = self.disk.with_config(self.config.with_settings(settings))
-                n_bytes = sum(each.n_bytes for each in smaller.files() if " view" in each.what)
-                if n_bytes < largest.disk:
-                    words = " ".join(f"--set {name}={value}" for name, value in settings.items())
-                    said.append(f"bank takes {size_text(largest.disk)}; with {words} {size_text(n_bytes)}.")
-                    break
+        for options, smaller in self.disk.smaller() if largest.name == "bank" else ():
+            n_bytes = sum(each.n_bytes for each in smaller.files() if " view" in each.what)
+            if n_bytes < largest.disk:
+                return [*said, f"bank takes {size_text(largest.disk)}; with {options} {size_text(n_bytes)}."]
         return said
-
-    def _disk(self) -> dict[str, int]:
-        found = {"extract": 0, "bank": 0, "train": 0}
-        for each in self.disk.files():
-            found["extract" if each.what == "features" else "bank" if " view" in each.what else "train"] += each.n_bytes
-        return found
-
-    def _n_views(self) -> int:
-        """Of each image: a plain one, and those of every stream that is stored."""
-        return sum(self.disk.views().values())
-
-    def _training_seconds(self) -> float:
-        seconds, work = 0.0, self.work
-        for config, streams in METHODS[self.method].trainings(self.config):
-            n_steps = config.n_steps or -(-(work.n_labeled + work.n_target) // config.batch_size)
-            n_images = config.n_epochs * n_steps * config.batch_size
-            fresh = 2 * len(streams) * self.rates.view if config.views == "fresh" else 0.0
-            seconds += n_images * (self.rates.step + fresh)
-        return seconds
 
 
 def time_text(seconds: float) -> str:

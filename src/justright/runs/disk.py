@@ -13,11 +13,8 @@ from justright.errors import JustrightError
 from justright.features.home import home
 from justright.files import bytes_of, parsed_json, size_text
 
-FEATURE_BYTES = 4
-"""Features are float32."""
-
+FEATURE_BYTES = 4  # features are float32
 SMALLER = ({"views": 2}, {"bank_precision": "int8"}, {"views": 2, "bank_precision": "int8"}, {"views": "fresh"})
-"""Settings that need less room, the mildest first."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +51,6 @@ class DiskPlan:
     folder: Path  # of the run
     n_seeds: int = 1
 
-    def with_config(self, config: Any) -> DiskPlan:
-        """The same run with other settings of the method."""
-        return replace(self, config=config)
-
     def files(self) -> list[PlannedFiles]:
         """Features, view banks and checkpoints."""
         return [*self._features(), *self._banks(), *self._checkpoints()]
@@ -74,20 +67,25 @@ class DiskPlan:
         if not lacking:
             return
         advice = f"free {size_text(max(lacking.values()))}, or name another --out or JUSTRIGHT_HOME"
-        for settings in SMALLER if METHODS[self.method].trainings(self.config) else ():
-            config = self.config.with_settings(settings)
-            if not self.with_config(config)._lacking():
-                advice = f"{' '.join(f'--set {name}={value}' for name, value in settings.items())}, or {advice}"
+        for options, plan in self.smaller():
+            if not plan._lacking():
+                advice = f"{options}, or {advice}"
                 break
         places = ", ".join(f"{size_text(lack)} too little is free in {place}" for place, lack in lacking.items())
         raise JustrightError(f"there is no room for this run: {places}\n{self}", advice=advice)
+
+    def smaller(self) -> Iterator[tuple[str, DiskPlan]]:
+        """Options that need less room, the mildest first, and the plan with each."""
+        for settings in SMALLER if METHODS[self.method].trainings(self.config) else ():
+            options = " ".join(f"--set {name}={value}" for name, value in settings.items())
+            yield options, replace(self, config=self.config.with_settings(settings))
 
     def _lacking(self) -> Mapping[Path, int]:
         """By a folder of each disk that is too small, how much."""
         needed: dict[int, int] = {}
         place_on: dict[int, Path] = {}
         for each in self.files():
-            place = _existing(each.place)
+            place = existing(each.place)
             disk = place.stat().st_dev
             needed[disk] = needed.get(disk, 0) + each.n_missing
             place_on.setdefault(disk, place)
@@ -154,7 +152,7 @@ class DiskPlan:
         yield PlannedFiles("the model", self.folder, FEATURE_BYTES * tuned, bytes_of(model))
 
 
-def _existing(place: Path) -> Path:
+def existing(place: Path) -> Path:
     """The folder itself, or the nearest one above it that is there."""
     return next(each for each in (place.absolute(), *place.absolute().parents) if each.exists())
 

@@ -19,8 +19,7 @@ from justright.selection import row_shards
 from justright.selection.shards import ArrayLike
 from justright.types import UNLABELED, Array, Labels
 
-PLACES = ("id", "dataset", "path")
-"""What the pool says of an image beside its class."""
+PLACES = ("id", "dataset", "path")  # what the pool says of an image beside its class
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,7 @@ from justright.selection import ClassWeights, Selector
 from justright.selection.class_weights import ImageWeights
 from justright.types import Array
 
-GIVEN = "given"
-"""What stands in the place of a selector's name."""
-
+GIVEN = "given"  # what stands in the place of a selector's name
 ROWS = "a table with the columns class_name and weight, a row a class; with a column id too, a row an image"
 N_SHOWN = 3
 

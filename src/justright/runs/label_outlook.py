@@ -16,12 +16,9 @@ from justright.seeding import generator
 from justright.selection import LabelEffect, label_effect
 from justright.types import Array
 
-MAX_IMAGES = 10_000
-"""Of pool and target each; drawn at random beyond."""
-
+MAX_IMAGES = 10_000  # of pool and target each; drawn at random beyond
 MOST_CLUSTERS = 100
-HARDLY = 0.01
-"""A change of transfer flow below one percent is called none."""
+HARDLY = 0.01  # a change of transfer flow below one percent is called none
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,10 @@ from justright.selection import BetaSelector
 
 Item = TypeVar("Item")
 
-N_IMAGES = 48
-"""Images that are read, extracted and trained on, at most."""
-FEWEST, SECONDS = 8, 1.0
-"""A slow network gets so few of them that extraction takes about this long, but not fewer."""
-N_STEPS = 4
-"""Steps of training that are timed."""
-N_ROWS, N_CLASSES = 1000, 20
-"""Features that selection and estimation are timed on."""
+N_IMAGES = 48  # images that are read, extracted and trained on, at most
+FEWEST, SECONDS = 8, 1.0  # a slow network gets so few of them that extraction takes about this long, but not fewer
+N_STEPS = 4  # steps of training that are timed
+N_ROWS, N_CLASSES = 1000, 20  # features that selection and estimation are timed on
 
 
 def measure(

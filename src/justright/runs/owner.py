@@ -14,11 +14,8 @@ from pathlib import Path
 from justright.errors import JustrightError
 from justright.files import naming, parsed_json
 
-LOCK = ".owner"
-"""The file in the folder that is locked; it says who holds it, and goes when the work is done."""
-
-LOCKED_BYTE = 1 << 20
-"""Windows lets nobody read what is locked, so the locked byte lies behind what the file says."""
+LOCK = ".owner"  # the file in the folder that is locked; it says who holds it, and goes when the work is done
+LOCKED_BYTE = 1 << 20  # Windows lets nobody read what is locked, so the locked byte lies behind what the file says
 
 
 class OwnedError(JustrightError):
@@ -35,7 +32,8 @@ def owned(folder: Path) -> Iterator[None]:
     file = _locked(folder)
     try:
         with naming(folder / LOCK):
-            file.write(json.dumps({"process": os.getpid(), "since": _now(), "host": socket.gethostname()}).encode())
+            now = f"{datetime.now():%Y-%m-%d %H:%M:%S}"
+            file.write(json.dumps({"process": os.getpid(), "since": now, "host": socket.gethostname()}).encode())
             file.truncate()
         yield
     finally:
@@ -102,7 +100,3 @@ def _said(file: FileIO) -> str:
         return f"process {about['process']}{elsewhere} since {about['since']}"
     except (ValueError, TypeError, KeyError, OSError):  # it has only just begun
         return "another process"
-
-
-def _now() -> str:
-    return f"{datetime.now():%Y-%m-%d %H:%M:%S}"

@@ -49,6 +49,11 @@ def frozen_features(
         raise DamagedStoreError(error.came, advice=f"delete {path}; it is computed again") from error
 
 
+def fingerprints(pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
+    """What the features of a run are of."""
+    return {"pool": dict(pool.header.data), "target": dict(target.header.data)}
+
+
 class CounterInput(NamedTuple):
     """What the number of categories is estimated from: the arguments of `CategoryCounter.fit`."""
 

@@ -18,8 +18,8 @@ from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
 
 PoolRole = Literal["guide", "rival"]
+# guide: no target image is ever called a class of the pool; rival: classes of the pool are categories too
 POOL_ROLES: tuple[str, ...] = get_args(PoolRole)
-"""guide: no target image is ever called a class of the pool; rival: classes of the pool are categories too."""
 
 
 @dataclass(frozen=True)

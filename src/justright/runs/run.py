@@ -11,7 +11,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import InitVar, asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +30,7 @@ from justright.runs.disk import DiskPlan, tidy
 from justright.runs.given_features import GivenStores
 from justright.runs.given_weights import expect_fit
 from justright.runs.owner import owned
-from justright.runs.parts import config_of, counted, counter_input, frozen_features
+from justright.runs.parts import config_of, counted, counter_input, fingerprints, frozen_features
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
@@ -39,42 +39,26 @@ from justright.runs.spec import RunSpec
 MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
 
 
+@dataclass(eq=False)
 class Run:
-    """One run on its way.
+    """One run on its way."""
 
-    Parameters:
-        problem: what to learn from, and what to understand.
-        spec: everything that was asked for.
-        out: folder of the run.
-        backbone: a loaded one, so that several runs can share it.
-        asked: what else the folder should say about itself.
-        track: told of every step.
-        tensorboard: also write the curves of training for it.
-        truth: a file with the labels of the target, opened for evaluation only.
-        engine: where features and views are computed, if not in threads of this process.
-    """
+    problem: Problem  # what to learn from, and what to understand
+    spec: RunSpec  # everything that was asked for
+    out: InitVar[Path]  # folder of the run
+    backbone: Any  # a loaded one, so that several runs can share it
+    asked: Mapping[str, Any] = field(default_factory=dict)  # what else the folder should say about itself
+    track: Track = silent  # told of every step
+    tensorboard: bool = False  # also write the curves of training for it
+    truth: Path | None = None  # a file with the labels of the target, opened for evaluation only
+    engine: Engine | None = None  # where features and views are computed, if not in threads of this process
 
-    def __init__(
-        self,
-        problem: Problem,
-        spec: RunSpec,
-        out: Path,
-        backbone: Any,
-        asked: Mapping[str, Any] | None = None,
-        track: Track = silent,
-        tensorboard: bool = False,
-        truth: Path | None = None,
-        engine: Engine | None = None,
-    ):
+    def __post_init__(self, out: Path) -> None:
         from justright.discovery.processes import Processes
 
-        self.problem, self.spec, self.backbone, self.track = problem, spec, backbone, track
-        self.folder = RunFolder(out)
-        self.asked, self.tensorboard, self.truth, self.engine = dict(asked or {}), tensorboard, truth, engine
-        self.config = config_of(spec)
-        n_images = len(problem.pool.images), len(problem.target)
-        self.disk = DiskPlan(*n_images, spec.method, self.config, backbone, out, spec.n_seeds)
-        self.processes = Processes()
+        self.folder, self.config, self.processes = RunFolder(out), config_of(self.spec), Processes()
+        n_images = len(self.problem.pool.images), len(self.problem.target)
+        self.disk = DiskPlan(*n_images, self.spec.method, self.config, self.backbone, out, self.spec.n_seeds)
         self.stores: GivenStores | None = None
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
@@ -85,18 +69,14 @@ class Run:
 
         Of several processes that train together the first one owns the folder, for all of them.
         """
-        takes_it = self.processes.is_first and not is_owned
-        with owned(self.folder.path) if takes_it else nullcontext():
-            return self._all()
-
-    def _all(self) -> RunFolder:
         from justright.discovery.threads import computing_with
 
         path = self.folder.path
-        known = RunFolder(path).about.get("threads") if (path / "run.json").exists() else None
-        with computing_with(known if isinstance(known, int) and known > 0 else None, path) as self.n_threads:
-            self._begin()
-            return self._stages()
+        with owned(path) if self.processes.is_first and not is_owned else nullcontext():
+            known = RunFolder(path).about.get("threads") if (path / "run.json").exists() else None
+            with computing_with(known if isinstance(known, int) and known > 0 else None, path) as self.n_threads:
+                self._begin()
+                return self._stages()
 
     def _stages(self) -> RunFolder:
         with self._timed("extract"):
@@ -114,7 +94,7 @@ class Run:
                 self._predict(method)
             with self._timed("evaluate"):
                 self._evaluate(method)
-            self._finish(method, n_target, k_source, self._fingerprints(pool, target))
+            self._finish(method, n_target, k_source, fingerprints(pool, target))
             tidy(self.folder.path)
         self.processes.wait()
         return RunFolder(self.folder.path)
@@ -160,7 +140,7 @@ class Run:
         if self.spec.n_target is not None:
             return self.spec.n_target, "given"
         name = self.spec.counter
-        made_with = {"counter": name, "seed": self.spec.seed} | self._fingerprints(pool, target)
+        made_with = {"counter": name, "seed": self.spec.seed} | fingerprints(pool, target)
         known = RunFolder(self.folder.path).count
         if known is None or known.get("made_with") != made_with:
             given = counter_input(pool, target, self.problem.own_classes)
@@ -227,7 +207,7 @@ class Run:
         scores = evaluate(judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=has_kept, seed=self.spec.seed)
         scores.save(path / "scores.json")
 
-    def _finish(self, method: Any, n_target: int, k_source: str, fingerprints: Mapping[str, Any]) -> None:
+    def _finish(self, method: Any, n_target: int, k_source: str, prints: Mapping[str, Any]) -> None:
         spec, selection = self.spec, self.folder.selection
         self.folder.save_about(
             {
@@ -247,14 +227,10 @@ class Run:
                 "backbone": {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint},
                 "config": json.loads(json.dumps(asdict(method.config))),
                 "versions": {"python": platform.python_version(), **{name: version(name) for name in MADE_BY}},
-                "fingerprints": fingerprints,
+                "fingerprints": prints,
                 "seconds": self.seconds,
             }
         )
-
-    @staticmethod
-    def _fingerprints(pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
-        return {"pool": dict(pool.header.data), "target": dict(target.header.data)}
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from justright.features.table import FeatureTable
 from justright.progress import Track
 from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.given_weights import GIVEN, GivenWeights
-from justright.runs.parts import selector_of
+from justright.runs.parts import fingerprints, selector_of
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult, stability_of
@@ -24,22 +25,20 @@ from justright.runs.weight_files import save_selection
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.types import Array
 
-AUTO = "auto"
-"""The selector that lets the diagnosis choose."""
-
-OTHERWISE = "none"
-"""What it takes where there is nothing to rehearse on."""
+AUTO = "auto"  # the selector that lets the diagnosis choose
+OTHERWISE = "none"  # what it takes where there is nothing to rehearse on
 
 
+@dataclass(eq=False)
 class RunSelection:
-    """Weighs the pool of a run, and the target's own classes if that is asked for.
+    """Weighs the pool of a run, and the target's own classes if that is asked for."""
 
-    Attributes: notes, what a person should know about it.
-    """
-
-    def __init__(self, problem: Problem, spec: RunSpec, folder: Path, processes: Any, track: Track):
-        self.problem, self.spec, self.folder, self.processes, self.track = problem, spec, folder, processes, track
-        self.notes: list[str] = []
+    problem: Problem
+    spec: RunSpec
+    folder: Path
+    processes: Any
+    track: Track
+    notes: list[str] = field(default_factory=list)  # what a person should know about it
 
     def weight(self, pool: FeatureTable, target: FeatureTable, n_target: int) -> Float[Array, " labeled"]:
         """The weight of every labeled image; those of the target's own classes come first, and keep 1 if they stay.
@@ -82,8 +81,8 @@ class RunSelection:
 
     def _choose(self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int) -> str:
         """The selector that the diagnosis favors; found once and kept in diagnosis.json."""
-        prints = {"pool": dict(pool.header.data), "target": dict(target.header.data)}
-        made_with = json.loads(json.dumps(prints | {"seed": self.spec.seed, "n_target": n_target}))
+        known_by = fingerprints(pool, target) | {"seed": self.spec.seed, "n_target": n_target}
+        made_with = json.loads(json.dumps(known_by))
 
         def found() -> dict[str, Any]:
             known = RunFolder(self.folder).diagnosis

@@ -14,52 +14,32 @@ from justright.hashing import hash_file
 from justright.runs.problem import PoolRole
 
 Scale = Literal["paper", "small"]
-SCALES: tuple[str, ...] = get_args(Scale)
-"""paper: the published settings of a method; small: lighter ones for a CPU."""
+SCALES: tuple[str, ...] = get_args(Scale)  # paper: the published settings of a method; small: lighter ones for a CPU
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One selector, one method, one seed.
+    """One selector, one method, one seed."""
 
-    Parameters:
-        pool_role: whether classes of the pool only guide learning or are categories too.
-        selector: which classes of the pool to learn from; "auto" lets the diagnosis choose.
-        selector_params: what differs from the defaults of the selector.
-        weights: a file that says what to learn from, in place of a selector.
-        select_labeled: weigh the target's own classes as well, which otherwise keep the weight 1.
-        n_resamples: how often the selection is repeated on resamples, to tell how stable it is; 0 for never.
-        weighting: how weights act in training, one of `WEIGHTINGS`.
-        method: one of `METHODS`.
-        scale: defaults of the method as published, or lighter ones for a CPU (`Config.small`).
-        settings: what differs from these defaults.
-        backbone, checkpoint, img_size, device: which network gives the features, and where it runs.
-        features: stores that hold the features of the images already.
-        n_target: K, the number of categories in the target; None estimates it.
-        counter: what estimates K, one of `COUNTERS`.
-        seed: same seed, same result.
-        n_seeds: train with so many seeds from this one on, and let them vote.
-    """
-
-    pool_role: PoolRole = "guide"
-    selector: str = "none"
-    selector_params: Mapping[str, Any] = field(default_factory=dict)
-    weights: Path | None = None
-    select_labeled: bool = False
-    n_resamples: int = 10
-    weighting: str = "auto"
-    method: str = "simgcd"
-    scale: Scale = "paper"
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    backbone: str = "dinov2_vitb14"
+    pool_role: PoolRole = "guide"  # whether classes of the pool only guide learning or are categories too
+    selector: str = "none"  # which classes of the pool to learn from; "auto" lets the diagnosis choose
+    selector_params: Mapping[str, Any] = field(default_factory=dict)  # what differs from the defaults of the selector
+    weights: Path | None = None  # a file that says what to learn from, in place of a selector
+    select_labeled: bool = False  # weigh the target's own classes as well, which otherwise keep the weight 1
+    n_resamples: int = 10  # how often the selection is repeated on resamples, to tell how stable it is; 0 for never
+    weighting: str = "auto"  # how weights act in training, one of `WEIGHTINGS`
+    method: str = "simgcd"  # one of `METHODS`
+    scale: Scale = "paper"  # defaults of the method as published, or lighter ones for a CPU (`Config.small`)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # what differs from these defaults
+    backbone: str = "dinov2_vitb14"  # the network that gives the features
     checkpoint: Path | None = None
     img_size: int | None = None
     device: str = "cpu"
-    features: tuple[Path, ...] = ()
-    n_target: int | None = None
-    counter: str = "combined"
-    seed: int = 0
-    n_seeds: int = 1
+    features: tuple[Path, ...] = ()  # stores that hold the features of the images already
+    n_target: int | None = None  # K, the number of categories in the target; None estimates it
+    counter: str = "combined"  # what estimates K, one of `COUNTERS`
+    seed: int = 0  # same seed, same result
+    n_seeds: int = 1  # train with so many seeds from this one on, and let them vote
 
     def to_json(self) -> dict[str, Any]:
         """Plain values as JSON gives them back; a path as text, files of earlier stages by what they hold."""
