@@ -263,10 +263,10 @@ def test_a_finished_run_that_is_refused_stays_finished(finished, problem, backbo
     assert (finished.path / "run.json").read_bytes() == before
     again.truth = None
 
-    def refuse():
+    def refuse(plan):
         raise JustrightError("there is no room for this run")
 
-    monkeypatch.setattr(again.disk, "expect_room", refuse)
+    monkeypatch.setattr(type(again.disk), "expect_room", refuse)  # a plan itself is frozen
     with pytest.raises(JustrightError, match="no room"):
         again.all()
     assert (finished.path / "run.json").read_bytes() == before
