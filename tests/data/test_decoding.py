@@ -24,6 +24,12 @@ def test_every_mode_becomes_rgb(mode):
     assert image.size == (16, 12)
 
 
+def test_a_page_of_a_ycbcr_file_keeps_its_color():
+    red, blue = (Image.new("RGB", (8, 8), color).convert("YCbCr") for color in ("red", "blue"))
+    seen = np.asarray(decode(encoded(red, "TIFF", save_all=True, append_images=[blue])), dtype=int)
+    assert np.abs(seen - (255, 0, 0)).max() <= 1
+
+
 def test_an_image_is_turned_as_its_camera_says():
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by a quarter

@@ -75,6 +75,7 @@ class Terminal:
             return
         console = Console(stderr=True)
         has_screen, done = console.is_terminal, 0
+        console.quiet = not has_screen  # rich before 14.3 ends even a disabled bar with an empty line
         last = started = time.monotonic()
         with progress.Progress(*_bar_columns(), console=console, transient=True, disable=not has_screen) as bar:
             task = bar.add_task(what, total=total, rate="", said="", visible=False)
