@@ -26,7 +26,8 @@ from justright.selection import BetaSelector
 Item = TypeVar("Item")
 
 N_IMAGES = 48  # images that are read, extracted and trained on, at most
-FEWEST, SECONDS = 8, 1.0  # a slow network gets so few of them that extraction takes about this long, but not fewer
+BATCH = 4  # images at once, so that all cores have some
+FEWEST, SECONDS = 24, 2.0  # a slow network gets so few of them that extraction takes about this long, but not fewer
 N_STEPS = 4  # steps of training that are timed
 N_ROWS, N_CLASSES = 1000, 20  # features that selection and estimation are timed on
 
@@ -51,15 +52,24 @@ def measure(
         folder = Path(temporary)
         photos = drawn_photos(folder / "photos", n_images) if images is None else images
         photos = photos.take(np.linspace(0, len(photos) - 1, min(n_images, len(photos))).astype(int)).without_labels()
-        two = photos.take(np.arange(min(2, len(photos))))
-        open_views(backbone, two, folder / "first_bank", views=2)  # the first call of a kind loads libraries
-        each = _seconds(lambda: extract(two, backbone, folder / "first")) / len(two)
-        n = min(len(photos), max(FEWEST, int(SECONDS / each)))
+        few = photos.take(np.arange(min(2, len(photos))))
+
+        def extracted(some: ImageSet, name: str) -> object:
+            return extract(some, backbone, folder / name, batch_size=BATCH)
+
+        def banked(some: ImageSet, name: str) -> object:
+            return open_views(backbone, some, folder / name, views=2, batch_size=BATCH)
+
+        extracted(few, "first"), banked(few, "first_bank")  # the first call of a kind loads libraries, and compiles
+        # what a call costs before its first image is not counted by image
+        begin, begin_bank = _seconds(lambda: extracted(few, "second")), _seconds(lambda: banked(few, "second_bank"))
+        n = min(len(photos), max(FEWEST, int(SECONDS * len(few) / begin)))
         photos = photos.take(np.arange(n))
+        found["extract"] = max(_seconds(lambda: extracted(photos, "features")) - begin, 0) / max(n - len(few), 1)
+        of_bank = _seconds(lambda: banked(photos, "bank"))
+        found["view"] = max(of_bank - begin_bank, 0) / max(2 * (n - len(few)), 1)
         work: dict[str, tuple[Callable[[], object], int]] = {
             "audit": (lambda: audit([photos]), n),
-            "extract": (lambda: extract(photos, backbone, folder / "features"), n),
-            "view": (lambda: open_views(backbone, photos, folder / "bank", views=2), 2 * n),
             **_arithmetic(backbone.dim),
         }
         for name, (call, n_pieces) in track(work.items(), len(work), "stages measured"):
