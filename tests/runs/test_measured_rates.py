@@ -39,3 +39,9 @@ def test_a_method_without_training_has_no_steps_to_measure(tmp_path, monkeypatch
     )
     assert step == 0
     assert predict == pytest.approx(abs(predict))
+
+
+def test_noise_never_makes_an_image_cost_nothing():
+    assert measured_rates._by_image(5.0, 1.0, n=10, n_few=2) == 0.5
+    assert measured_rates._by_image(1.0, 2.0, n=10, n_few=2) == 0.1
+    assert measured_rates._by_image(1.0, 0.5, n=2, n_few=2) == 0.5

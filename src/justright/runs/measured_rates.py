@@ -65,9 +65,8 @@ def measure(
         begin, begin_bank = _seconds(lambda: extracted(few, "second")), _seconds(lambda: banked(few, "second_bank"))
         n = min(len(photos), max(FEWEST, int(SECONDS * len(few) / begin)))
         photos = photos.take(np.arange(n))
-        found["extract"] = max(_seconds(lambda: extracted(photos, "features")) - begin, 0) / max(n - len(few), 1)
-        of_bank = _seconds(lambda: banked(photos, "bank"))
-        found["view"] = max(of_bank - begin_bank, 0) / max(2 * (n - len(few)), 1)
+        found["extract"] = _by_image(_seconds(lambda: extracted(photos, "features")), begin, n, len(few))
+        found["view"] = _by_image(_seconds(lambda: banked(photos, "bank")), begin_bank, n, len(few)) / 2
         work: dict[str, tuple[Callable[[], object], int]] = {
             "audit": (lambda: audit([photos]), n),
             **_arithmetic(backbone.dim),
@@ -135,6 +134,11 @@ def _training(backbone: Any, method: str, config: Any, photos: ImageSet, folder:
     made = METHODS[method](2, backbone, config.with_settings(light), bank=folder / "views")
     made.fit(Split(photos.take([]), photos), track=timed)
     return float(np.median(np.diff(times))) / size, predict
+
+
+def _by_image(whole: float, begin: float, n: int, n_few: int) -> float:
+    """What an image adds to a call with a few; where noise hides that, the whole call by image, which is too much."""
+    return (whole - begin) / (n - n_few) if whole > begin and n > n_few else whole / n
 
 
 def _seconds(call: Callable[[], object]) -> float:
