@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
@@ -28,11 +29,11 @@ def hold(bank: Path) -> IO[str] | None:
 
 @contextmanager
 def alone(bank: Path) -> Iterator[bool]:
-    """Whether nobody reads the bank; nobody begins to meanwhile."""
+    """Whether nobody is known to read the bank; nobody begins to meanwhile. Where locks are missing, nobody is known."""
     try:
         import fcntl
     except ImportError:
-        yield False
+        yield True
         return
     with _lock_file(bank).open("a") as file:
         try:
@@ -41,6 +42,11 @@ def alone(bank: Path) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+def is_known() -> bool:
+    """Whether this system tells who reads a bank."""
+    return find_spec("fcntl") is not None
 
 
 def _lock_file(bank: Path) -> Path:
