@@ -29,7 +29,7 @@ def hold(bank: Path) -> IO[str] | None:
 
 @contextmanager
 def alone(bank: Path) -> Iterator[bool]:
-    """Whether nobody is known to read the bank; nobody begins to meanwhile. Where locks are missing, nobody is known."""
+    """Whether nobody is known to read the bank; nobody begins to meanwhile. Without locks nobody is known."""
     try:
         import fcntl
     except ImportError:
