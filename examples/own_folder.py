@@ -16,7 +16,7 @@ import numpy as np
 from justright import CombinedCounter, SimGCD, Split, extract, load_backbone, open_images
 
 
-def main(labeled: str, photos: str, out: str, backbone: str = "efficientnet_lite0", epochs: int = 30) -> None:
+def main(labeled: str, photos: str, out: str, backbone: str = "efficientnet_lite0", epochs: int | None = None) -> None:
     known, target = open_images(labeled), open_images(photos).without_labels()
     network = load_backbone(backbone)
 
@@ -28,7 +28,7 @@ def main(labeled: str, photos: str, out: str, backbone: str = "efficientnet_lite
     counter = CombinedCounter(seed=0).fit(features, labels)
     print(f"{len(known.classes)} known classes, about {counter.n_categories_} categories in all")
 
-    config = SimGCD.config_class().small(epochs)  # light enough for a CPU
+    config = SimGCD.config_class().small().with_settings({"n_epochs": epochs})  # light enough for a CPU
     method = SimGCD(counter.n_categories_, network, config, seed=0).fit(Split(known, target))
     found = method.predictions(target)
     found.save(Path(out))

@@ -26,7 +26,7 @@ def small(tmp_path, monkeypatch):
 
 def test_the_demo_runs_and_says_what_it_found(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "glyph_problem", lambda seed: glyph_problem(6, pool_per_class=2, seed=seed))
-    names = ("own", "everything", "beta", "everything-as-rivals")  # every role; the other selectors have their own tests
+    names = ("own", "everything", "beta", "everything-as-rivals")  # every role
     monkeypatch.setattr(experiments, "SETTINGS", {name: experiments.SETTINGS[name] for name in names})
     done = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "out"), "--json"])
     assert done.exit_code == 0, done.output

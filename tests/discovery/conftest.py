@@ -6,6 +6,8 @@ import pytest
 import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_split
 
+from justright.discovery import loop
+
 torch.set_num_threads(1)
 
 
@@ -23,3 +25,9 @@ def backbone():
 def bank(tmp_path_factory):
     """One place for all view banks: the same images give the same bank."""
     return tmp_path_factory.mktemp("banks")
+
+
+@pytest.fixture
+def saved_often(monkeypatch):
+    """A checkpoint after each step."""
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)

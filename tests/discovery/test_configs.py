@@ -4,7 +4,10 @@ import copy
 from dataclasses import asdict, fields
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from justright.discovery.configs import FEWEST_PASSES, FEWEST_STEPS, STEADY_SHARE, STEPS_A_CATEGORY
 from justright.discovery.gcd import GCDConfig
 from justright.discovery.kmeans import KMeansConfig
 from justright.discovery.methods import METHODS
@@ -19,7 +22,9 @@ WRONG = {
     "decay_vectors": ["no", 1, None],
     "held_out_share": [-0.1, 1.0],
     "n_init": [0],
-    "n_epochs": [0, -1, 1.5, "3", None, True],
+    "n_epochs": [0, -1, 1.5, "3", True],
+    "steady_share": [-0.1, 1.0],
+    "minutes": [0, -1, "ten"],
     "n_steps": [0, 2.5],
     "batch_size": [0, -8],
     "learning_rate": [-0.1, float("nan"), float("inf"), "fast"],
@@ -130,13 +135,50 @@ def test_published_settings_are_the_defaults():
 
 
 def test_the_small_form_is_lighter_for_trained_methods_alone():
-    assert KMeansConfig().small(3) == KMeansConfig()
+    assert KMeansConfig().small() == KMeansConfig()
     config = XConConfig().small()
-    assert (config.n_epochs, config.hidden_dim, config.out_dim, config.n_out) == (30, 512, 128, None)
-    assert (SimGCDConfig().small(20).n_warmup, SimGCDConfig().small(2).n_warmup) == (10, 2)
+    assert (config.n_epochs, config.hidden_dim, config.out_dim, config.n_out) == (None, 512, 128, None)
 
 
 def test_the_small_form_changes_both_trainings_of_mugcd():
-    config = MuGCDConfig().small(20)
-    assert (config.n_epochs, config.n_warmup, config.hidden_dim) == (20, 10, 512)
+    config = MuGCDConfig().small().with_settings({"n_epochs": 20}).fitted(1000, 10)
+    assert (config.n_epochs, config.n_warmup, config.hidden_dim) == (20, 4, 512)
     assert (config.stage1.n_epochs, config.stage1.hidden_dim, config.stage1.n_out) == (20, 512, None)
+
+
+def test_the_published_length_depends_on_no_data():
+    for config in (KMeansConfig(), SimGCDConfig(), MuGCDConfig()):
+        assert config.fitted(10**6, 1000) == config
+
+
+def test_the_small_form_is_as_long_as_categories_and_images_ask_for():
+    small = SimGCDConfig().small()
+
+    def steps(n_images, n_categories):
+        fitted = small.fitted(n_images, n_categories)
+        return fitted.n_epochs * fitted.n_steps
+
+    assert FEWEST_STEPS <= steps(500, 5) < 1.1 * FEWEST_STEPS
+    assert STEPS_A_CATEGORY * 200 <= steps(6000, 200) < 1.1 * STEPS_A_CATEGORY * 200
+    assert FEWEST_PASSES * 10**6 <= 128 * steps(10**6, 10) < 1.1 * FEWEST_PASSES * 10**6
+
+
+@given(st.integers(1, 10**7), st.integers(1, 10**5))
+def test_an_epoch_is_never_longer_than_all_images_nor_a_training_shorter_than_it_should(n_images, n_categories):
+    fitted = SimGCDConfig().small().fitted(n_images, n_categories)
+    assert fitted.n_steps <= max(1, n_images // 128)
+    assert fitted.n_epochs * fitted.n_steps >= max(FEWEST_STEPS, STEPS_A_CATEGORY * n_categories)
+    assert 2 <= fitted.n_warmup <= max(2, fitted.n_epochs / 5)
+
+
+def test_an_epoch_may_have_a_given_number_of_steps():
+    fitted = SimGCDConfig().small().with_settings({"n_steps": 7}).fitted(2000, 79)
+    assert fitted.n_steps == 7
+    assert STEPS_A_CATEGORY * 79 <= 7 * fitted.n_epochs < STEPS_A_CATEGORY * 79 + 7
+
+
+def test_a_time_limit_brings_a_steady_rate_and_is_shared_by_two_trainings():
+    assert SimGCDConfig(minutes=10.0).fitted(1000, 10).steady_share == STEADY_SHARE
+    assert SimGCDConfig(minutes=10.0, steady_share=0.5).fitted(1000, 10).steady_share == 0.5
+    both = MuGCDConfig().with_settings({"minutes": 10.0}).fitted(1000, 10)
+    assert (both.minutes, both.stage1.minutes) == (5, 5)

@@ -21,7 +21,7 @@ from tests.discovery.tiny import (
     stop_after,
 )
 
-from justright.discovery import loop, trained
+from justright.discovery import trained
 from justright.discovery.failures import DivergedError
 from justright.discovery.loop import SHARE_WITHOUT_NORM, Training
 from justright.discovery.processes import Processes
@@ -31,12 +31,6 @@ from justright.features.stored_views import FreshViews
 from justright.models.schedules import learning_rate
 
 CALM = {"learning_rate": 0.01}
-
-
-@pytest.fixture
-def saved_often(monkeypatch):
-    """A checkpoint after each step."""
-    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
 
 
 @pytest.fixture

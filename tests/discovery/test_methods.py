@@ -78,7 +78,8 @@ def test_learning_beats_clusters_of_frozen_features(tmp_path):
     for name in ("kmeans", "gcd", "simgcd", "cms", "selex"):
         config = METHODS[name].config_class(n_init=3)
         if name != "kmeans":
-            config = config.small(14).with_settings({"batch_size": 64, "views": 2, "learning_rate": 0.03})
+            quick = {"n_epochs": 14, "batch_size": 64, "views": 2, "learning_rate": 0.03}
+            config = config.small().with_settings(quick)
         method = METHODS[name](16, backbone, config, bank=tmp_path).fit(split)
         accuracy[name] = evaluate(y_true, method.labels_, is_old, n_resamples=10).all
     baseline = accuracy.pop("kmeans")

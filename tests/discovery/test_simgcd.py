@@ -17,7 +17,7 @@ from justright.models.schedules import teacher_temperature
 @pytest.fixture
 def learner(split, backbone):
     batches = data_of(split).batches(8, seed=0)
-    config = config_of("simgcd", n_epochs=40, entropy_scale=3.0)
+    config = config_of("simgcd", n_epochs=40, entropy_scale=3.0).fitted(100, 5)
     heads = Heads(backbone.dim, 5, config, torch.Generator().manual_seed(0))
     return SimGCDLearner(backbone, config, batches, heads)
 
@@ -32,7 +32,7 @@ def test_the_network_is_its_own_teacher_at_the_temperature_of_the_epoch(learner)
         temperature = teacher_temperature(epoch, 0.07, 0.04, learner.config.n_warmup)
         expected = objective(*outputs.values(), outputs["logits"], labels, weight, temperature_teacher=temperature)
         assert found.total == expected.total
-    assert learner.config.n_warmup == 20  # half of a short training
+    assert learner.config.n_warmup == 8  # a fifth of a short training
 
 
 def test_a_step_sees_two_weak_views_through_both_heads(learner, backbone):

@@ -67,10 +67,18 @@ def config_of(name, **more):
     config = METHODS[name].config_class()
     if name == "kmeans":
         return config.with_settings({"n_init": 2} | more)
-    light = {"batch_size": 8, "hidden_dim": 16, "out_dim": 8, "views": 2, "n_init": 2}
+    light = {
+        "n_epochs": 2,
+        "steady_share": 0.0,
+        "batch_size": 8,
+        "hidden_dim": 16,
+        "out_dim": 8,
+        "views": 2,
+        "n_init": 2,
+    }
     if name == "xcon":
         light["n_experts"] = 2
-    return config.small(more.get("n_epochs", 2)).with_settings(light | more)
+    return config.small().with_settings(light | more)
 
 
 def learned(name, split, backbone, bank, folder=None, *, seed=0, weight=None, n=N_CATEGORIES, fit=None, **more):

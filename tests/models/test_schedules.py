@@ -22,6 +22,12 @@ def test_learning_rates_worked_out_by_hand(epoch, rate):
     assert learning_rate(epoch, 200, 0.1, 1e-3) == pytest.approx(rate, rel=1e-12)
 
 
+def test_a_steady_rate_comes_before_the_same_fall():
+    rates = [learning_rate(epoch, 30, 0.1, 1e-3, n_steady=10) for epoch in range(30)]
+    assert rates[:10] == [0.1] * 10
+    assert rates[10:] == [learning_rate(epoch, 20, 0.1, 1e-3) for epoch in range(20)]
+
+
 def test_learning_rate_is_that_of_torch():
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.3)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=20, eta_min=0.3 * 1e-3)

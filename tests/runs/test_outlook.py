@@ -47,8 +47,8 @@ def machine(monkeypatch):
 def test_a_long_run_says_what_it_takes_and_what_would_make_it_cheaper(machine):
     said = machine(0.1, 0.05)
     assert "up to 35 min: 1,000 images, 6,000 views of them and 300 steps of training" in said
-    assert "--epochs 10 (18 min), --set views=2 (32 min)" not in said, "an option that saves little is not offered"
-    assert "--epochs 10 (18 min), --backbone efficientnet_lite0 (16 min)" in said
+    assert "--minutes 8 (18 min), --set views=2 (32 min)" not in said, "an option that saves little is not offered"
+    assert "--minutes 8 (18 min), --backbone efficientnet_lite0 (16 min)" in said
     assert "--set views=2 (7.2 min)" in machine(0.1, 0.001)
     assert "--backbone" not in machine(0.1, 0.05, name="efficientnet_lite0")
 

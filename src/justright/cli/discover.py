@@ -72,7 +72,8 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     default="auto",
     help="Settings of the method. paper: as published; small: fewer epochs and smaller heads; auto: small on a CPU.",
 )
-@click.option("--epochs", type=click.IntRange(1), help="Number of epochs, instead of the one that --scale sets.")
+@click.option("--epochs", type=click.IntRange(1), help="Number of epochs; without it as many as the data asks for.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Train at most about so long.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change any other setting; may be repeated."
 )

@@ -16,7 +16,14 @@ from justright.runs.spec import RunSpec
 
 
 def run_spec(
-    *, preset: str | None, scale: str, epochs: int | None, held_out: float, settings: tuple[str, ...], **options: Any
+    *,
+    preset: str | None,
+    scale: str,
+    epochs: int | None,
+    minutes: float | None,
+    held_out: float,
+    settings: tuple[str, ...],
+    **options: Any,
 ) -> RunSpec:
     """What the options ask for; those that are no field of RunSpec are parameters of the selector."""
     asked = {field.name: options.pop(field.name) for field in fields(RunSpec) if field.name in options}
@@ -29,10 +36,11 @@ def run_spec(
     if asked["n_target"] is None:
         asked["n_target"] = options.get("n_clusters")
     params = given_params(asked["selector"], options, preset)
+    length = {name: value for name, value in (("n_epochs", epochs), ("minutes", minutes)) if value is not None}
     return RunSpec(
         selector_params=params,
         scale=chosen_scale(scale, asked["device"]),
-        settings={"held_out_share": held_out} | ({"n_epochs": epochs} if epochs else {}) | read_settings(settings),
+        settings={"held_out_share": held_out} | length | read_settings(settings),
         **asked | ({} if asked["weights"] is None else {"selector": GIVEN}),
     )
 

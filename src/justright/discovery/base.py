@@ -51,6 +51,7 @@ class Discovery(ABC):
         backbone_: tuned.
         assigner_: from features to categories.
         calibrated_on_: what the confidence rests on.
+        notes_: what a reader of the result should know.
     """
 
     name: ClassVar[str]
@@ -72,6 +73,7 @@ class Discovery(ABC):
         self.config = self.config_class() if self.config is None else self.config
         if not isinstance(self.config, self.config_class):
             raise DataError(f"a {type(self.config).__name__} for {self.name}", expected=self.config_class.__name__)
+        self._asked = self.config  # what depends on the data is filled in by `fit`
 
     def fit(
         self,
@@ -82,6 +84,7 @@ class Discovery(ABC):
         track: Track = silent,
     ) -> Discovery:
         """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
+        self.notes_: list[str] = []
         data = TrainingData.of(split, sample_weight, weighting, self.config.held_out_share)
         data = data if self.config.sees_labels else data.without_labels()
         if not self.n_categories >= max(1, len(data.known)):
@@ -90,6 +93,7 @@ class Discovery(ABC):
                 expected="at least as many, and one",
                 advice="count the classes of the pool that are kept and the new categories of the target",
             )
+        self.config = self._asked.fitted(int(data.is_used.sum()), self.n_categories)
         self.backbone_ = own_copy(self.backbone)
         with computing_with(self._begun_with(), self.folder):
             plain = self._views("plain", data, self.bank, track, views=1, precision="float32")

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned
-from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
+from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_at, features_of
 from justright.discovery.shifted_clusters import by_shifted_clusters
 from justright.discovery.trained import TrainedDiscovery
@@ -43,9 +43,9 @@ class CMSConfig(CMSSettings, TrainConfig):
     )
     n_ward: int = setting(10_000, "images in Ward's tree at most; the others join the nearest cluster", at_least(2))
 
-    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
-        """Fewer epochs, narrower heads, and no learned vectors after them."""
-        return super().small(n_epochs).with_settings({"n_out": None})
+    def small(self) -> Any:
+        """Shorter, narrower heads, and no learned vectors after them."""
+        return super().small().with_settings({"n_out": None})
 
 
 class CMSLearner(Learner):

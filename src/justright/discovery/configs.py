@@ -6,6 +6,7 @@ lighter ones of `small` are not the originals, and the run says which were used.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from justright.settings import (
     BELOW_1,
     COUNT,
     NOT_NEGATIVE,
+    POSITIVE,
     SHARE,
     YES_OR_NO,
     Range,
@@ -27,7 +29,12 @@ from justright.settings import (
     setting,
 )
 
-SMALL_EPOCHS = 30  # epochs of the small form, unless somebody asks for another number
+# The length of training where nobody says it; chosen on drawn characters, pets, plants and clothes, docs/discovery.md
+STEPS_A_CATEGORY = 12
+FEWEST_STEPS = 300
+FEWEST_PASSES = 3  # over all images
+STEADY_SHARE = 0.6  # of the epochs are at the first rate
+MOST_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
 # two views of an image make a pair
 VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')
@@ -57,8 +64,12 @@ class Config:
             )
         return replace(self, **settings)
 
-    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
+    def small(self) -> Any:
         """A lighter form of the method for a CPU and small networks. Not the original."""
+        return self
+
+    def fitted(self, n_images: int, n_categories: int) -> Any:
+        """The same with what depends on the data filled in, where it is not set."""
         return self
 
 
@@ -66,7 +77,7 @@ class Config:
 class TrainConfig(ContrastiveSettings, Config):
     """What all trained methods share; defaults as in the scripts of GCD and SimGCD."""
 
-    n_epochs: int = setting(200, "epochs of training", COUNT)
+    n_epochs: int | None = setting(200, "epochs of training; None: by images and categories", COUNT.or_none())
     # a pool that guides does not make an epoch longer
     n_steps: int | None = setting(None, "steps an epoch; None: as many as fill batches", COUNT.or_none())
     batch_size: int = setting(128, "images a step", COUNT)
@@ -74,6 +85,9 @@ class TrainConfig(ContrastiveSettings, Config):
     # None: 1, as published, for a network that ends in a norm, as a ViT does; 0.02 for others, whose last stage is
     # larger and has nothing that holds it back
     backbone_share: float | None = setting(None, "rate of the tuned part, as a share of the heads'", SHARE.or_none())
+    # above 0, training may end early: where nothing changes any more, or where time is up
+    steady_share: float = setting(0.0, "share of the epochs at the first rate, before it falls", BELOW_1)
+    minutes: float | None = setting(None, "the time that training may take; fewer epochs then", POSITIVE.or_none())
     floor_share: float = setting(1e-3, "the last learning rate, as a share of the first", SHARE)
     momentum: float = setting(0.9, "momentum of SGD", BELOW_1)
     weight_decay: float = setting(5e-5, "weight decay of SGD", NOT_NEGATIVE)
@@ -89,6 +103,17 @@ class TrainConfig(ContrastiveSettings, Config):
     # less memory, more time, the same gradient
     micro_batch: int | None = setting(None, "views through the tuned part at once; None: all", COUNT.or_none())
 
-    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
-        """Fewer epochs, narrower heads."""
-        return self.with_settings({"n_epochs": n_epochs, "hidden_dim": 512, "out_dim": 128})
+    def small(self) -> Any:
+        """As long as the data asks for, at a steady rate first, and with narrower heads."""
+        return self.with_settings({"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128})
+
+    def fitted(self, n_images: int, n_categories: int) -> Any:
+        """The same with a number of epochs; where it was not set, epochs are short enough to have enough of them."""
+        if self.minutes is not None and not self.steady_share:
+            return replace(self, steady_share=STEADY_SHARE).fitted(n_images, n_categories)
+        if self.n_epochs is not None:
+            return self
+        passes = FEWEST_PASSES * n_images / self.batch_size
+        n_steps = math.ceil(max(FEWEST_STEPS, STEPS_A_CATEGORY * n_categories, passes))
+        an_epoch = self.n_steps or min(max(1, n_images // self.batch_size), math.ceil(n_steps / MOST_EPOCHS))
+        return replace(self, n_epochs=math.ceil(n_steps / an_epoch), n_steps=an_epoch)

@@ -10,7 +10,7 @@ import torch
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned, by_clusters
-from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
+from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
@@ -28,9 +28,9 @@ class GCDConfig(TrainConfig):
 
     n_out: int | None = setting(65536, "learned vectors after the head, as in the public code", COUNT.or_none())
 
-    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
-        """Fewer epochs, narrower heads, and no learned vectors after them."""
-        return super().small(n_epochs).with_settings({"n_out": None})
+    def small(self) -> Any:
+        """Shorter, narrower heads, and no learned vectors after them."""
+        return super().small().with_settings({"n_out": None})
 
 
 def projection_head(backbone: Backbone, config: GCDConfig, generator: torch.Generator) -> ProjectionHead:

@@ -104,6 +104,7 @@ class Learner(nn.Module, ABC):
         self.micro_batch = micro_batch
         self.guide: Guide | None = None
         self.rows_now: Sequence[Int[Array, " _"]] = ()  # images of each batch of the step under way
+        self.n_unsettled = 0  # epochs in which what is aimed at still moves, such as the teacher's temperature
 
     @property
     def all_batches(self) -> tuple[BalancedBatches, ...]:
@@ -142,6 +143,10 @@ class Learner(nn.Module, ABC):
 
         `changing` has to hold what it leaves, for a training that goes on in the midst of an epoch does not call it.
         """
+
+    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"] | None:
+        """The category of each feature as the method would decide now; None where only a clustering at the end can."""
+        return None
 
     def after_step(self, epoch: int) -> None:
         """What follows the optimizer, such as a teacher that moves."""

@@ -7,6 +7,7 @@ killed and went on ends with the same bytes as one that was left alone.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -19,10 +20,11 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from justright.discovery.checkpoints import MOMENTUM, Checkpoint, Checkpoints, refuse_changes
+from justright.discovery.checkpoints import ASSIGNED, MOMENTUM, Checkpoint, Checkpoints, refuse_changes
 from justright.discovery.configs import TrainConfig
 from justright.discovery.failures import stop_if_gradient_not_finite, stop_if_not_finite
 from justright.discovery.learner import Learner, Outputs
+from justright.discovery.plateau import Assignments, is_plateau
 from justright.discovery.processes import Processes
 from justright.discovery.records import EpochRecords
 from justright.discovery.training_data import TrainingData
@@ -45,6 +47,8 @@ class Progress:
     step: int = 0
     sums: dict[str, float] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
+    n_epochs: int = 0  # of the whole training; fewer than planned once it was found that fewer will do
+    seconds: float = 0.0  # that the epochs so far took
 
 
 class StepReport(NamedTuple):
@@ -63,11 +67,17 @@ class Training:
     config: TrainConfig  # how long and how fast to train
     folder: Path | None  # where checkpoints and metrics.jsonl go; None for nowhere
     made_with: Mapping[str, Any]  # what a resumed run must find unchanged
+    plain: Views | None = None  # of all images, by which it is seen what training still changes
     tensorboard: InitVar[bool] = False  # also write curves for it
 
     def __post_init__(self, tensorboard: bool) -> None:
         learner, config = self.learner, self.config
-        self.processes, self.records, self.progress = Processes(), EpochRecords(self.folder, tensorboard), Progress()
+        self.processes, self.records = Processes(), EpochRecords(self.folder, tensorboard)
+        assert config.n_epochs is not None, "`fitted` fills it in"
+        self.progress = Progress(n_epochs=config.n_epochs)
+        self.assignments = None
+        if self.plain is not None and config.steady_share:
+            self.assignments = Assignments(self.data, self.plain)
         self.checkpoints = None if self.folder is None else Checkpoints(self.folder / "checkpoint")
         self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back
         self.device = learner.backbone.device
@@ -79,16 +89,26 @@ class Training:
     def run(self, what: str, track: Track = silent) -> None:
         """Train to the last epoch, from where a checkpoint stands."""
         self._resume()
-        n_left = self.config.n_epochs * self.n_steps - self._n_done
+        n_left = self.progress.n_epochs * self.n_steps - self._n_done
         for _ in track(self._steps(), n_left, what):
             pass
 
+    def notes(self) -> list[str]:
+        """What a reader of the result should know of the training."""
+        n, n_planned = self.progress.n_epochs, self.config.n_epochs
+        if n == n_planned:
+            return []
+        why = "time was up" if self._is_time_up() else "the categories of the target's images had settled"
+        return [f"{n} epochs of training where {n_planned} were planned: {why}"]
+
     def _steps(self) -> Iterator[StepReport]:
         progress, saved_at = self.progress, time.monotonic()
-        while progress.epoch < self.config.n_epochs:
+        config = self.config
+        while progress.epoch < progress.n_epochs:
             epoch = progress.epoch
             started = time.monotonic()
-            rate = learning_rate(epoch, self.config.n_epochs, self.config.learning_rate, self.config.floor_share)
+            n_steady = int(config.steady_share * progress.n_epochs)
+            rate = learning_rate(epoch, progress.n_epochs, config.learning_rate, config.floor_share, n_steady)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group["share"]
             for views in self.views.values():  # one process draws what is missing, the others then find it
@@ -106,10 +126,29 @@ class Training:
                 yield StepReport(f"epoch {epoch + 1}, loss {progress.sums['loss'] / progress.step:.3f}")
             means = {name: value / self.n_steps for name, value in progress.sums.items()}
             spent = time.monotonic() - started
-            progress.records.append({"epoch": epoch, "learning_rate": rate, **means, "seconds": spent})
+            progress.seconds += self.processes.of_first(spent, self.device)
+            changed = self._changed() if epoch < n_steady else {}
+            progress.records.append({"epoch": epoch, "learning_rate": rate, **means, **changed, "seconds": spent})
             self.records.write(progress.records[-1])
             progress.epoch, progress.step, progress.sums = epoch + 1, 0, {}
+            if epoch < n_steady and self._is_enough():
+                progress.n_epochs = max(epoch + 2, math.ceil((epoch + 1) / config.steady_share))
+                self._save()  # how long a training lasts is decided once
         self._save()
+
+    def _changed(self) -> dict[str, float]:
+        """How many images of the target have changed category in the epoch, where the method can tell."""
+        changed = None if self.assignments is None else self.assignments.change(self.learner)
+        return {} if changed is None else {"changed": changed}
+
+    def _is_enough(self) -> bool:
+        """Whether the rate may begin to fall: nothing more is to be expected, or so much time is left as that takes."""
+        settled = self.progress.records[self.learner.n_unsettled :]
+        return self._is_time_up() or is_plateau([each["changed"] for each in settled if "changed" in each])
+
+    def _is_time_up(self) -> bool:
+        minutes, share = self.config.minutes, self.config.steady_share
+        return minutes is not None and self.progress.seconds >= share * 60 * minutes
 
     def _step(self, epoch: int, rows: list[Int[Array, " _"]]) -> LossParts:
         config, learner = self.config, self.learner
@@ -166,6 +205,8 @@ class Training:
         for name, parameter in self.trained.items():
             if (buffer := self.optimizer.state[parameter].get("momentum_buffer")) is not None:
                 tensors[f"{MOMENTUM}{name}"] = buffer
+        if self.assignments is not None:
+            tensors[ASSIGNED] = torch.from_numpy(self.assignments.categories)
         state = {"made_with": self.made_with, "progress": vars(self.progress), "scaler": self.scaler.state_dict()}
         at = {"processes": self.processes.n, "threads": torch.get_num_threads()}
         self.checkpoints.save(self._n_done, Checkpoint(tensors, state | at))
@@ -177,7 +218,8 @@ class Training:
             self.records.begin_with([])
             return
         refuse_changes(found.state["made_with"], self.made_with, self.folder or Path())
-        if found.state["progress"]["epoch"] < self.config.n_epochs:  # what is trained already may be read by any number
+        self.progress = Progress(**found.state["progress"])
+        if self.progress.epoch < self.progress.n_epochs:  # what is trained already may be read by any number
             self.processes.expect(found.state.get("processes", self.processes.n), self.folder or Path())
         with torch.no_grad():
             for name, tensor in self.learner.changing().items():
@@ -185,6 +227,7 @@ class Training:
         for name, parameter in self.trained.items():
             if (buffer := found.tensors.get(f"{MOMENTUM}{name}")) is not None:
                 self.optimizer.state[parameter]["momentum_buffer"] = buffer.to(parameter.device).clone()
+        if self.assignments is not None and ASSIGNED in found.tensors:
+            self.assignments.categories = found.tensors[ASSIGNED].numpy()
         self.scaler.load_state_dict(found.state["scaler"])
-        self.progress = Progress(**found.state["progress"])
         self.records.begin_with(self.progress.records)

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
-from justright.discovery.configs import SMALL_EPOCHS
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
 from justright.discovery.simgcd import Heads, SimGCDConfig, center_of
@@ -28,6 +28,7 @@ from justright.models.schedules import teacher_momentum
 from justright.models.teacher import MeanTeacher
 from justright.progress import Track
 from justright.settings import SHARE, Range, number, one_of, setting
+from justright.types import Array
 
 ABOVE_0_TO_1 = number(lambda value: 0 < value <= 1, "above 0, up to 1")
 OF_GCD = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')
@@ -53,9 +54,15 @@ class MuGCDConfig(SimGCDConfig):
             settings = {**settings, "stage1": self.stage1.with_settings(common | dict(first))}
         return super().with_settings(settings)
 
-    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
+    def small(self) -> Any:
         """Both trainings in their small form."""
-        return replace(super().small(n_epochs), stage1=self.stage1.small(n_epochs))
+        return replace(super().small(), stage1=self.stage1.small())
+
+    def fitted(self, n_images: int, n_categories: int) -> Any:
+        """Both trainings, which share the time that there is."""
+        minutes = None if self.minutes is None else self.minutes / 2
+        first = replace(self.stage1, minutes=minutes).fitted(n_images, n_categories)
+        return replace(super().fitted(n_images, n_categories), stage1=first, minutes=minutes)
 
 
 class Student(nn.Module):
@@ -83,6 +90,11 @@ class MuGCDLearner(Learner):
         self.losses = SimGCDObjective(config)
         self.student = Student(backbone, heads)
         self.teacher = MeanTeacher(self.student)
+        self.n_unsettled = config.n_warmup or 0
+
+    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
+        """That of the student's nearest prototype."""
+        return self.heads.categories_of(features)
 
     def transform(self, stream: str) -> Transform:
         """Strong views as the settings have them."""
@@ -109,7 +121,7 @@ class MuGCDLearner(Learner):
     def after_step(self, epoch: int) -> None:
         """The teacher moves towards the student."""
         config = self.config
-        momentum = teacher_momentum(epoch, config.n_epochs, config.momentum_base, config.momentum_last)
+        momentum = teacher_momentum(epoch, config.n_epochs or 1, config.momentum_base, config.momentum_last)
         self.teacher.update(self.student, momentum)
 
     def changing(self) -> dict[str, Tensor]:

@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -97,6 +98,12 @@ class Processes:
                 sent = torch.from_numpy(mine).to(device)
                 dist.broadcast(sent, source)
                 mine[:] = sent.cpu().numpy()
+
+    def of_first(self, value: float, device: torch.device) -> float:
+        """What the first process has here, for all: clocks differ, and decisions must not."""
+        sent = np.array([value])
+        self.exchange(sent, [slice(0, 1)], device)
+        return float(sent[0])
 
     def gather(self, rows: Tensor, dim: int) -> Tensor:
         """The rows of all processes in order, along `dim`; gradients flow back to the own ones."""

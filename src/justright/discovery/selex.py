@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -43,6 +43,10 @@ class SelExConfig(SelExSettings, GCDConfig):
         one_of("restored", "official"),
     )
     capacity: bool = setting(False, "no cluster of the hierarchy takes more than its share of images", YES_OR_NO)
+
+    def small(self) -> Any:
+        """The rate falls from the first epoch on: a steady one costs SelEx seven points, docs/discovery.md."""
+        return super().small().with_settings({"steady_share": 0.0})
 
 
 class SelExLearner(Learner):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Center, Learned, by_prototypes
-from justright.discovery.configs import SMALL_EPOCHS, TrainConfig
+from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of, mean_feature
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
@@ -36,7 +36,9 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
     )
     temperature_teacher_first: float = setting(0.07, "temperature of the teacher in the first epoch", POSITIVE)
     temperature_teacher: float = setting(0.04, "temperature of the teacher after the warm-up", POSITIVE)
-    n_warmup: int = setting(30, "epochs in which the teacher's temperature falls from first to last", at_least(0))
+    n_warmup: int | None = setting(
+        30, "epochs in which the teacher's temperature falls; None: a fifth of all", at_least(0).or_none()
+    )
     # Pooled activations share a large part, which prototypes of known classes learn first; all images then lie closer
     # to those than to any other, and new categories come into use late or never.
     center: Literal["auto", "always", "never"] = setting(
@@ -45,13 +47,18 @@ class SimGCDConfig(SimGCDSettings, TrainConfig):
         one_of("auto", "always", "never"),
     )
 
-    def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
-        """Fewer epochs, half of them warm-up: 30 of 200 would be too few steps for many categories."""
-        return super().small(n_epochs).with_settings({"n_warmup": max(2, n_epochs // 2)})
+    def small(self) -> Any:
+        """The warm-up grows with training: 30 epochs of 200 would be too few steps for many categories."""
+        return super().small().with_settings({"n_warmup": None})
+
+    def fitted(self, n_images: int, n_categories: int) -> Any:
+        """The same with numbers of epochs."""
+        made = super().fitted(n_images, n_categories)
+        return made if made.n_warmup is not None else replace(made, n_warmup=max(2, made.n_epochs // 5))
 
     def temperature_at(self, epoch: int) -> float:
         """The teacher's temperature in an epoch."""
-        return teacher_temperature(epoch, self.temperature_teacher_first, self.temperature_teacher, self.n_warmup)
+        return teacher_temperature(epoch, self.temperature_teacher_first, self.temperature_teacher, self.n_warmup or 0)
 
 
 class Heads(nn.Module):
@@ -72,6 +79,12 @@ class Heads(nn.Module):
         features = features - self.center
         return {"projections": self.projector(features), "logits": self.classifier(features)}
 
+    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
+        """That of the nearest prototype."""
+        with torch.no_grad():
+            centered = torch.from_numpy(features).to(self.center.device) - self.center
+            return self.classifier(centered).argmax(dim=-1).cpu().numpy()
+
     def prototypes(self) -> Float[Array, "categories dim"]:
         """The learned prototypes, as numpy."""
         return self.classifier.prototypes.detach().cpu().numpy()
@@ -85,6 +98,11 @@ class SimGCDLearner(Learner):
         self.config = config
         self.heads = heads
         self.losses = SimGCDObjective(config)
+        self.n_unsettled = config.n_warmup or 0
+
+    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
+        """That of the nearest prototype."""
+        return self.heads.categories_of(features)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of both views."""

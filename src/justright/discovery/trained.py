@@ -64,8 +64,9 @@ class TrainedDiscovery(Discovery):
             **more,
         }
         learner.to(self.backbone.device)
-        training = Training(learner, views, data, config, folder, made_with, self.tensorboard)
+        training = Training(learner, views, data, config, folder, made_with, plain, self.tensorboard)
         training.run(f"training {self.name}", track)
+        self.notes_ += training.notes()
 
     def _guide(self, backbone: Backbone, data: TrainingData, plain: Views, config: TrainConfig) -> Guide | None:
         """What images of the pool add; None where none guides."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 
 
-def learning_rate(epoch: int, n_epochs: int, base: float, floor_share: float) -> float:
+def learning_rate(epoch: int, n_epochs: int, base: float, floor_share: float, n_steady: int = 0) -> float:
     """Half a cosine from the base rate down to a floor, one step per epoch, as in GCD, XCon and SimGCD.
 
     floor + (base - floor) (1 + cos(pi t / T)) / 2,     floor = floor_share * base
+
+    With `n_steady` the base rate holds for so many epochs first, and t and T count the epochs after them.
     """
     floor = floor_share * base
-    return floor + (base - floor) * _half_cosine(epoch, n_epochs)
+    return floor + (base - floor) * _half_cosine(max(0, epoch - n_steady), n_epochs - n_steady)
 
 
 def teacher_temperature(epoch: int, first: float, last: float, n_warmup: int) -> float:

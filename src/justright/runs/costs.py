@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
@@ -15,6 +16,7 @@ from justright.runs.disk import FEATURE_BYTES, DiskPlan
 
 IMAGE_BYTES = 550  # of one image in memory, its row and its content id as text: 300,000 rows of a CSV were measured
 TREE_IMAGES = 6000  # images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`
+IMAGES_A_CATEGORY = 30  # of the target, where K is not known yet
 AXES = 128  # principal axes that the estimate keeps of every image
 ROWS_AT_ONCE = 8192  # images that selection compares with all classes at a time
 
@@ -24,7 +26,7 @@ CHEAPER = {
     "bank": "--set views=2, or --device cuda",
     "select": "--selector none, the default of discover",
     "estimate": "--k, if you know the number of categories",
-    "train": "fewer --epochs, or --set n_steps",
+    "train": "--minutes, or fewer --epochs",
     "predict": "a smaller --backbone",
 }
 """What makes each stage quicker."""
@@ -68,6 +70,11 @@ class Work:
     n_devices: int = 1  # they share audit, extract, bank, select and training evenly
 
     @property
+    def guessed_categories(self) -> int:
+        """Where nobody has counted yet: one for so many images of the target."""
+        return self.n_categories or -(-self.n_target // IMAGES_A_CATEGORY)
+
+    @property
     def n_images(self) -> int:
         """All of them."""
         return self.n_target + self.n_labeled
@@ -107,11 +114,18 @@ class CostPlan:
     def in_training(self) -> tuple[int, int, int]:
         """Steps of all trainings, the images that they see, and views that are drawn for them and not stored."""
         n_steps = n_seen = n_fresh = 0
-        for config, streams in METHODS[self.method].trainings(self.config):
+        fitted = self.config.fitted(self.work.n_images, self.work.guessed_categories)
+        for config, streams in METHODS[self.method].trainings(fitted):
             steps = config.n_epochs * (config.n_steps or -(-self.work.n_images // config.batch_size))
             n_steps, n_seen = n_steps + steps, n_seen + steps * config.batch_size
             n_fresh += 2 * len(streams) * steps * config.batch_size if config.views == "fresh" else 0
         return n_steps, n_seen, n_fresh
+
+    @property
+    def most_minutes(self) -> float:
+        """The time that training may take, as far as it is limited."""
+        minutes = getattr(self.config, "minutes", None)
+        return math.inf if minutes is None else minutes
 
     def seconds(self) -> dict[str, float]:
         """The time of each stage, in the order in which they run."""
@@ -123,7 +137,7 @@ class CostPlan:
             "estimate": min(n, TREE_IMAGES) ** 2 * rates.tree + n * work.n_categories * rates.mixture,
             "select": work.n_target * work.n_classes * self.backbone.dim * rates.select / work.n_devices,
             "bank": self.n_stored * rates.view / work.n_devices,
-            "train": (n_seen * rates.step + n_fresh * rates.view) / work.n_devices,
+            "train": min((n_seen * rates.step + n_fresh * rates.view) / work.n_devices, 60 * self.most_minutes),
             "predict": n * rates.predict,
         }
 

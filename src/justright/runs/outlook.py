@@ -9,7 +9,7 @@ from justright.data import ImageSet
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 
 LONG = 120.0  # seconds; of a shorter run nothing is said
-FEWER_EPOCHS = 3
+SHORTER = 3  # a third of the training
 
 
 def outlook(n_labeled: int, target: ImageSet, method: str, config: Any, backbone: Any) -> str:
@@ -26,8 +26,11 @@ def outlook(n_labeled: int, target: ImageSet, method: str, config: Any, backbone
     cheaper = []
     n_images, (n_steps, _, n_fresh) = plan.work.n_images, plan.in_training
     if n_steps:
-        n_epochs = max(1, config.n_epochs // FEWER_EPOCHS)
-        for option, settings in ((f"--epochs {n_epochs}", {"n_epochs": n_epochs}), ("--set views=2", {"views": 2})):
+        minutes = max(1, round(plan.seconds()["train"] / 60 / SHORTER))
+        for option, settings in (
+            (f"--minutes {minutes}", {"minutes": float(minutes)}),
+            ("--set views=2", {"views": 2}),
+        ):
             other = sum(replace(plan, config=config.with_settings(settings)).seconds().values())
             if other < 0.9 * seconds:
                 cheaper.append(f"{option} ({time_text(other)})")

@@ -103,5 +103,5 @@ def config_of(spec: RunSpec) -> Any:
     """The config of the method at the scale that was asked for, with the settings on top."""
     config = METHODS[spec.method].config_class()
     if spec.scale == "small":
-        config = config.small(spec.settings["n_epochs"]) if "n_epochs" in spec.settings else config.small()
+        config = config.small()
     return config.with_settings(spec.settings)

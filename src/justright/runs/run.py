@@ -164,6 +164,7 @@ class Run:
             return method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
 
         method = learned(0) if spec.n_seeds == 1 else self._agreed([learned(i) for i in range(spec.n_seeds)])
+        self.notes += method.notes_
         if method.n_categories != n_categories:
             self.notes.append(f"{spec.method} found {method.n_categories} categories by itself, not {n_categories}")
         return method

@@ -1,0 +1,51 @@
+"""Does training still bring something? Asked of the target's images, without a label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from justright.discovery.learner import Learner, features_at
+from justright.discovery.training_data import TrainingData
+from justright.features.stored_views import Views
+from justright.types import Array
+
+MOST_IMAGES = 2048  # of the target that are asked: enough to tell a change of one in a hundred
+N_EPOCHS = 4  # that are compared with as many before them
+LEAST_FALL = 0.95  # a plateau: they change at least this share of what those before them changed
+STILL = 0.005  # or: less than this share of the images changes category from one epoch to the next
+
+
+class Assignments:
+    """The categories of images of the target, looked at after every epoch.
+
+    Parameters:
+        data: labeled images, then the target.
+        plain: one view of each under the test transform.
+    """
+
+    def __init__(self, data: TrainingData, plain: Views):
+        rows = data.unlabeled
+        self.rows = rows[:: -(-len(rows) // MOST_IMAGES)]
+        self.plain = plain
+        self.categories: Int[Array, " asked"] = np.full(len(self.rows), -1, dtype=np.int64)
+
+    def change(self, learner: Learner) -> float | None:
+        """The share of images whose category is another one than at the last call; None for a method without any."""
+        features = features_at(learner.backbone, self.plain, self.rows, np.zeros_like(self.rows))
+        found = learner.categories_of(features)
+        if found is None:
+            return None
+        share = float(np.mean(found != self.categories))
+        self.categories = found
+        return share
+
+
+def is_plateau(changes: Sequence[float]) -> bool:
+    """Whether the shares of images that changed category, epoch by epoch, fall no longer."""
+    if len(changes) < 2 * N_EPOCHS:
+        return False
+    before, now = np.mean(changes[-2 * N_EPOCHS : -N_EPOCHS]), np.mean(changes[-N_EPOCHS:])
+    return bool(now < STILL or now >= LEAST_FALL * before)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file
+from tests.discovery.tiny import Stopped, learned, newest, records, stop_after
+
+from justright.discovery import plateau
+from justright.discovery.checkpoints import ASSIGNED
+from justright.discovery.plateau import N_EPOCHS, STILL, is_plateau
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([], False),
+        ([0.3] * (2 * N_EPOCHS - 1), False),  # too few to tell
+        ([0.3] * 2 * N_EPOCHS, True),
+        ([0.3] * N_EPOCHS + [0.2] * N_EPOCHS, False),
+        ([0.9] * N_EPOCHS + [0.3] * N_EPOCHS + [0.29] * N_EPOCHS, True),
+        ([STILL] * N_EPOCHS + [STILL / 2] * N_EPOCHS, True),  # falls, from almost nothing to less
+    ],
+)
+def test_a_plateau_is_where_changes_fall_no_longer(changes, expected):
+    assert is_plateau(changes) is expected
+
+
+@pytest.fixture
+def restless(monkeypatch):
+    """What is a plateau after two epochs already."""
+    monkeypatch.setattr(plateau, "N_EPOCHS", 1)
+    monkeypatch.setattr(plateau, "LEAST_FALL", 0.0)
+
+
+LONG = {"n_epochs": 12, "steady_share": 0.5, "n_warmup": 2}
+
+
+@pytest.mark.parametrize("name", ["simgcd", "mugcd"])
+def test_training_ends_early_once_the_categories_have_settled_and_says_so(
+    name, split, backbone, bank, tmp_path, restless
+):
+    more = {"stage1": {"n_epochs": 1, "steady_share": 0.0}} if name == "mugcd" else {}
+    method = learned(name, split, backbone, bank, tmp_path, **LONG, **more)
+    found = records(tmp_path)
+    assert len(found) == 8, "two of warm-up, two to compare, and as many again in which the rate falls"
+    rates = [record["learning_rate"] for record in found]
+    assert rates[:4] == [rates[0]] * 4
+    assert rates[4:] == sorted(rates[4:], reverse=True)
+    assert rates[-1] < rates[4]
+    assert [("changed" in record) for record in found] == [True] * 4 + [False] * 4
+    assert found[0]["changed"] == 1.0, "nothing was assigned before"
+    assert method.notes_ == [
+        "8 epochs of training where 12 were planned: the categories of the target's images had settled"
+    ]
+
+
+def test_a_training_that_still_brings_something_is_as_long_as_planned(split, backbone, bank, tmp_path, monkeypatch):
+    monkeypatch.setattr(plateau, "N_EPOCHS", 100)
+    method = learned("simgcd", split, backbone, bank, tmp_path, **LONG)
+    assert len(records(tmp_path)) == 12
+    assert method.notes_ == []
+
+
+def test_a_method_that_clusters_in_the_end_is_as_long_as_planned(split, backbone, bank, tmp_path, restless):
+    learned("gcd", split, backbone, bank, tmp_path, n_epochs=6, steady_share=0.5)
+    assert ["changed" in record for record in records(tmp_path)] == [False] * 6
+
+
+@pytest.mark.parametrize("n_steps", [5, 13])
+def test_a_training_that_is_cut_off_ends_early_all_the_same(
+    n_steps, split, backbone, bank, tmp_path, restless, saved_often
+):
+    learned("simgcd", split, backbone, bank, tmp_path / "whole", **LONG)
+    with pytest.raises(Stopped):
+        learned("simgcd", split, backbone, bank, tmp_path / "cut", fit=stop_after(n_steps), **LONG)
+    assert ASSIGNED in load_file(newest(tmp_path / "cut"))
+    learned("simgcd", split, backbone, bank, tmp_path / "cut", **LONG)
+    found, expected = (load_file(newest(tmp_path / name)) for name in ("cut", "whole"))
+    assert found.keys() == expected.keys()
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+def test_training_ends_in_the_time_it_was_given(split, backbone, bank, tmp_path):
+    method = learned("simgcd", split, backbone, bank, tmp_path, minutes=1e-9, **LONG)
+    assert len(records(tmp_path)) == 2, "one at the first rate, one in which it falls"
+    assert method.notes_ == ["2 epochs of training where 12 were planned: time was up"]
