@@ -184,6 +184,7 @@ def _result(run: RunFolder, seconds: float) -> Line:
         "pool_classes": len(kept),
         "kept_classes": int(np.count_nonzero(kept)),
         "notes": about["notes"],
+        "check": about.get("check"),
         "n_steps": config["n_steps"] * config["n_epochs"] if config.get("n_steps") else None,
         "seconds": round(seconds, 1),
     }

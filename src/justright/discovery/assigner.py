@@ -55,9 +55,11 @@ class CategoryAssigner:
 
     def scores(self, features: Float[Array, "images dim"]) -> Float[Array, "images categories"]:
         """s for every image and category."""
-        if self.center is not None:
-            features = features - self.center
-        return _unit_rows(features) @ self.vectors.T + self.offset
+        return _unit_rows(self.centered(features)) @ self.vectors.T + self.offset
+
+    def centered(self, features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
+        """Features as they are compared with the categories, not yet of length 1."""
+        return features if self.center is None else features - self.center
 
     def assign(
         self, features: Float[Array, "images dim"]

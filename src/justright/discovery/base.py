@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import partial
@@ -51,6 +52,8 @@ class Discovery(ABC):
         backbone_: tuned.
         assigner_: from features to categories.
         calibrated_on_: what the confidence rests on.
+        held_out_rows_: labeled images that were not learned from.
+        found_again_: the share of them that is put into its class; NaN where there are none.
         notes_: what a reader of the result should know.
     """
 
@@ -136,7 +139,11 @@ class Discovery(ABC):
     def _conclude(self, data: TrainingData, learned: Learned) -> None:
         """Calibrate the confidence and keep what was learned."""
         rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
-        if not len(rows):
+        self.held_out_rows_ = rows
+        self.found_again_ = math.nan
+        if len(rows):
+            self.found_again_ = float(np.mean(learned.assigner.assign(learned.features[rows])[0] == data.labels[rows]))
+        else:
             rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
         if not len(rows):
             self.calibrated_on_ = "nothing: no labeled images were used"

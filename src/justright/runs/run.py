@@ -21,12 +21,14 @@ import numpy as np
 
 from justright.discovery.methods import METHODS
 from justright.engines import Engine
+from justright.errors import DegenerateError
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
 from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
 from justright.runs.disk import DiskPlan, tidy
+from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
 from justright.runs.given_features import GivenStores
 from justright.runs.given_weights import expect_fit
 from justright.runs.owner import owned
@@ -62,6 +64,7 @@ class Run:
         self.stores: GivenStores | None = None
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
+        self.check: FrozenCheck | None = None
         self.n_threads: int | None = None
 
     def all(self, is_owned: bool = False) -> RunFolder:
@@ -90,6 +93,8 @@ class Run:
         with self._timed("train"):
             method = self._learn(weight, n_target)
         if self.processes.is_first:
+            with self._timed("check"):
+                self._check(method, pool, target)
             with self._timed("predict"):
                 self._predict(method)
             with self._timed("evaluate"):
@@ -183,6 +188,17 @@ class Run:
         )
         return method
 
+    def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> None:
+        """Compare what was trained with clusters of the features as they were before."""
+        if not method.trainings(method.config):
+            return
+        try:
+            self.check = frozen_check(method, pool, target)
+        except DegenerateError as error:
+            self.notes.append(f"not checked against {FROZEN}: {error}")
+            return
+        self.notes.append(self.check.note(self.spec.method))
+
     def _predict(self, method: Any) -> None:
         path = self.folder.path
         with replacing(path / "tuned.npy") as temporary, temporary.open("wb") as file:
@@ -207,6 +223,8 @@ class Run:
         has_kept = np.isin(judged.y_true, kept) if judged.has_kept_labels is None else judged.has_kept_labels
         scores = evaluate(judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=has_kept, seed=self.spec.seed)
         scores.save(path / "scores.json")
+        if self.check is not None:
+            self.check = self.check.scored(judged.y_true, judged.is_old)
 
     def _finish(self, method: Any, n_target: int, k_source: str, prints: Mapping[str, Any]) -> None:
         spec, selection = self.spec, self.folder.selection
@@ -219,6 +237,7 @@ class Run:
                 "command": self.asked.get("command", ""),
                 **{name: getattr(spec, name) for name in ("method", "selector", "pool_role", "seed", "scale")},
                 "notes": self.notes,
+                "check": None if self.check is None else self.check.to_json(spec.method),
                 "selector_params": {} if selection is None else selection.about["params"],
                 "n_target": n_target,
                 "k_source": k_source,

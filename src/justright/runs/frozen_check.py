@@ -1,0 +1,109 @@
+"""Was training worth it? Asked without a label of the target, against k-means on the features as they were before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from justright.clustering import SemiSupKMeans
+from justright.evaluation import evaluate
+from justright.features.table import FeatureTable
+from justright.types import UNLABELED, Array, Labels, Mask
+
+MOST_IMAGES = 20_000  # of the target that are clustered
+N_COMPARED = 2_000  # of those, for the silhouette, whose time grows with the square
+N_INIT = 3
+# How far apart the trained clusters must lie, as a share of what k-means reaches on its own ground. Chosen on drawn
+# characters, pets, plants and clothes, judged on birds, flowers and fruits: docs/discovery.md
+LEAST_SHARE = 0.5
+
+FROZEN = "k-means on frozen features"
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenCheck:
+    """What speaks for the trained result and what for k-means on frozen features; a pair has the trained one first.
+
+    Attributes:
+        found_again: share of held-out labeled images that are put into their class; None where none were held out.
+        silhouette: how far clusters of the target lie apart, each in the features that it was made from.
+        clusters: of the `clustered_rows` of the target, by k-means; known classes first, as in the method.
+        scores: All, Old and New of k-means, where the truth is known; the recommendation does not see them.
+    """
+
+    found_again: tuple[float, float] | None
+    silhouette: tuple[float, float]
+    clusters: Int[Array, " clustered"] = field(repr=False)
+    scores: dict[str, object] | None = None
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether the trained result is recommended."""
+        if self.found_again is not None and self.found_again[0] < self.found_again[1]:
+            return False
+        return self.silhouette[0] >= LEAST_SHARE * self.silhouette[1]
+
+    def note(self, method: str) -> str:
+        """Both results and the recommendation, in a sentence."""
+        said = [f"clusters apart by {self.silhouette[0]:.2f} ({method}) and {self.silhouette[1]:.2f} ({FROZEN})"]
+        if self.found_again is not None:
+            again = "{:.0%} and {:.0%}".format(*self.found_again)
+            said.insert(0, f"of held-out labeled images {again} are found again")
+        if self.is_worth_it:
+            return f"checked against {FROZEN}: {', '.join(said)}; the trained result is recommended"
+        return f"training did not help, {', '.join(said)}: take {FROZEN} instead, --method kmeans --out another-folder"
+
+    def scored(self, y_true: Labels, is_old: Mask) -> FrozenCheck:
+        """The same with the accuracies of k-means, from the true labels of the target."""
+        rows = clustered_rows(len(y_true))
+        found = evaluate(y_true[rows], self.clusters, is_old[rows], n_resamples=0).to_dict()
+        return replace(self, scores={group: found[group] for group in ("all", "old", "new")})
+
+    def to_json(self, method: str) -> dict[str, Any]:
+        """Plain values."""
+        kept = {name: getattr(self, name) for name in ("found_again", "silhouette", "scores")}
+        return kept | {"recommended": method if self.is_worth_it else "kmeans"}
+
+
+def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> FrozenCheck:
+    """Compare a method that was trained with clusters of frozen features of the same images.
+
+    Parameters:
+        method: after `fit`.
+        pool, target: features before training.
+    """
+    rows, held_out = clustered_rows(len(target)), method.held_out_rows_
+    labels = np.searchsorted(method.known_labels_, pool.labels)  # known class k is cluster k
+    is_known = np.isin(pool.labels, method.known_labels_)
+    is_known[held_out] = False
+    known = np.flatnonzero(is_known)
+    features = np.concatenate([np.asarray(pool.features[known]), np.asarray(target.features[rows])])
+    given = np.concatenate([labels[known], np.full(len(rows), UNLABELED)])
+    n_clusters = min(method.n_categories, len(set(given[: len(known)].tolist())) + len(rows))
+    clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=method.seed).fit(features, given)
+    found = np.asarray(clusters.labels_[len(known) :])
+    again = None
+    if len(held_out):
+        again = method.found_again_, float(np.mean(clusters.predict(pool.features[held_out]) == labels[held_out]))
+    trained = method.assigner_.centered(method.features_[rows])
+    apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
+    return FrozenCheck(again, apart, found)
+
+
+def clustered_rows(n_target: int) -> Int[Array, " clustered"]:
+    """The images of the target that are compared: all, or as many evenly spaced ones as are bearable."""
+    return np.arange(0, n_target, -(-n_target // MOST_IMAGES))
+
+
+def _silhouette(features: Float[Array, "images dim"], cluster: Int[Array, " images"]) -> float:
+    """From -1 to 1, by cosine, over a part of the images; -1 for a single cluster."""
+    from sklearn.metrics import silhouette_score
+
+    step = -(-len(features) // N_COMPARED)
+    features, cluster = features[::step], cluster[::step]
+    if not 1 < len(np.unique(cluster)) < len(cluster):
+        return -1.0
+    return float(silhouette_score(features, cluster, metric="cosine"))

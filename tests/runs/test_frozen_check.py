@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from justright.discovery.assigner import CategoryAssigner
+from justright.features.table import FeatureTable
+from justright.runs import frozen_check as module
+from justright.runs.frozen_check import FrozenCheck, clustered_rows, frozen_check
+
+CENTERS = np.eye(5, dtype=np.float32)
+TRUE = np.arange(100) % 5
+HELD_OUT = np.array([0, 1])
+
+
+def around(labels, noise, seed=0):
+    return CENTERS[labels] + np.random.default_rng(seed).normal(scale=noise, size=(len(labels), 5)).astype(np.float32)
+
+
+def method(noise, found_again, clusters=TRUE):
+    """What training left: classes 3 and 7 of the pool are known, categories 2 to 4 are new."""
+    return SimpleNamespace(
+        known_labels_=(3, 7),
+        n_categories=5,
+        seed=0,
+        held_out_rows_=HELD_OUT,
+        found_again_=found_again,
+        features_=around(TRUE, noise),
+        labels_=np.asarray(clusters),
+        assigner_=CategoryAssigner.of_prototypes(CENTERS),
+    )
+
+
+@pytest.fixture
+def frozen():
+    """Labeled images of the known classes and of one that only guides, and the target, before training."""
+    of_pool = np.array([0, 1] * 10 + [2] * 10)
+    pool = FeatureTable.of(around(of_pool, 0.1, seed=1), label=np.array([3, 7, 9])[of_pool])
+    return pool, FeatureTable.of(around(TRUE, 0.1, seed=2))
+
+
+def test_clusters_of_frozen_features_are_those_of_k_means_with_known_classes_first(frozen):
+    found = frozen_check(method(0.1, 1.0), *frozen)
+    assert (found.clusters[TRUE < 2] == TRUE[TRUE < 2]).all(), "known class k is cluster k"
+    assert len(set(found.clusters[TRUE >= 2])) == 3
+    assert found.found_again == (1.0, 1.0)
+    assert found.scored(TRUE, TRUE < 2).scores == {"all": 1.0, "old": 1.0, "new": 1.0}
+
+
+def test_a_trained_result_is_recommended_where_it_is_as_good(frozen):
+    found = frozen_check(method(0.05, 1.0), *frozen)
+    assert found.silhouette[0] > found.silhouette[1] > 0.5
+    assert found.to_json("simgcd")["recommended"] == "simgcd"
+    assert "the trained result is recommended" in found.note("simgcd")
+
+
+@pytest.mark.parametrize(
+    ("noise", "found_again", "clusters"),
+    [
+        (0.05, 0.5, TRUE),  # known classes are no longer recognized
+        (2.0, 1.0, TRUE),  # features without clusters
+        (0.05, 1.0, np.random.default_rng(0).permutation(TRUE)),  # clusters that have nothing to do with the features
+        (0.05, 1.0, np.zeros_like(TRUE)),  # everything in one cluster
+    ],
+)
+def test_a_training_that_made_it_worse_is_not(noise, found_again, clusters, frozen):
+    found = frozen_check(method(noise, found_again, clusters), *frozen)
+    assert found.to_json("simgcd")["recommended"] == "kmeans"
+    assert "training did not help" in found.note("simgcd")
+    assert "--method kmeans" in found.note("simgcd")
+
+
+def test_the_truth_changes_no_recommendation(frozen):
+    found = frozen_check(method(0.05, 1.0), *frozen)
+    other = np.random.default_rng(0).permutation(TRUE)
+    wrong = found.scored(other, other < 2)
+    assert wrong.scores["all"] < 0.5
+    assert wrong.is_worth_it == found.is_worth_it
+
+
+def test_without_held_out_images_the_clusters_alone_decide(frozen):
+    trained = method(0.05, float("nan"))
+    trained.held_out_rows_ = HELD_OUT[:0]
+    found = frozen_check(trained, *frozen)
+    assert found.found_again is None
+    assert found.is_worth_it
+    assert "held-out" not in found.note("simgcd")
+
+
+def test_of_a_large_target_a_part_is_clustered(frozen, monkeypatch):
+    monkeypatch.setattr(module, "MOST_IMAGES", 30)
+    assert clustered_rows(100).tolist() == list(range(0, 100, 4))
+    found = frozen_check(method(0.05, 1.0), *frozen)
+    assert len(found.clusters) == 25
+    assert found.scored(TRUE, TRUE < 2).scores["all"] == 1.0
+
+
+def test_a_check_is_plain_json():
+    check = FrozenCheck((0.9, 0.8), (0.2, 0.3), np.zeros(3, np.int64))
+    assert check.to_json("gcd") == {
+        "found_again": (0.9, 0.8),
+        "silhouette": (0.2, 0.3),
+        "scores": None,
+        "recommended": "gcd",
+    }
