@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from justright.data.recipe import ImageRecipe
 from justright.features.checkpoints import BackboneSpec, CheckpointError, find_checkpoint, spec_of
-from justright.features.cuts import LastStageCut, Stored, cut
+from justright.features.cuts import Cut, LastStageCut, Stored, cut
 from justright.features.fast_cpu import FastModule, MadeOnce
 from justright.features.guarded_timm import Network, timm
 from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
@@ -82,7 +82,8 @@ class Backbone(nn.Module):
         return "torch" if fast is None else fast.name
 
     def _fast_prefix(self) -> FastModule | None:
-        if not isinstance(self.cut, LastStageCut) or self.device.type != "cpu":
+        is_known = isinstance(self.cut, LastStageCut) or type(self.cut) is Cut
+        if not is_known or self.device.type != "cpu":
             return None
         frozen = [part for part in (*self.model.parameters(), *self.model.buffers()) if not part.requires_grad]
         return self._fast.made_of(_Prefix(self), self.probe, lambda: self.prefix_fingerprint, frozen)
