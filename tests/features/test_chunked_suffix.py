@@ -12,8 +12,10 @@ from justright.features.chunked_suffix import chunked_suffix
 
 @pytest.fixture
 def backbone(monkeypatch):
-    monkeypatch.setattr(module, "CHUNK", 4)
-    return backbone_of("test_efficientnet")
+    made = backbone_of("test_efficientnet")
+    height, width, _ = made.stored_shapes[0]
+    monkeypatch.setattr(module, "CHUNK", 4 * height * width)
+    return made
 
 
 def stored(backbone, n=10):

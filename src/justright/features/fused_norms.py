@@ -70,6 +70,8 @@ def fuse_norms(model: Network, tuned: Sequence[str], images: Float[Tensor, "batc
             conv.__class__ = NormedConv
             conv.__dict__["norm"] = (norm,)
             norm.__class__ = DONE[type(norm)]
+            if isinstance(getattr(norm, "act", None), nn.Hardtanh):
+                norm.act.inplace = False  # in place torch copies its whole input first, for the gradient
 
 
 def plain_again(conv: nn.Conv2d) -> None:
