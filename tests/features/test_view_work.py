@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.engines.lost_workers import FAR_ENGINES, deadly
@@ -10,9 +12,10 @@ from tests.features.tiny_banks import bank_of, tiny
 from justright.data.sent_images import sent
 from justright.data.views import transform_named
 from justright.engines import ENGINES
-from justright.errors import BadImageError
+from justright.errors import BadImageError, JustrightError
 from justright.features.bank_records import record_type
 from justright.features.view_work import ViewTask, ViewWork, stored_records
+from justright.features.workers import tools
 
 FEW = np.arange(7)
 
@@ -49,3 +52,12 @@ def test_a_bad_image_is_named_by_its_row_in_the_whole_set(with_bad):
     row = images.paths.index("class0/003.png")
     with pytest.raises(BadImageError, match=f"image {row}:"):
         work_on(images, tiny())(ViewTask(sent(images, range(row, row + 1)), [row], [0]))
+
+
+def test_a_machine_of_another_kind_is_refused(drawn):
+    images, backbone = drawn.take(FEW).with_ids(), tiny()
+    task, work = ViewTask(sent(images, range(2)), [0, 1], [0]), work_on(images, backbone)
+    here = tools(backbone.device)
+    assert len(replace(work, tools=here)(task)[0]) == 2
+    with pytest.raises(JustrightError, match="a worker computes with"):
+        replace(work, tools=here | {"torch": "1.0"})(task)

@@ -34,6 +34,7 @@ from justright.features.kept_banks import KeptBanks
 from justright.features.staged_views import BATCH_SIZE, StagedViews, stored_by
 from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewWork
+from justright.features.workers import tools
 from justright.files import write_json
 from justright.hashing import hash_list, hash_value
 from justright.parallel import in_blocks
@@ -154,7 +155,11 @@ class ViewBank(Views):
         write_json(self.directory / "index.json", self.index)
         own = self.backbone if self.backbone.device.type == "cpu" else None
         shape = self.batch_size if self.is_plain else None
-        work = ViewWork(self.images.readers, self.transform, self.backbone.recipe, self.seed, self.layout, own, shape)
+        computed_by = tools(self.backbone.device, self.backbone.runtime)
+        work = ViewWork(
+            *(self.images.readers, self.transform, self.backbone.recipe, self.seed),
+            *(self.layout, own, shape, computed_by),
+        )
         build = BankBuild(self.images, self.backbone, work, self.batch_size, staged)
         build.run(missing, self.n_threads, self.engine, f"computing {self.what}", track)
         paths = [path for block in missing for path in block.paths]

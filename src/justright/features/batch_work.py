@@ -14,10 +14,10 @@ from torch import Tensor
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.data.recipe import ImageRecipe
-from justright.errors import JustrightError
 from justright.features import bank_records
 from justright.features.bad_rows import Reasons, reason_at
 from justright.features.feature_network import FeatureNetwork
+from justright.features.workers import refuse_other_tools
 from justright.types import Array
 
 
@@ -62,12 +62,7 @@ class BatchWork:
                 bad[slot] = reason_at(error, images, slot)
         if self.network is None:
             return WorkedBatch(batch.numpy(), bad, None)
-        if (here := self.network.tools()) != self.tools:  # a cluster may be made of different machines
-            raise JustrightError(
-                f"a worker computes with {here}",
-                expected=f"{self.tools}, as where the extraction was begun, or features would differ by rounding",
-                advice="machines of one kind with the same packages",
-            )
+        refuse_other_tools(self.network.tools(), self.tools)
         return computed(self.network, batch, self.layout, bad)
 
 

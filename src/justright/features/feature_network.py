@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-import PIL
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -16,6 +15,7 @@ from justright.features.backbone import Backbone, Pooling
 from justright.features.cuts import ClassTokenCut, Stored, uncut_features
 from justright.features.fast_cpu import FastModule, MadeOnce
 from justright.features.folding import folded
+from justright.features.workers import tools
 from justright.types import Array
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -49,10 +49,8 @@ class FeatureNetwork:
 
     def tools(self) -> dict[str, str]:
         """What computes here, as far as it may show in the last bits."""
-        is_cuda, fast = self.device.type == "cuda", self._fast_suffix()
-        chip = torch.cuda.get_device_name(self.device) if is_cuda else torch.backends.cpu.get_cpu_capability()
-        tools = {"device": f"{self.device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
-        return tools if fast is None else tools | {"runtime": fast.name}
+        fast = self._fast_suffix()
+        return tools(self.device, "torch" if fast is None else fast.name)
 
     def black(self, n: int) -> Batch:
         """A batch to be filled."""

@@ -17,6 +17,7 @@ from justright.data.views import Transform
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.drawing import ViewDrawer
+from justright.features.workers import refuse_other_tools, tools
 from justright.types import Array
 
 
@@ -41,9 +42,8 @@ class ViewWork:
     seed: int
     layout: np.dtype[np.void]
     backbone: Backbone | None
-    batch_size: int | None = (
-        None  # smaller batches are filled up to it: all have one shape; None leaves them as they are
-    )
+    batch_size: int | None = None  # smaller batches are filled up to it, so that all have one shape
+    tools: Mapping[str, str] | None = None  # what a worker has to compute with; None: with anything
 
     def __call__(self, task: ViewTask) -> list[Array]:
         """One array for each view: records of the bank, or pixels."""
@@ -53,6 +53,8 @@ class ViewWork:
         drawn = [views.numpy() for views in drawer.all_of_each(range(len(images)), task.numbers)]
         if self.backbone is None:
             return drawn
+        if self.tools is not None:
+            refuse_other_tools(tools(self.backbone.device, self.backbone.runtime), self.tools)
         return [stored_records(self.backbone, self.layout, views, self.batch_size) for views in drawn]
 
 
