@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from unittest.mock import patch
 
 import torch
 
@@ -39,8 +40,10 @@ def main() -> None:
             return
         images = torch.rand(BATCH, 3, side, side) * 2 - 1
         compare("bank", backbone._torch_prefix, backbone.prefix, images)
-        fast, slow = (FeatureNetwork(backbone, BATCH, "float32", "class") for _ in range(2))
-        slow._fast_model = lambda: None  # type: ignore[method-assign]
+        fast = FeatureNetwork(backbone, BATCH, "float32", "class")
+        with patch.object(FeatureNetwork, "_fast_suffix", lambda network: None):
+            slow = FeatureNetwork(backbone, BATCH, "float32", "class")
+        slow._fast_suffix = lambda: None  # type: ignore[method-assign]
         compare("features", slow, fast, images)
         print(f"  largest difference of features {abs(fast(images) - slow(images)).max():.1e}")
 

@@ -22,7 +22,7 @@ from justright.discovery import base, checkpoints, loop
 from justright.discovery.records import EpochRecords
 from justright.features.bank import open_views
 
-FEW = [("building", 2), ("step", 7), ("recorded", 1), ("saving", 2)]
+FEW = [("building", 65), ("step", 7), ("recorded", 1), ("saving", 2)]
 """What a process is at when it is killed, and the how manieth of its kind since its start."""
 
 MANY = [*FEW, ("step", 2), ("saving", 1), ("recording", 1), ("step", 8), ("step", 1)]
@@ -61,7 +61,7 @@ def arm(what, number):
     def track(steps, total, said):
         for step in steps:
             yield step
-            if said.startswith("building" if what == "building" else "training") and next(counts) == number:
+            if said.startswith("computing" if what == "building" else "training") and next(counts) == number:
                 die()
 
     if what == "saving":

@@ -147,7 +147,7 @@ def test_a_bank_that_another_process_has_built_is_read_unchecked_and_never_built
     rows, views = np.array([3, 0]), np.array([1, 0])
     built = bank_of(tmp_path, noise(4)).build().batch(rows, views)
     monkeypatch.setattr(bank_files, "is_whole", None)
-    monkeypatch.setattr(ViewBank, "_build_block", None)
+    monkeypatch.setattr(ViewBank, "_compute", None)
     read = bank_of(tmp_path, noise(4), is_built=True).build().batch(rows, views)
     assert all(torch.equal(one, other) for one, other in zip(built, read, strict=True))
     elsewhere = bank_of(tmp_path / "elsewhere", noise(4), is_built=True).build()

@@ -37,7 +37,7 @@ def test_a_machine_of_another_kind_is_refused(drawn):
 
 def test_without_a_network_the_pixels_come_back(drawn):
     network = FeatureNetwork(tiny(), 2, "float32", "class")
-    pixels, bad = replace(BatchWork.of(network, drawn), network=None)(sent(drawn, range(1)))
+    pixels, bad, _ = replace(BatchWork.of(network, drawn), network=None)(sent(drawn, range(1)))
     assert pixels.shape == (2, 3, 16, 16)
     assert not np.any(pixels[1])
     assert not bad

@@ -114,8 +114,8 @@ def test_what_cannot_be_converted_or_comes_out_otherwise_stays_with_torch(instal
 
 
 def test_half_precision_and_other_poolings_stay_with_torch(backbone):
-    assert FeatureNetwork(backbone, 2, "bfloat16", "class")._fast_model() is None
-    assert FeatureNetwork(backbone, 2, "float32", "average")._fast_model() is None
+    assert FeatureNetwork(backbone, 2, "bfloat16", "class")._fast_suffix() is None
+    assert FeatureNetwork(backbone, 2, "float32", "average")._fast_suffix() is None
 
 
 def test_nothing_is_reported_to_anybody(installed):

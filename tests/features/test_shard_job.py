@@ -103,6 +103,19 @@ def test_the_cache_computes_nothing_twice(drawn, tmp_path):
     assert contents(tmp_path / "first") == contents(tmp_path / "second") == contents(tmp_path / "fresh")
 
 
+def test_progress_counts_what_is_computed_and_not_what_is_found(drawn, tmp_path):
+    seen = []
+
+    def noted(steps, total, what):
+        taken = list(steps)
+        seen.append((what.partition(" ")[0], total, len(taken)))
+        return iter(taken)
+
+    run(drawn.take(range(0, N, 2)), tmp_path / "half", cache=FeatureCache(tmp_path / "cache"))
+    run(drawn.take([*range(N), 0, 1]), tmp_path / "all", cache=FeatureCache(tmp_path / "cache"), track=noted)
+    assert seen == [("hashing", N + 2, N + 2), ("extracting", N // 2, N // 2)]
+
+
 def test_the_cache_knows_content_not_places(drawn, tmp_path):
     run(drawn, tmp_path / "first", cache=FeatureCache(tmp_path / "cache"))
     (tmp_path / "moved").mkdir()

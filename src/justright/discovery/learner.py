@@ -17,6 +17,7 @@ from justright.data.batches import BalancedBatches
 from justright.data.views import Transform, transform_named
 from justright.discovery.processes import Processes
 from justright.features.backbone import Backbone, Stored
+from justright.features.chunked_suffix import chunked_suffix
 from justright.features.stored_views import Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.losses import LossParts, WeightedCrossEntropy
@@ -168,7 +169,7 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
     """
     n_rows = len(stored[0])
     if size is None or n_rows <= size:
-        return backbone.suffix(stored)
+        return chunked_suffix(backbone, stored)
     parts = []
     for start in range(0, n_rows, size):
         chunk = tuple(part[start : start + size] for part in stored)

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from justright.data.recipe import ImageRecipe
 from justright.features.checkpoints import BackboneSpec, CheckpointError, find_checkpoint, spec_of
-from justright.features.cuts import LastStageCut, Stored, cut
+from justright.features.cuts import Cut, LastStageCut, Stored, cut
 from justright.features.fast_cpu import FastModule, MadeOnce
+from justright.features.fused_norms import fuse_norms
 from justright.features.guarded_timm import Network, timm
 from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
 from justright.hashing import hash_pieces
@@ -43,6 +44,7 @@ class Backbone(nn.Module):
         self.cut = cut(model, probe.to(self.device))
         if isinstance(self.cut, LastStageCut):
             model.to(memory_format=torch.channels_last)  # conv nets run twice as fast so, on CPU and GPU
+            fuse_norms(model, self.cut.tuned, probe.to(self.device))
         for path in self.cut.tuned:
             model.get_submodule(path).requires_grad_(True)
         self.probe, self._fast = probe, MadeOnce()
@@ -82,7 +84,8 @@ class Backbone(nn.Module):
         return "torch" if fast is None else fast.name
 
     def _fast_prefix(self) -> FastModule | None:
-        if not isinstance(self.cut, LastStageCut) or self.device.type != "cpu":
+        is_known = isinstance(self.cut, LastStageCut) or type(self.cut) is Cut
+        if not is_known or self.device.type != "cpu":
             return None
         frozen = [part for part in (*self.model.parameters(), *self.model.buffers()) if not part.requires_grad]
         return self._fast.made_of(_Prefix(self), self.probe, lambda: self.prefix_fingerprint, frozen)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -21,19 +20,21 @@ import numpy as np
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
-from justright.data.sent_images import sent
-from justright.data.views import describe
+from justright.data.views import Plain, Weak, describe
 from justright.engines import Engine
 from justright.errors import DataError, JustrightError
 from justright.features import bank_files, bank_records
 from justright.features.backbone import Backbone
+from justright.features.bank_build import BankBuild, MissingBlock
 from justright.features.bank_lock import hold
 from justright.features.bank_records import BankPrecision
+from justright.features.cache_section import digests
 from justright.features.cuts import Stored
 from justright.features.kept_banks import KeptBanks
+from justright.features.staged_views import BATCH_SIZE, StagedViews, stored_by
 from justright.features.stored_views import FreshViews, Views
-from justright.features.view_work import ViewTask, ViewWork, stored_records
-from justright.features.workers import on_one_core_each, one_core_a_thread
+from justright.features.view_work import ViewWork
+from justright.features.workers import tools
 from justright.files import write_json
 from justright.hashing import hash_list, hash_value
 from justright.parallel import in_blocks
@@ -59,7 +60,7 @@ class ViewBank(Views):
         n_views: how many views of each image are stored.
         precision: float32, float16, or int8 with one scale a token.
         refresh: the share of the bank that is renewed every epoch.
-        batch_size: images that go through the prefix at once.
+        batch_size: images that go through the prefix at once; of plain views those of an extraction.
         shard_bytes: about how large a file gets.
         engine: where views are drawn and computed instead of in `n_threads` threads; it changes no byte.
         is_built: another process has built and checked the bank: it is neither built nor checked again.
@@ -83,7 +84,10 @@ class ViewBank(Views):
         super().__init__(backbone, images, **of_views)
         if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
             raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="one or more, and a share")
-        self.n_views, self.refresh_share, self.batch_size = n_views, refresh, batch_size
+        # plain views have the bytes that extraction would give them
+        self.is_plain = isinstance(self.transform, Plain)
+        self.batch_size = BATCH_SIZE if self.is_plain else batch_size
+        self.n_views, self.refresh_share = n_views, refresh
         self.engine, self.is_built = engine, is_built
         self.layout = bank_records.record_type(backbone.stored_names, backbone.stored_shapes, precision)
         self.rows_per_shard = max(1, shard_bytes // self.layout.itemsize)
@@ -98,12 +102,8 @@ class ViewBank(Views):
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
         """All that the stored bytes depend on."""
-        runtime = {} if (name := self.backbone.runtime) == "torch" else {"runtime": name}
-        return runtime | {
+        about = {
             "format": FORMAT,
-            "backbone": self.backbone.name,
-            "prefix_fingerprint": self.backbone.prefix_fingerprint,
-            "recipe": self.backbone.recipe.as_dict(),
             "transform": describe(self.transform),
             "seed": self.seed,
             "n_images": len(self.images),
@@ -111,8 +111,16 @@ class ViewBank(Views):
             "precision": precision,
             "refresh": self.refresh_share,
             "rows_per_shard": self.rows_per_shard,
-            "tensors": dict(zip(self.backbone.stored_names, map(list, self.backbone.stored_shapes), strict=True)),
         }
+        return stored_by(self.backbone) | about | ({"batch_size": self.batch_size} if self.is_plain else {})
+
+    @property
+    def what(self) -> str:
+        """What people call the bank: "plain views", or "4 training views of each image"."""
+        if self.is_plain:
+            return "plain views"
+        kind = "" if isinstance(self.transform, Weak) else f"{type(self.transform).__name__.lower()} "
+        return f"{self.n_views} {kind}training view{'s' * (self.n_views > 1)} of each image"
 
     @property
     def n_bytes(self) -> int:
@@ -132,34 +140,49 @@ class ViewBank(Views):
         if self.is_built:
             self._whole.update(self._path(*shard) for shard in self._shards())
             return self
-        missing = self._missing(track)
-        if not missing:
-            return self
+        missing, staged = self._missing(track), self._staged()
+        if missing:
+            self._compute(missing, staged, track)
+        if staged is not None:
+            for ids in in_blocks(self.drawer.ids):
+                staged.drop(digests(ids))
+            staged.close()
+        return self
+
+    def _compute(self, missing: list[MissingBlock], staged: StagedViews | None, track: Track) -> None:
         KeptBanks(self.directory.parent).make_room(self.n_bytes)
-        self._expect_room(sum(len(self.blocks[block]) * len(views) for block, views in missing))
+        self._expect_room(sum(len(block.rows) * len(block.paths) for block in missing))
         write_json(self.directory / "index.json", self.index)
-        tasks = (task for block, views in missing for task in self._tasks(block, views))
-        n_tasks = sum(-(-len(self.blocks[block]) // self.batch_size) for block, _ in missing)
         own = self.backbone if self.backbone.device.type == "cpu" else None
-        work = ViewWork(self.images.readers, self.transform, self.backbone.recipe, self.seed, self.layout, own)
-        with one_core_a_thread(), closing(on_one_core_each(work, tasks, self.n_threads, self.engine)) as results:
-            done = track(results, n_tasks, "building the view bank")
-            for block, views in missing:
-                self._build_block(block, views, done)
+        shape = self.batch_size if self.is_plain else None
+        computed_by = tools(self.backbone.device, self.backbone.runtime)
+        work = ViewWork(
+            *(self.images.readers, self.transform, self.backbone.recipe, self.seed),
+            *(self.layout, own, shape, computed_by),
+        )
+        build = BankBuild(self.images, self.backbone, work, self.batch_size, staged)
+        build.run(missing, self.n_threads, self.engine, f"computing {self.what}", track)
+        paths = [path for block in missing for path in block.paths]
         if not self.images.content_column().equals(self.drawer.ids):
-            for path in (self._path(block, view) for block, views in missing for view in views):
-                self._whole.discard(path)
+            for path in paths:
                 path.unlink(missing_ok=True)
             raise DataError("images changed while their views were computed", advice="run again once they stay")
-        return self
+        self._whole.update(paths)
+
+    def _staged(self) -> StagedViews | None:
+        """Plain views that extraction has left beside this bank; None where there are none, or of another precision."""
+        if not self.is_plain or self.index["precision"] != "float32":
+            return None
+        staged = StagedViews(self.backbone, self.directory.parent)
+        return staged if staged.folder.exists() else None
 
     def _shards(self) -> Iterator[tuple[int, int]]:
         return product(range(len(self.blocks)), range(self.n_views))
 
-    def _missing(self, track: Track) -> list[tuple[int, list[int]]]:
+    def _missing(self, track: Track) -> list[MissingBlock]:
         """Blocks with the views that are not there. A shard that this bank has not seen yet is read once."""
         unseen = [path for shard in self._shards() if (path := self._path(*shard)) not in self._whole and path.exists()]
-        for path in track(unseen, len(unseen), "checking the view bank") if unseen else ():
+        for path in track(unseen, len(unseen), f"checking {self.what}") if unseen else ():
             if bank_files.is_whole(path):
                 self._whole.add(path)
             else:
@@ -169,25 +192,11 @@ class ViewBank(Views):
         for block, view in self._shards():
             if not self._path(block, view).exists():
                 missing.setdefault(block, []).append(view)
-        return list(missing.items())
+        return [self._missing_block(block, views) for block, views in missing.items()]
 
-    def _tasks(self, block: int, views: Sequence[int]) -> Iterator[ViewTask]:
-        rows = self.blocks[block]
+    def _missing_block(self, block: int, views: Sequence[int]) -> MissingBlock:
         numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
-        for start in range(0, len(rows), self.batch_size):
-            batch = rows[start : start + self.batch_size]
-            yield ViewTask(sent(self.images, batch), batch.start, numbers)
-
-    def _build_block(self, block: int, numbers: Sequence[int], done: Iterator[list[Array]]) -> None:
-        n_rows = len(self.blocks[block])
-        paths = [self._path(block, view) for view in numbers]
-        with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
-            shards = [files.enter_context(bank_files.writing(path, self.layout, n_rows)) for path in paths]
-            for _ in range(0, n_rows, self.batch_size):
-                for shard, views in zip(shards, next(done), strict=True):
-                    is_drawn = self.backbone.device.type != "cpu"
-                    shard.add(stored_records(self.backbone, self.layout, views) if is_drawn else views)
-        self._whole.update(paths)
+        return MissingBlock(self.blocks[block], numbers, [self._path(block, view) for view in views])
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Read one view of each row, as float32."""

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import torch
-from jaxtyping import Float
+from torch import Tensor
 
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.data.recipe import ImageRecipe
-from justright.errors import JustrightError
+from justright.features import bank_records
 from justright.features.bad_rows import Reasons, reason_at
 from justright.features.feature_network import FeatureNetwork
+from justright.features.workers import refuse_other_tools
 from justright.types import Array
+
+
+class WorkedBatch(NamedTuple):
+    """What came of a batch of images."""
+
+    numbers: Array  # features, or pixels where the calling process computes
+    bad: Reasons  # why images of it are bad, by their place in it
+    records: Array | None  # their plain views as a bank stores them, where those are wanted and there
 
 
 @dataclass(frozen=True)
 class BatchWork:
-    """Decodes a batch and, with a network, computes its features.
+    """Decodes a batch and, with a network, computes its features and with `layout` also records of a bank.
 
     Without one the calling process computes: a network on another device than a CPU stays there.
     """
@@ -30,15 +41,16 @@ class BatchWork:
     batch_size: int
     network: FeatureNetwork | None
     tools: Mapping[str, str]
+    layout: np.dtype[np.void] | None = None
 
     @classmethod
-    def of(cls, network: FeatureNetwork, images: ImageSet) -> BatchWork:
+    def of(cls, network: FeatureNetwork, images: ImageSet, layout: np.dtype[np.void] | None = None) -> BatchWork:
         """The work on these images."""
         own = network if network.device.type == "cpu" else None
-        return cls(images.readers, network.backbone.recipe, network.batch_size, own, network.tools())
+        return cls(images.readers, network.backbone.recipe, network.batch_size, own, network.tools(), layout)
 
-    def __call__(self, places: pa.Table) -> tuple[Float[Array, " batch *axes"], Reasons]:
-        """Features or pixels of a batch, and why images of it are bad, by their place in it."""
+    def __call__(self, places: pa.Table) -> WorkedBatch:
+        """Decode a batch, and compute."""
         images, bad = ImageSet(places, self.readers), {}
         side = self.recipe.resolution
         batch = torch.zeros(self.batch_size if len(images) else 0, 3, side, side)
@@ -49,11 +61,14 @@ class BatchWork:
                 # decoders fail on damaged files in more ways than anyone has listed; the reason carries the error
                 bad[slot] = reason_at(error, images, slot)
         if self.network is None:
-            return batch.numpy(), bad
-        if (here := self.network.tools()) != self.tools:  # a cluster may be made of different machines
-            raise JustrightError(
-                f"a worker computes with {here}",
-                expected=f"{self.tools}, as where the extraction was begun, or features would differ by rounding",
-                advice="machines of one kind with the same packages",
-            )
-        return self.network(batch), bad
+            return WorkedBatch(batch.numpy(), bad, None)
+        refuse_other_tools(self.network.tools(), self.tools)
+        return computed(self.network, batch, self.layout, bad)
+
+
+def computed(network: FeatureNetwork, batch: Tensor, layout: np.dtype[np.void] | None, bad: Reasons) -> WorkedBatch:
+    """Features of a decoded batch, with `layout` also its plain views."""
+    if layout is None or not len(batch):
+        return WorkedBatch(network(batch), bad, None)
+    features, stored = network.with_views(batch)
+    return WorkedBatch(features, bad, bank_records.packed(layout, network.backbone.stored_names, stored))

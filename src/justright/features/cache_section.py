@@ -93,6 +93,7 @@ class CacheSection:
         self._block = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[order]
         self._row = np.concatenate([np.empty(0, np.int64), *(np.arange(len(part)) for part in parts)])[order]
         self._intact: dict[int, bool] = {}
+        self._is_dropped, self._n_kept = np.zeros(len(known), bool), np.array([len(part) for part in parts], np.int64)
 
     def holds(self, ids: Digests) -> Bool[Array, " images"]:
         """Which of these images the section knew when it was opened."""
@@ -124,6 +125,16 @@ class CacheSection:
             with replacing(self.folder / name) as temporary:
                 temporary.write_bytes(data)
         self._on_growth(sum(map(len, files)))
+
+    def drop(self, ids: Digests) -> None:
+        """Forget these images, and delete every block that then holds none but forgotten ones."""
+        place = self._find(np.unique(ids))
+        place = place[(place >= 0) & ~self._is_dropped[place]] if len(self._known) else place[:0]
+        self._is_dropped[place] = True
+        for number, n_dropped in zip(*np.unique(self._block[place], return_counts=True), strict=True):
+            self._n_kept[number] -= n_dropped
+            if not self._n_kept[number]:
+                self._blocks[number].remove()
 
     def _checksum(self, features: str, ids: str) -> str:
         """What the name of a block begins with, from the fingerprints of its files: they belong together, and here."""

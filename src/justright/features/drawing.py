@@ -29,7 +29,7 @@ class ViewDrawer:
     recipe: ImageRecipe
     seed: int
     n_threads: int = 4
-    first_row: int = 0  # errors number the images from here on
+    rows: Sequence[int] | None = None  # what errors call each image; None: by its place
 
     @property
     def ids(self) -> pa.ChunkedArray:
@@ -53,7 +53,7 @@ class ViewDrawer:
             return to_pixels(self.images.image(row))
         except BadImageError as error:
             raise BadImageError(
-                f"image {self.first_row + row}: {error.came}",
+                f"image {row if self.rows is None else self.rows[row]}: {error.came}",
                 expected=error.expected,
                 advice="leave it out: take the good rows alone",
             ) from error

@@ -31,6 +31,7 @@ from justright.features.bad_rows import Reasons, content_ids, quarantined, refus
 from justright.features.cache import FeatureCache
 from justright.features.feature_network import FeatureNetwork, Precision
 from justright.features.shard_job import Extraction
+from justright.features.staged_views import BATCH_SIZE, StagedViews
 from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_staging import deliver, staged
 from justright.features.store_writer import StoreWriter, begin_store
@@ -41,7 +42,6 @@ from justright.progress import Track, silent
 from justright.remote import Place, place_of
 from justright.types import Array
 
-BATCH_SIZE = 16  # on a CPU larger ones leave its caches: efficientnet_lite0 took 1.3 times as long with 32
 HASHED_ROWS = 16
 
 
@@ -58,6 +58,7 @@ def extract(
     cache: FeatureCache | None = None,
     overwrite: bool = False,
     engine: Engine | None = None,
+    banks: Path | None = None,
     track: Track = silent,
 ) -> FeatureTable:
     """Compute the features of all images into the store `out`, or go on where an earlier call stopped.
@@ -73,6 +74,7 @@ def extract(
         cache: where features are looked up by content and kept.
         overwrite: whether to replace a store that holds something else.
         engine: where the work is done instead of in `n_workers` threads; it changes no byte.
+        banks: the root of view banks; plain views of what is computed are left there for them, see staged_views.py.
     """
     if not len(images) or batch_size < 1:
         raise DataError(f"{len(images)} images in batches of {batch_size}", expected="at least one of both")
@@ -92,12 +94,13 @@ def extract(
             deliver(folder, place)
             return FeatureTable.open(place)
         section = None if cache is None else cache.section(network.key())
+        gives_views = network.gives_views and batch_size == BATCH_SIZE
+        staged_views = StagedViews(backbone, banks) if gives_views and banks is not None else None
         with StoreWriter(folder, header) as writer:
-            work = Extraction(images, ids, unreadable, network, writer, section, max_bad)
-            n_left = len(images) - work.next_row
+            work = Extraction(images, ids, unreadable, network, writer, section, max_bad, staged_views)
             try:
                 with closing(work.run(n_workers, engine)) as steps:  # after Ctrl-C workers end before the store closes
-                    for _ in track(steps, n_left, f"extracting {', '.join(images.datasets)}"):
+                    for _ in track(steps, work.n_left, f"extracting {', '.join(images.datasets)}"):
                         pass
             finally:
                 work.feed_cache()

@@ -6,17 +6,16 @@ from contextlib import nullcontext
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-import PIL
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
-from justright.features.cuts import ClassTokenCut, uncut_features
+from justright.features.cuts import ClassTokenCut, Stored, uncut_features
 from justright.features.fast_cpu import FastModule, MadeOnce
 from justright.features.folding import folded
-from justright.features.guarded_timm import Network
+from justright.features.workers import tools
 from justright.types import Array
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -32,10 +31,10 @@ class FeatureNetwork:
     def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
         self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
         self.device = backbone.device
-        # a plain ViT has its own, faster way, and no batch norm
-        self.is_cut = isinstance(backbone.cut, ClassTokenCut)
-        self.model = backbone.model if self.is_cut else folded(backbone.model, self.black(2).to(self.device))
         self._fast = MadeOnce()
+        # prefix, then suffix: a plain ViT is quicker so, and has no batch norm; other networks go whole through torch
+        self.is_cut = isinstance(backbone.cut, ClassTokenCut) or self._fast_suffix() is not None
+        self.model = backbone.model if self.is_cut else folded(backbone.model, self.black(2).to(self.device))
         self.dtype = "float32" if precision == "float32" else "float16"
         self.shape = self(self.black(1)).shape[1:]
 
@@ -50,10 +49,8 @@ class FeatureNetwork:
 
     def tools(self) -> dict[str, str]:
         """What computes here, as far as it may show in the last bits."""
-        is_cuda, fast = self.device.type == "cuda", self._fast_model()
-        chip = torch.cuda.get_device_name(self.device) if is_cuda else torch.backends.cpu.get_cpu_capability()
-        tools = {"device": f"{self.device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
-        return tools if fast is None else tools | {"runtime": fast.name}
+        fast = self._fast_suffix()
+        return tools(self.device, "torch" if fast is None else fast.name)
 
     def black(self, n: int) -> Batch:
         """A batch to be filled."""
@@ -68,34 +65,54 @@ class FeatureNetwork:
         # autocast keeps norms, softmax and sums in float32: that makes the halves sound
         with torch.inference_mode(), torch.autocast(self.device.type, half) if half else nullcontext():
             features = self._features(batch.to(self.device, non_blocking=True))
+        return self._as_stored(features)
+
+    @property
+    def gives_views(self) -> bool:
+        """Whether a plain view, as a bank stores it, is there on the way to the feature."""
+        return self.is_cut and self.pooling == "class" and self.precision == "float32"
+
+    def with_views(self, batch: Batch) -> tuple[Features, Stored]:
+        """The features of a batch, to the same bits as without, and what the frozen prefix gave on the way."""
+        with torch.inference_mode():
+            stored = self.backbone.prefix(batch.to(self.device, non_blocking=True))
+            return self._as_stored(self._suffix(stored)), stored
+
+    def _as_stored(self, features: Tensor) -> Features:
         return features.float().cpu().numpy().astype(self.dtype)
 
     def _features(self, batch: Tensor) -> Tensor:
-        # cutting a network that is no plain ViT takes hooks, which threads would see of each other
-        if (fast := self._fast_model()) is not None:
-            return fast(batch)[0]
+        if self._fast_suffix() is not None:
+            return self._suffix(self.backbone.prefix(batch))
         if self.pooling == "class" and not self.is_cut:
             return uncut_features(self.model, batch)
         return self.backbone(batch, self.pooling)
 
-    def _fast_model(self) -> FastModule | None:
+    def _suffix(self, stored: Stored) -> Tensor:
+        fast = self._fast_suffix()
+        return self.backbone.suffix(stored) if fast is None else fast(stored[0])[0]
+
+    def _fast_suffix(self) -> FastModule | None:
+        """What follows the prefix, where a faster runtime computes both."""
         is_plain = self.pooling == "class" and self.precision == "float32" and self.device.type == "cpu"
-        if self.is_cut or not is_plain:
+        if not is_plain or self.backbone.runtime == "torch":
             return None
-        tensors = [*self.model.parameters(), *self.model.buffers()]
-        whole, probe = _Whole(self.model), self.backbone.probe
-        return self._fast.made_of(whole, probe, lambda: f"features of {self.backbone.fingerprint}", tensors)
+        backbone = self.backbone
+        tensors = [*backbone.model.parameters(), *backbone.model.buffers()]
+        height_width_channels = backbone.stored_shapes[0]
+        example = torch.randn(2, *height_width_channels, generator=torch.Generator().manual_seed(0))
+        return self._fast.made_of(_Suffix(backbone), example, lambda: f"suffix of {backbone.fingerprint}", tensors)
 
 
-class _Whole(nn.Module):
-    """A network up to its feature, as a module."""
+class _Suffix(nn.Module):
+    """The tuned part of a backbone as a module of its own, as it is now."""
 
-    def __init__(self, model: Network):
+    def __init__(self, backbone: Backbone):
         super().__init__()
-        self.model = model
+        self.cut, self.model = backbone.cut, backbone.model
 
-    def forward(self, images: Tensor) -> Tensor:
-        return uncut_features(self.model, images)
+    def forward(self, stored: Tensor) -> Tensor:
+        return self.cut.suffix((stored,))
 
 
 def usable(device: str) -> str:

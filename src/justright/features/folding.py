@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from justright.features.fused_norms import norm_pairs, plain_again
 from justright.features.guarded_timm import Network
 
 TOLERANCE = 1e-4  # features may differ by this share of the largest one; a network that differs more is left as it is
@@ -25,7 +26,7 @@ def folded(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Net
 
     `images` are run once to see which convolution feeds which batch norm, and once to compare.
     """
-    pairs = _pairs(model, images)
+    pairs = norm_pairs(model, images)
     if not pairs:
         return model
     fast = copy.deepcopy(model)
@@ -37,40 +38,9 @@ def folded(model: Network, images: Float[Tensor, "batch 3 height width"]) -> Net
     return fast if bool(is_same) else model
 
 
-def _pairs(model: Network, images: Tensor) -> list[tuple[str, str]]:
-    """Paths of convolutions and of the batch norms that read exactly what they give."""
-    made_by: dict[int, str] = {}
-    given: list[Tensor] = []  # kept, because an id means nothing once its tensor is gone
-    pairs: list[tuple[str, str]] = []
-    hooks = []
-    for path, module in model.named_modules():
-        if isinstance(module, nn.Conv2d):
-
-            def made(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor, path: str = path) -> None:
-                made_by[id(output)] = path
-                given.append(output)
-
-            hooks.append(module.register_forward_hook(made))
-        elif isinstance(module, nn.BatchNorm2d):
-
-            def read(module: nn.Module, inputs: tuple[Tensor, ...], path: str = path) -> None:
-                if (conv := made_by.get(id(inputs[0]))) is not None:
-                    pairs.append((conv, path))
-
-            hooks.append(module.register_forward_pre_hook(read))
-    try:
-        with torch.inference_mode():
-            model.forward_features(images)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    convs, norms = [conv for conv, _ in pairs], [norm for _, norm in pairs]
-    # a module that runs twice serves two masters
-    return [(c, n) for c, n in pairs if convs.count(c) == 1 and norms.count(n) == 1]
-
-
 def _fold(model: Network, conv_path: str, norm_path: str) -> None:
     conv, norm = model.get_submodule(conv_path), model.get_submodule(norm_path)
+    plain_again(conv)
     with torch.no_grad():
         scale = torch.rsqrt(norm.running_var + norm.eps) * (1.0 if norm.weight is None else norm.weight)
         bias = -norm.running_mean if conv.bias is None else conv.bias - norm.running_mean

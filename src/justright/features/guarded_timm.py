@@ -26,10 +26,21 @@ except RuntimeError as error:
         _declared.define(f"{_operator}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 import timm  # noqa: E402
-from timm.layers import Attention, GluMlp, LayerScale, Mlp, SwiGLU  # noqa: E402
+from timm.layers import Attention, BatchNormAct2d, GluMlp, LayerScale, Mlp, SwiGLU  # noqa: E402
 from timm.models import VisionTransformer  # noqa: E402
 from timm.models.vision_transformer import Block  # noqa: E402
 
 Network: TypeAlias = Any  # a network of timm, or a part of one: timm gives its modules no types
 
-__all__ = ["Attention", "Block", "GluMlp", "LayerScale", "Mlp", "Network", "SwiGLU", "VisionTransformer", "timm"]
+__all__ = [
+    "Attention",
+    "BatchNormAct2d",
+    "Block",
+    "GluMlp",
+    "LayerScale",
+    "Mlp",
+    "Network",
+    "SwiGLU",
+    "VisionTransformer",
+    "timm",
+]

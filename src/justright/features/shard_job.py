@@ -26,9 +26,10 @@ from justright.data.sent_images import sent
 from justright.engines import Engine
 from justright.errors import DegenerateError
 from justright.features.bad_rows import Reasons, refuse_bad_rows
-from justright.features.batch_work import BatchWork
+from justright.features.batch_work import BatchWork, computed
 from justright.features.cache_section import CacheSection, digests
 from justright.features.feature_network import FeatureNetwork
+from justright.features.staged_views import StagedViews
 from justright.features.store_writer import StoreWriter
 from justright.features.workers import on_one_core_each
 from justright.types import Array
@@ -67,6 +68,7 @@ class Extraction:
     writer: StoreWriter
     section: CacheSection | None
     max_bad: float
+    staged: StagedViews | None = None  # where plain views go that are computed on the way
 
     def __post_init__(self, content_ids: list[str]) -> None:
         images, unreadable, network, writer = self.images, self.unreadable, self.network, self.writer
@@ -82,24 +84,39 @@ class Extraction:
         self.position[done] = np.arange(len(done))
         self._fed = 0
 
+    @property
+    def n_left(self) -> int:
+        """How many images are to be computed: those before the last whole shard, copies and cached ones are not."""
+        rows = np.arange(self.next_row, len(self.images))
+        is_left = (self.first[rows] == rows) & np.isin(rows, list(self.unreadable), invert=True)
+        if self.section is not None:
+            is_left &= ~self.section.holds(self.ids[rows])
+        return int(is_left.sum())
+
     def run(self, n_workers: int, engine: Engine | None = None) -> Generator[None, None, None]:
-        """Do what is left; one step for each image."""
+        """Do what is left; one step for each image that is computed, once its shard is finished."""
+        n_computed = 0
         parts: list[_Part] = []
         bad: dict[int, tuple[str, str]] = {}
         begun: deque[_Task] = deque()
-        work = BatchWork.of(self.network, self.images)
+        layout = None if self.staged is None else self.staged.layout
+        work = BatchWork.of(self.network, self.images, layout)
         with closing(on_one_core_each(work, self._places(begun), n_workers, engine)) as results:
-            for batch, reasons in results:
+            for batch in results:
                 task = begun.popleft()
-                features = batch if work.network is not None else self.network(torch.from_numpy(batch))
-                bad |= {int(task.rows[slot]): reason for slot, reason in reasons.items()}
-                is_good = np.isin(np.arange(len(task.rows)), list(reasons), invert=True)
-                parts.append(_Part(task.rows[is_good], features[: len(task.rows)][is_good]))
+                n_computed += len(task.rows)
+                if work.network is None:
+                    batch = computed(self.network, torch.from_numpy(batch.numbers), layout, batch.bad)
+                bad |= {int(task.rows[slot]): reason for slot, reason in batch.bad.items()}
+                is_good = np.isin(np.arange(len(task.rows)), list(batch.bad), invert=True)
+                parts.append(_Part(task.rows[is_good], batch.numbers[: len(task.rows)][is_good]))
                 self._check_finite(parts[-1])
+                if self.staged is not None and batch.records is not None:
+                    self.staged.add(self.ids[parts[-1].rows], batch.records[: len(task.rows)][is_good])
                 if task.cached is not None:
                     self._finish_shard(task.start, [*parts, task.cached], bad)
-                    yield from repeat(None, self.next_row - task.start)
-                    parts, bad = [], {}
+                    yield from repeat(None, n_computed)
+                    parts, bad, n_computed = [], {}, 0
 
     def feed_cache(self, n_waiting: int = 1) -> None:
         """Give finished features to the cache once `n_waiting` images wait for it."""
@@ -142,6 +159,8 @@ class Extraction:
         block[copies[here] - start] = block[self.first[copies[here]] - start]
         if not here.all():
             block[copies[~here] - start] = self.writer.read(self.position[self.first[copies[~here]]])
+        if self.staged is not None:
+            self.staged.flush()  # before the features: what has features is not computed again
         mine = {row: self.bad[row] for row in range(start, stop) if row in self.bad}
         good = np.setdiff1d(np.arange(start, stop), list(mine))
         self.position[good] = self.writer.n_rows + np.arange(len(good))

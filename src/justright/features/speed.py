@@ -12,6 +12,7 @@ from torch import Tensor
 from justright.data.image_set import ImageSet
 from justright.errors import BadImageError
 from justright.features.backbone import Backbone, Stored
+from justright.features.chunked_suffix import chunked_suffix
 from justright.features.workers import one_core_a_thread
 from justright.parallel import n_cores
 
@@ -39,7 +40,7 @@ def try_out(backbone: Backbone, images: ImageSet, seconds: float = 2.0) -> tuple
         return len(read)
 
     def step(turn: int) -> int:
-        backbone.suffix(many).square().mean().backward()  # type: ignore[no-untyped-call]
+        chunked_suffix(backbone, many).square().mean().backward()  # type: ignore[no-untyped-call]
         for parameter in backbone.tuned_parameters():
             parameter.grad = None
         return len(many[0])
@@ -61,9 +62,10 @@ def _readable(images: ImageSet, backbone: Backbone, rows: list[int]) -> Iterator
 
 
 def _seconds_each(work: Callable[[int], int], seconds: float) -> float:
-    """Of the quickest turn, by image: the first one loads libraries, and others may have to wait."""
+    """Of the quickest turn, by image, for some have to wait; not of the first, which loads libraries and compiles."""
+    work(0)
     started, best = time.perf_counter(), float("inf")
-    for turn in range(1000):
+    for turn in range(1, 1000):
         began = time.perf_counter()
         if n_images := work(turn):
             best = min(best, (time.perf_counter() - began) / n_images)

@@ -17,14 +17,15 @@ from justright.data.views import Transform
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.drawing import ViewDrawer
+from justright.features.workers import refuse_other_tools, tools
 from justright.types import Array
 
 
 class ViewTask(NamedTuple):
-    """Neighboring images, the row of the first, and the numbers of the views to draw of each."""
+    """Images, their rows, and the numbers of the views to draw of each."""
 
     places: pa.Table
-    first_row: int
+    rows: Sequence[int]
     numbers: Sequence[int]
 
 
@@ -41,19 +42,26 @@ class ViewWork:
     seed: int
     layout: np.dtype[np.void]
     backbone: Backbone | None
+    batch_size: int | None = None  # smaller batches are filled up to it, so that all have one shape
+    tools: Mapping[str, str] | None = None  # what a worker has to compute with; None: with anything
 
     def __call__(self, task: ViewTask) -> list[Array]:
         """One array for each view: records of the bank, or pixels."""
         images = ImageSet(task.places, self.readers)
-        drawer = ViewDrawer(images, self.transform, self.recipe, self.seed, first_row=task.first_row)
+        drawer = ViewDrawer(images, self.transform, self.recipe, self.seed, rows=task.rows)
         # a batch holds one view of the same rows whatever else is missing: rounding cannot depend on a kill
         drawn = [views.numpy() for views in drawer.all_of_each(range(len(images)), task.numbers)]
-        return (
-            drawn if self.backbone is None else [stored_records(self.backbone, self.layout, views) for views in drawn]
-        )
+        if self.backbone is None:
+            return drawn
+        if self.tools is not None:
+            refuse_other_tools(tools(self.backbone.device, self.backbone.runtime), self.tools)
+        return [stored_records(self.backbone, self.layout, views, self.batch_size) for views in drawn]
 
 
-def stored_records(backbone: Backbone, layout: np.dtype[np.void], views: Array) -> Array:
+def stored_records(backbone: Backbone, layout: np.dtype[np.void], views: Array, batch_size: int | None = None) -> Array:
     """Drawn views as a bank stores them."""
+    n = len(views)
+    if batch_size is not None and n < batch_size:
+        views = np.concatenate([views, np.zeros((batch_size - n, *views.shape[1:]), views.dtype)])
     stored = backbone.prefix(torch.from_numpy(views).to(backbone.device))
-    return bank_records.packed(layout, backbone.stored_names, stored)
+    return bank_records.packed(layout, backbone.stored_names, stored)[:n]

@@ -6,14 +6,16 @@ processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
+import PIL
 import torch
 
 from justright.engines import Engine, threads
+from justright.errors import JustrightError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -43,3 +45,21 @@ def one_core_a_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def tools(device: torch.device, runtime: str = "torch") -> dict[str, str]:
+    """What computes here, as far as it may show in the last bits."""
+    is_cuda = device.type == "cuda"
+    chip = torch.cuda.get_device_name(device) if is_cuda else torch.backends.cpu.get_cpu_capability()
+    found = {"device": f"{device.type} {chip}", "torch": torch.__version__, "pillow": PIL.__version__}
+    return found if runtime == "torch" else found | {"runtime": runtime}
+
+
+def refuse_other_tools(here: Mapping[str, str], expected: Mapping[str, str]) -> None:
+    """Refuse to compute where the result would differ by rounding: a cluster may be made of different machines."""
+    if here != expected:
+        raise JustrightError(
+            f"a worker computes with {here}",
+            expected=f"{expected}, as where the work was begun, or results would differ by rounding",
+            advice="machines of one kind with the same packages",
+        )

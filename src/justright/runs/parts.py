@@ -36,11 +36,12 @@ def frozen_features(
     """Features before training: from stores that were given, found in the folder of the run, or computed into it."""
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract
+    from justright.features.home import home
 
     try:
         if stores is not None and (found := stores.copied(images, path)) is not None:
             return found
-        return extract(images, backbone, path, cache=FeatureCache(), engine=engine, track=track)
+        return extract(images, backbone, path, cache=FeatureCache(), engine=engine, banks=home() / "banks", track=track)
     except StoreMismatchError as error:
         expected = "the same images, read by the same network, to go on with this run"
         advice = f"another --out, or delete {path.parent} to start anew"

@@ -1,0 +1,107 @@
+"""A whole run as a new user starts it: 1,987 photos, 443 labeled ones of 30 classes, a pool of 1,188; seconds a stage.
+
+With --data the photos come from zips in a folder, each with images in a folder a class: cub200.zip for photos and
+labeled ones, pets37.zip for the pool. Without it drawn characters are written as JPEGs of 500 x 375 pixels. The run is
+a process of its own with an empty cache. Told are the seconds of the clock and of the processor, and the load: on a
+machine that does other work as well only the second number says what it would take on an idle one.
+Run: python benchmarks/whole_run.py --data FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections import defaultdict
+from pathlib import Path
+
+from PIL import Image
+
+from justright import glyph_set
+from justright.data import ImageSet
+
+GOAL = 600.0  # seconds on two idle cores
+N_TARGET, N_LABELED, N_POOL, N_KNOWN, N_NEW = 1987, 443, 1188, 30, 51
+
+
+def from_zips(folder: Path, out: Path) -> None:
+    """Known classes give their first images to the labeled ones, and all classes later ones to the photos."""
+    with zipfile.ZipFile(folder / "cub200.zip") as birds, zipfile.ZipFile(folder / "pets37.zip") as pets:
+        write(birds, N_KNOWN, N_LABELED, out / "labeled", 0)
+        write(birds, N_KNOWN + N_NEW, N_TARGET, out / "photos", -(-N_LABELED // N_KNOWN), is_flat=True)
+        write(pets, 37, N_POOL, out / "pool", 0)
+
+
+def write(
+    archive: zipfile.ZipFile, n_classes: int, n_images: int, out: Path, first: int, is_flat: bool = False
+) -> None:
+    by_class: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(archive.namelist()):
+        if name.endswith((".webp", ".jpg", ".png")):
+            by_class[name.split("/")[-2]].append(name)
+    classes = sorted(by_class)[:n_classes]
+    turns = ((label, place) for place in range(first, 1000) for label in classes)
+    chosen = [(label, by_class[label][place]) for label, place in turns if place < len(by_class[label])][:n_images]
+    for label, name in chosen:
+        file = out / (f"{label}-{Path(name).name}" if is_flat else f"{label}/{Path(name).name}")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(archive.read(name))
+
+
+def from_glyphs(out: Path) -> None:
+    for part, classes, n_images in (
+        ("labeled", range(N_KNOWN), N_LABELED),
+        ("photos", range(N_KNOWN + N_NEW), N_TARGET),
+        ("pool", range(200, 237), N_POOL),
+    ):
+        images = glyph_set(-(-n_images // len(classes)), seed=len(classes)).of_classes(classes)
+        draw(images, n_images, out / part, is_flat=part == "photos")
+
+
+def draw(images: ImageSet, n_images: int, out: Path, is_flat: bool = False) -> None:
+    for row in range(n_images):
+        place = row * len(images) // n_images
+        file = out / f"{row:04d}.jpg" if is_flat else out / str(images.labels[place]) / f"{row:04d}.jpg"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        images.image(place).resize((500, 375), Image.Resampling.BICUBIC).save(file, quality=90)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="a folder with cub200.zip and pets37.zip")
+    parser.add_argument("--backbone", default="efficientnet_lite0")
+    parser.add_argument("--epochs", type=int, help="fewer than the scale has: the time of training is then multiplied")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if options.data is not None and (options.data / "cub200.zip").exists():
+            from_zips(options.data, folder)
+        else:
+            print("no photos are here: drawn characters take their place")
+            from_glyphs(folder)
+        sources = [word for part in ("labeled", "pool") for word in (f"--{part}", str(folder / part))]
+        command = [sys.executable, "-m", "justright", "discover", *sources, "--target", str(folder / "photos")]
+        command += ["--scale", "small", "--backbone", options.backbone, "--device", "cpu", "--no-report", "--verbose"]
+        command += ["--epochs", str(options.epochs)] if options.epochs else []
+        environment = os.environ | {"JUSTRIGHT_HOME": str(folder / "home")}
+        started = time.perf_counter()
+        subprocess.run([*command, "--out", str(folder / "run")], env=environment, check=True)
+        whole, used = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+        about = json.loads((folder / "run" / "run.json").read_text(encoding="utf-8"))
+    processor = used.ru_utime + used.ru_stime
+    print(", ".join(f"{stage} {seconds:.0f} s" for stage, seconds in about["seconds"].items()))
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    print(
+        f"{whole:.0f} s by the clock, {processor:.0f} s of processors, {n_cores} cores, load {os.getloadavg()[0]:.1f}; "
+        f"goal: at most {GOAL:.0f} s on two idle cores"
+    )
+
+
+if __name__ == "__main__":
+    main()

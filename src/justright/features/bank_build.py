@@ -1,0 +1,117 @@
+"""The work on a bank: its missing shards, from views that workers compute and plain ones that extraction has left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Int
+
+from justright.data.image_set import ImageSet
+from justright.data.sent_images import sent
+from justright.engines import Engine
+from justright.features import bank_files
+from justright.features.backbone import Backbone
+from justright.features.cache_section import Digests, digests
+from justright.features.staged_views import StagedViews
+from justright.features.view_work import ViewTask, ViewWork, stored_records
+from justright.features.workers import on_one_core_each, one_core_a_thread
+from justright.progress import Track
+from justright.types import Array
+
+Rows = Int[Array, " rows"]
+
+
+class MissingBlock(NamedTuple):
+    """Neighboring images, the numbers of the views that are missing of them, and the shard that each view becomes."""
+
+    rows: range
+    numbers: Sequence[int]
+    paths: Sequence[Path]
+
+
+@dataclass(frozen=True, eq=False)
+class BankBuild:
+    """Computes what is missing of a bank, in batches, and writes it block by block."""
+
+    images: ImageSet  # named by their content
+    backbone: Backbone
+    work: ViewWork
+    batch_size: int
+    staged: StagedViews | None = None  # plain views that need not be computed
+
+    def run(
+        self, missing: Sequence[MissingBlock], n_threads: int, engine: Engine | None, what: str, track: Track
+    ) -> None:
+        """Write all missing shards; progress is counted in computed views."""
+        computed = [self._to_compute(block) for block in missing]
+        pairs = list(zip(missing, computed, strict=True))
+        n_views = sum(len(rows) * len(block.numbers) for block, rows in pairs)
+        tasks = (task for block, rows in pairs for task in self._tasks(rows, block.numbers))
+        with one_core_a_thread(), closing(on_one_core_each(self.work, tasks, n_threads, engine)) as results:
+            done = _counted_by_view(results, n_views, what, track) if n_views else iter(())
+            for block, rows in pairs:
+                self._write(block, rows, done)
+            next(done, None)  # whoever shows progress learns that it has ended
+
+    def _to_compute(self, block: MissingBlock) -> range | Rows:
+        rows = block.rows
+        return rows if self.staged is None else np.asarray(rows)[~self.staged.holds(self._digests(rows))]
+
+    def _digests(self, rows: range | Rows) -> Digests:
+        return digests(self.images.table["id"].take(pa.array(np.asarray(rows, dtype=np.int64))).to_pylist())
+
+    def _tasks(self, rows: range | Rows, numbers: Sequence[int]) -> Iterator[ViewTask]:
+        for start in range(0, len(rows), self.batch_size):
+            batch = rows[start : start + self.batch_size]
+            yield ViewTask(sent(self.images, batch), [int(row) for row in batch], numbers)
+
+    def _write(self, block: MissingBlock, rows: range | Rows, done: Iterator[list[Array]]) -> None:
+        n_rows, layout = len(block.rows), self.work.layout
+        with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
+            shards = [files.enter_context(bank_files.writing(path, layout, n_rows)) for path in block.paths]
+            if self.staged is None or len(rows) == n_rows:
+                for _ in range(0, n_rows, self.batch_size):
+                    for shard, records in zip(shards, self._records(next(done)), strict=True):
+                        shard.add(records)
+            else:
+                plain = self._with_staged(block, np.asarray(rows), done, self.staged)
+                for shard in shards:  # every plain view of an image is the same
+                    shard.add(plain)
+        if self.staged is not None:
+            self.staged.drop(self._digests(block.rows))
+
+    def _with_staged(self, block: MissingBlock, rows: Rows, done: Iterator[list[Array]], staged: StagedViews) -> Array:
+        """All records of a block, some of them staged; what was lost meanwhile is computed here."""
+        first, records = block.rows.start, np.zeros(len(block.rows), self.work.layout)
+        others = np.setdiff1d(np.asarray(block.rows), rows)
+        is_found, found = staged.read(self._digests(others))
+        records[others[is_found] - first] = found
+        for task in self._tasks(rows, block.numbers):
+            records[np.array(task.rows) - first] = self._records(next(done))[0]
+        for task in self._tasks(others[~is_found], block.numbers):
+            records[np.array(task.rows) - first] = self._records(self.work(task))[0]
+        return records
+
+    def _records(self, result: list[Array]) -> list[Array]:
+        """What a worker gave, as records: another device than a CPU computes here."""
+        if self.work.backbone is not None:
+            return result
+        return [stored_records(self.backbone, self.work.layout, views, self.work.batch_size) for views in result]
+
+
+def _counted_by_view(results: Iterator[list[Array]], n_views: int, what: str, track: Track) -> Iterator[list[Array]]:
+    """The results. Batches are not all of one size, nor do all lack as many views: by result the time left is wrong."""
+
+    def views() -> Iterator[list[Array] | None]:
+        for result in results:
+            yield from repeat(None, sum(map(len, result)) - 1)
+            yield result
+
+    return (result for result in track(views(), n_views, what) if result is not None)

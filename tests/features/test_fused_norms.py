@@ -1,0 +1,103 @@
+"""Batch norms that convolutions do on the way: the same features, gradients and state dicts."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+from justright.data.recipe import ImageRecipe
+from justright.features.backbone import Backbone
+from justright.features.folding import folded
+from justright.features.fused_norms import NormedConv, fuse_norms, norm_pairs, plain_again
+from justright.features.guarded_timm import timm
+
+NETWORKS = ["test_efficientnet", "test_resnet"]
+
+
+def network(name):
+    """Random parameters and statistics: fresh batch norms do nothing."""
+    torch.manual_seed(0)
+    model = timm.create_model(name, pretrained=False, num_classes=0).eval()
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 2.0)
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.normal_(module.bias, 0, 0.1)
+    return model
+
+
+@pytest.fixture
+def images():
+    return torch.randn(3, 3, 32, 32, generator=torch.Generator().manual_seed(1))
+
+
+def backbone_of(name):
+    return Backbone(network(name), name, ImageRecipe(32, 32))
+
+
+def n_fused(backbone):
+    return sum(isinstance(module, NormedConv) for module in backbone.model.modules())
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_features_and_gradients_are_those_of_the_network_as_timm_has_it(name, images):
+    backbone, plain = backbone_of(name), network(name)
+    assert n_fused(backbone) > 1
+    found, expected = backbone(images), plain(images)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    found.pow(2).sum().backward()
+    expected.pow(2).sum().backward()
+    parameters = dict(plain.named_parameters())
+    for path, parameter in backbone.model.named_parameters():
+        if parameter.requires_grad:
+            size = parameters[path].grad.abs().max().item()
+            torch.testing.assert_close(parameter.grad, parameters[path].grad, rtol=1e-3, atol=1e-5 * size)
+
+
+def test_a_network_without_batch_norms_stays_as_it_is():
+    assert n_fused(backbone_of("test_convnext")) == 0
+
+
+def test_names_and_tensors_of_a_state_dict_stay_what_they_are():
+    backbone, plain = backbone_of("test_efficientnet"), network("test_efficientnet")
+    state = backbone.full_state_dict()
+    assert state.keys() == plain.state_dict().keys()
+    assert all(torch.equal(state[name], tensor) for name, tensor in plain.state_dict().items())
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda backbone: pickle.loads(pickle.dumps(backbone))])
+def test_a_copy_reads_its_own_norms(copied, images):
+    backbone = backbone_of("test_efficientnet")
+    other = copied(backbone)
+    before, features = backbone(images).detach(), other(images).detach()
+    assert torch.equal(before, features)
+    with torch.no_grad():
+        for module in other.model.modules():
+            if isinstance(module, NormedConv):
+                module.norm[0].weight.mul_(1.5)
+    assert torch.equal(backbone(images), before)
+    assert not torch.allclose(other(images), before)
+
+
+def test_what_is_fused_can_be_folded_for_good(images):
+    backbone = backbone_of("test_efficientnet")
+    fast = folded(backbone.model, images)
+    assert fast is not backbone.model
+    assert not any(isinstance(module, nn.BatchNorm2d | NormedConv) for module in fast.modules())
+    torch.testing.assert_close(fast(images), backbone.model(images), rtol=1e-3, atol=1e-4)
+
+
+def test_only_pairs_of_the_tuned_part_are_fused(images):
+    model = network("test_efficientnet")
+    pairs = norm_pairs(model, images)
+    fuse_norms(model, ["conv_head"], images)
+    fused = [path for path, module in model.named_modules() if isinstance(module, NormedConv)]
+    assert fused == ["conv_head"]
+    assert ("conv_head", "bn2") in pairs
+    plain_again(model.conv_head)
+    assert type(model.conv_head) is nn.Conv2d

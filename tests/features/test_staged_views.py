@@ -1,0 +1,142 @@
+"""Plain views that extraction leaves for a bank: computed once, and nobody can tell who computed them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tests.features.tiny_banks import noise, tiny
+
+from justright.data import ImageSet
+from justright.data.folder import open_folder
+from justright.features.backbone import Backbone
+from justright.features.bank import open_views
+from justright.features.cache import FeatureCache
+from justright.features.cache_section import digests
+from justright.features.extract import extract
+from justright.features.kept_banks import KeptBanks
+from justright.features.staged_views import StagedViews
+
+N = 40
+
+
+class CountingBackbone(Backbone):
+    """Counts the images that go through its prefix."""
+
+    n_seen = 0
+
+    def prefix(self, images):
+        self.n_seen += len(images)
+        return super().prefix(images)
+
+
+@pytest.fixture
+def backbone():
+    made = tiny()
+    made.__class__ = CountingBackbone
+    return made
+
+
+def plain(backbone, images, root, **options):
+    return open_views(backbone, images, root, views=1, transform="plain", precision="float32", **options)
+
+
+def shards(bank):
+    return {path.name: path.read_bytes() for path in bank.directory.glob("rows*")}
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """The bank as it comes out without extraction."""
+    return shards(plain(tiny(), noise(N), tmp_path / "alone", shard_bytes=4000))
+
+
+def test_what_extraction_computed_the_bank_takes_to_the_byte(backbone, tmp_path, alone):
+    extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
+    backbone.n_seen = 0
+    bank = plain(backbone, noise(N), tmp_path / "banks", shard_bytes=4000)
+    assert backbone.n_seen == 0
+    assert shards(bank) == alone
+    assert len(alone) > 3
+    assert list(tmp_path.glob("banks/*")) == [bank.directory], "what was staged is gone"
+
+
+def test_features_are_the_same_bytes_with_and_without_views(backbone, tmp_path):
+    with_views = extract(noise(N), backbone, tmp_path / "with", banks=tmp_path / "banks")
+    without = extract(noise(N), backbone, tmp_path / "without")
+    assert np.array_equal(with_views.features, without.features)
+    assert with_views.header == without.header
+
+
+def test_only_what_is_missing_is_computed(backbone, tmp_path, alone):
+    cache = FeatureCache(tmp_path / "cache")
+    extract(noise(10), backbone, tmp_path / "before", cache=cache)  # features without views, as `extract` leaves them
+    extract(noise(N), backbone, tmp_path / "features", cache=cache, banks=tmp_path / "banks")
+    staged = StagedViews(backbone, tmp_path / "banks")
+    assert staged.holds(digests(noise(N).content_ids())).sum() == N - 10
+    seen = []
+
+    def noted(steps, total, what):
+        seen.append((what, total))
+        return iter(steps)
+
+    bank = plain(backbone, noise(N), tmp_path / "banks", shard_bytes=4000, track=noted)
+    assert seen == [("computing plain views", 10)]
+    assert shards(bank) == alone
+
+
+def test_a_damaged_or_lost_file_is_computed_again(backbone, tmp_path, alone, caplog):
+    for start in (0, 20):
+        images = noise(N).take(range(start, start + 20))
+        extract(images, backbone, tmp_path / str(start), banks=tmp_path / "banks")
+    staged = StagedViews(backbone, tmp_path / "banks")
+    first, _ = sorted(staged.folder.glob("*.ids.npy"))
+    damaged = first.with_name(first.name.replace(".ids", ""))
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    assert shards(plain(backbone, noise(N), tmp_path / "banks", shard_bytes=4000)) == alone
+    assert "is damaged" in caplog.text
+
+
+def test_a_bank_that_is_there_already_leaves_nothing_staged(backbone, tmp_path):
+    bank = plain(backbone, noise(N), tmp_path / "banks")
+    extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
+    assert len(list(tmp_path.glob("banks/*"))) == 2
+    plain(backbone, noise(N), tmp_path / "banks")
+    assert list(tmp_path.glob("banks/*")) == [bank.directory]
+
+
+def test_views_of_images_that_another_bank_needs_stay(backbone, tmp_path):
+    extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
+    plain(backbone, noise(N).take(range(5)), tmp_path / "banks")
+    assert StagedViews(backbone, tmp_path / "banks").holds(digests(noise(N).content_ids())).all()
+
+
+def test_bad_images_leave_no_view(make_tree, backbone, tmp_path):
+    root = make_tree({"cats": 6})
+    (root / "cats" / "1.png").write_bytes(b"no image")
+    images = open_folder(root)
+    table = extract(images, backbone, tmp_path / "features", banks=tmp_path / "banks", max_bad=0.5)
+    good = ImageSet(images.table, images.readers).take([row for row in range(6) if images.paths[row] != "cats/1.png"])
+    backbone.n_seen = 0
+    assert len(plain(backbone, good, tmp_path / "banks").images) == len(table) == 5
+    assert backbone.n_seen == 0
+
+
+def test_what_is_staged_is_listed_and_goes_with_the_banks_of_its_network(backbone, tmp_path):
+    extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
+    (listed,) = KeptBanks(tmp_path / "banks").all()
+    assert (listed["backbone"], listed["transform"], listed["views"]) == ("tiny", "plain", 0)
+    assert KeptBanks(tmp_path / "banks").clear("tiny") > 0
+    assert not any(tmp_path.glob("banks/*"))
+
+
+def test_another_network_does_not_meet_them(backbone, tmp_path):
+    extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
+    other = tiny()
+    with torch.no_grad():
+        other.model.cls_token.add_(1)
+    assert not StagedViews(other, tmp_path / "banks").folder.exists()
+    tuned = tiny()
+    with torch.no_grad():
+        next(tuned.tuned_parameters()).add_(1)
+    assert StagedViews(tuned, tmp_path / "banks").folder.exists()
