@@ -39,6 +39,7 @@ class Config:
 
     held_out_share: float = setting(0.0, "share of labeled images kept to calibrate on; 0: all of them", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
+    max_iter: int = setting(100, "iterations of one such restart at most", COUNT)
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)
@@ -60,6 +61,10 @@ class Config:
     def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
         """A lighter form of the method for a CPU and small networks. Not the original."""
         return self
+
+    def exact(self) -> Any:
+        """The method as its scripts run it, also where the defaults save work: `--scale paper`."""
+        return self.with_settings({"n_init": 100, "max_iter": 200})
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ class TrainConfig(ContrastiveSettings, Config):
     hidden_dim: int = setting(2048, "width of the projection head", COUNT)
     out_dim: int = setting(256, "numbers that the projection head gives", COUNT)
     views: int | Literal["fresh"] = setting(4, 'views of an image in the bank; "fresh": new ones at every step', VIEWS)
+    views_by_seed: bool = setting(False, "views drawn by the seed of the run; else all seeds share them", YES_OR_NO)
     refresh: float = setting(0.0, "share of the bank that is drawn anew at each epoch", SHARE)
     bank_precision: BankPrecision = setting("float16", "precision of the bank", one_of(*BANK_PRECISIONS))
     precision: Precision = setting("float32", "of the network in training; losses stay in float32", one_of(*PRECISIONS))
@@ -92,3 +98,7 @@ class TrainConfig(ContrastiveSettings, Config):
     def small(self, n_epochs: int = SMALL_EPOCHS) -> Any:
         """Fewer epochs, narrower heads."""
         return self.with_settings({"n_epochs": n_epochs, "hidden_dim": 512, "out_dim": 128})
+
+    def exact(self) -> Any:
+        """With new views at every step."""
+        return super().exact().with_settings({"views": "fresh"})

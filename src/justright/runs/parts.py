@@ -104,4 +104,6 @@ def config_of(spec: RunSpec) -> Any:
     config = METHODS[spec.method].config_class()
     if spec.scale == "small":
         config = config.small(spec.settings["n_epochs"]) if "n_epochs" in spec.settings else config.small()
+    if spec.scale == "paper":
+        config = config.exact()
     return config.with_settings(spec.settings)
