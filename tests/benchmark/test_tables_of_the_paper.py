@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from justright.benchmark.paper_numbers import paper_rows
 from justright.benchmark.paper_table import paper_table
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
-from justright.benchmark.suite_runner import run_suite
+from justright.benchmark.suite_runner import failed_runs, run_suite, suite_results
 from justright.benchmark.table_text import text_tables
 from justright.benchmark.verdicts import verdicts
 
@@ -108,3 +109,10 @@ def test_all_tables_share_the_runs_that_they_have_in_common():
 
     assert len(names("tab5") & names("tab2")) == 3 * 4, "none and beta on three targets in both roles"
     assert names("fig3") < names("tab1")
+
+
+@pytest.mark.parametrize("name", ["selection", "selection-photos"])
+def test_committed_results_are_found_by_their_suites(name):
+    suite, out = read_suite(name), Path(__file__).parents[2] / "docs" / "results" / name
+    n_runs = sum(len(list(suite.runs_of(problem))) for problem in suite.problems)
+    assert len(suite_results(suite, out)) + len(failed_runs(suite, out)) == n_runs

@@ -85,7 +85,7 @@ def selector_options() -> list[SelectorOption]:
             owners[key][name] = each
     owners.pop("seed", None)
     said = (
-        "paper: as its equations and tables have it. official: Beta as its public code does it; in discover its weights "
+        "paper: as its equations and tables have it. official: Beta as its public code does it; in discover weights "
         "then act in the cross-entropy alone."
     )
     preset = SelectorOption(["--preset"], type=click.Choice(PRESETS), help=said)
