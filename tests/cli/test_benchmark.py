@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from click.testing import CliRunner
 from tests.benchmark.test_suite import TINY
 
@@ -35,44 +34,27 @@ def test_an_unknown_suite_is_an_error_without_a_traceback(tmp_path):
     assert "Traceback" not in done.output
 
 
-@pytest.fixture
-def counted(tmp_path):
-    """Results of Tab. A9, which needs no run."""
-    words = ["benchmark", "run", "taba9", "--profile", "glyphs", "--out", str(tmp_path / "out"), "--json"]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("ending", "part"), [("md", "| 60 |"), ("tex", "& 60 &"), ("csv", ",60.00,"), ("html", "<td>60")]
-)
-def test_a_table_of_the_paper_is_written_in_every_format(counted, ending, part):
-    to = counted / f"table.{ending}"
-    words = ["benchmark", "show", "taba9", "--profile", "glyphs", "--out", str(counted / "out"), "--to", str(to)]
-    done = CliRunner().invoke(main, words)
-    assert done.exit_code == 0, done.output
-    assert "taba9, cub (here: armenian)" in done.stdout
-    assert part in to.read_text()
-
-
-def test_other_formats_and_profiles_of_other_suites_are_refused(counted):
-    for words, said in (
-        (["show", "taba9", "--to", str(counted / "table.pdf")], "ends in .md"),
-        (["show", "selection", "--profile", "glyphs"], "has no profiles"),
-        (["show", "selection", "--to", str(counted / "table.md")], "a table of the paper"),
-        (["run", "tab4", "--role", "guide"], "no pool that could be a guide"),
-        (["show", "selection"], "--out"),
-    ):
-        out = [] if words == ["show", "selection"] else ["--out", str(counted / "out")]
-        done = CliRunner().invoke(main, ["benchmark", *words, *out])
-        assert done.exit_code != 0
-        assert said in done.output
-
-
 def test_what_a_run_takes_is_said_before_it_starts(tmp_path, monkeypatch):
     monkeypatch.setattr("justright.benchmark.suite_costs.suite_costs", lambda *given: f"{len(given[1])} problems")
     monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda *given, **options: [])
     done = CliRunner().invoke(main, ["benchmark", "run", "tab2", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "4 problems" in done.stderr
+
+
+def test_data_of_ones_own_takes_the_full_profile_and_devices_are_dealt_out(tmp_path, monkeypatch):
+    given = {}
+
+    def note(suite, out, **options):
+        given.update(options, suite=suite, out=out)
+        return []
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("justright.cli.benchmark.run_suite", note)
+    words = ["benchmark", "run", "tab2", "--data", str(tmp_path), "--backbone", "dino_vitb16", "--json"]
+    done = CliRunner().invoke(main, [*words, "--device", "cuda:0", "--device", "cuda:1"])
+    assert done.exit_code == 0, done.output
+    assert (given["suite"].profile, given["suite"].run["backbone"]) == ("full", "dino_vitb16")
+    assert given["out"].name == "benchmark-full"
+    assert given["devices"] == ("cuda:0", "cuda:1")
+    assert {each.is_guide for each in given["suite"].settings} == {False}

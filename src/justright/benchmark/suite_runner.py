@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ def run_suite(
     n_jobs: int = 1,
     only: tuple[str, ...] = (),
     engine: Engine | None = None,
+    devices: tuple[str, ...] = (),
     track: Track = silent,
 ) -> list[Line]:
     """Run what is missing in `out/results.jsonl` and give all lines of this suite, in its order.
@@ -50,13 +51,15 @@ def run_suite(
         data: the folder that `{data}` stands for in the suite.
         n_jobs: problems at once; each has one process, so that its runs share features and views.
         only: names of problems; all if empty.
+        devices: that problems are dealt out to in turn, instead of the one that the suite names.
         engine: where problems are run instead of in `n_jobs` processes. The lines of a problem come when it is done,
             and a problem whose worker is lost is run again.
     """
     with owned(out):
         todo = missing_runs(suite, out, only)
         places = out.absolute(), data and data.absolute()  # a worker may stand in another folder
-        tasks = [(suite, problem, runs, *places) for problem, runs in todo]
+        dealt = [suite.with_run(device=device) for device in devices] or [suite]
+        tasks = [(dealt[i % len(dealt)], problem, runs, *places) for i, (problem, runs) in enumerate(todo)]
         for line in track(_lines(tasks, n_jobs, engine), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
             _append(out / RESULTS, line)
         return suite_results(suite, out)
@@ -178,9 +181,10 @@ def _remove(paths: Iterable[Path]) -> None:
 def _fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed: int) -> str:
     """What tells a run from every other one, and from itself under other settings.
 
-    Only what differs from a default counts, so that an option of a later version leaves results as they are.
+    Only what differs from a default counts, so that an option of a later version leaves results as they are; and not
+    the device, so that a suite may go on elsewhere.
     """
-    spec = suite.spec(setting, seed, n_target=None, problem=problem)
+    spec = replace(suite.spec(setting, seed, n_target=None, problem=problem), device="cpu")
     also = {"is_probed": True} if suite.is_probed else {"only_counts": True} if suite.only_counts else {}
     return hash_value([_differing(problem), setting.name, _differing(spec), also], size=8)
 

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from justright.benchmark.paper_table import paper_table
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
-from justright.benchmark.suite_line import Line
-from justright.benchmark.suite_runner import failed_runs, missing_runs, run_suite, suite_results
-from justright.benchmark.suite_table import COLUMNS, paired, suite_table
-from justright.benchmark.table_text import as_csv, latex, markdown, text_tables
-from justright.benchmark.verdicts import Verdict, verdicts
+from justright.benchmark.suite_runner import missing_runs, run_suite, suite_results
+from justright.benchmark.suite_table import paired, suite_table
 from justright.cli.common import FILE, FOLDER, engine_option
+from justright.cli.suite_view import asked_suite, show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.engines import ENGINES
-from justright.errors import JustrightError
 from justright.files import write_text
 from justright.runs.problem import POOL_ROLES
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-FORMATS = ("md", "tex", "csv", "html")
 profile_option = click.option(
     "--profile",
     type=click.Choice(PROFILES),
-    help="For tables of the paper. full: its data sets and scale; real: small photo sets, on a CPU; glyphs (the "
-    "default): drawn characters, in minutes.",
+    help="For tables of the paper. full: its data sets and scale, taken where --data is given; real: small photo sets, "
+    "on a CPU; glyphs: drawn characters, in minutes, taken else.",
 )
 backbone_option = click.option("--backbone", help="Another network than the suite's, by name.")
 role_option = click.option(
@@ -65,7 +56,7 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
     """List the suites that come with the package, and what each shows."""
     rows = []
     for name in suite_names():
-        each = _suite(name, profile, None, None, is_strict=False)
+        each = asked_suite(name, profile if read_suite(name).columns else None)
         n_runs = sum(len(list(each.runs_of(problem))) for problem in each.problems)
         rows.append((name, len(each.problems), n_runs, each.about))
     terminal.table("Suites", ("name", "problems", "runs", "what it shows"), rows)
@@ -79,7 +70,7 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
 @profile_option
 @role_option
 @backbone_option
-@click.option("--device", help="cpu, cuda or mps; cpu if not given.")
+@click.option("--device", multiple=True, help="cpu, cuda, cuda:1, ...; several are given problems in turn.")
 @click.option("--jobs", type=click.IntRange(1), default=1, help="How many problems to run at once, a process each.")
 @click.option("--only", multiple=True, metavar="PROBLEM", help="Run only this problem; may be given several times.")
 @engine_option
@@ -92,7 +83,7 @@ def run(
     profile: str | None,
     role: str | None,
     backbone: str | None,
-    device: str | None,
+    device: tuple[str, ...],
     jobs: int,
     only: tuple[str, ...],
     engine: str,
@@ -111,16 +102,19 @@ def run(
       justright benchmark run my-suite.toml --out study --data DATA --only pets
       justright benchmark run selection --out study --engine ray --jobs 4
     """
-    whole = _suite(suite, profile, backbone, device)
+    if data is not None and read_suite(suite).columns:
+        profile = profile or PROFILES[0]
+    whole = asked_suite(suite, profile, backbone)
     asked = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
     out = _folder(out, whole)
     if not terminal.is_silent and not asked.only_counts and (todo := missing_runs(asked, out, only)):
         from justright.benchmark.suite_costs import suite_costs
 
-        terminal.say(str(suite_costs(asked, todo, data, jobs)))
+        terminal.say(str(suite_costs(asked.with_run(device=device[0] if device else None), todo, data, jobs)))
     with nullcontext() if engine == "local" else ENGINES[engine](jobs) as elsewhere:
-        run_suite(asked, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, track=terminal.track)
-    _show(terminal, whole, suite_results(whole, out), out, (backbone, device))
+        more = {"data": data, "n_jobs": jobs, "only": only, "engine": elsewhere, "devices": device}
+        run_suite(asked, out, track=terminal.track, **more)  # type: ignore[arg-type]
+    show_suite(terminal, whole, suite_results(whole, out), out, backbone)
 
 
 @benchmark.command()
@@ -158,7 +152,9 @@ def show(
       justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """
-    asked = _suite(suite, profile, backbone, None)
+    if out is None and profile is None and read_suite(suite).columns:
+        profile = next((each for each in PROFILES if Path(f"benchmark-{each}").is_dir()), None)
+    asked = asked_suite(suite, profile, backbone)
     out = _folder(out, asked)
     if baseline is not None:
         asked = asked.against(baseline)
@@ -169,64 +165,10 @@ def show(
 
         by_problem = {each.name: paired(lines, each.name, asked.baseline, "all") for each in asked.settings}
         write_text(figure, to_svg(draw_suite(suite_table(asked, lines), by_problem, asked.baseline)))
-    _show(terminal, asked, lines, out, (backbone, None), to)
-
-
-def _suite(name: str, profile: str | None, backbone: str | None, device: str | None, is_strict: bool = True) -> Suite:
-    plain = read_suite(name)
-    found = read_suite(name, profile) if profile and (plain.columns or is_strict) else plain
-    return found.with_run(backbone=backbone, device=device)
+    show_suite(terminal, asked, lines, out, backbone, to)
 
 
 def _folder(out: Path | None, suite: Suite) -> Path:
     if out is None and not suite.profile:
         raise click.UsageError("Missing option '--out'.")
     return out or Path(f"benchmark-{suite.profile}")
-
-
-def _show(
-    terminal: Terminal,
-    suite: Suite,
-    lines: list[Line],
-    out: Path,
-    changes: tuple[str | None, str | None],
-    to: Path | None = None,
-) -> None:
-    for line in failed_runs(suite, out):
-        terminal.say(f"No answer: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
-    said = f"Lines: {out / 'results.jsonl'}"
-    if not suite.columns:
-        if to is not None:
-            raise JustrightError(f"--to {to} for {suite.name}", expected="a table of the paper; --json gives this one")
-        rows = suite_table(suite, lines)
-        terminal.table(f"{len(lines)} runs, accuracy in percent", COLUMNS, [row.cells() for row in rows])
-        terminal.result({"lines": lines, "rows": [row.to_json() for row in rows]}, said)
-        return
-    judged = _verdicts(suite, lines, out, changes)
-    table = paper_table(suite, lines)
-    tables = text_tables(table, judged)
-    if to is not None:
-        ending = to.suffix[1:].lower()
-        if ending not in FORMATS:
-            raise JustrightError(f"a table as {to}", expected=f"a name that ends in .{', .'.join(FORMATS)}")
-        if ending == "html":
-            from justright.report.suite_page import write_suite_page
-
-            write_suite_page(table, tables, to)
-        else:
-            write_text(to, {"md": markdown, "tex": latex}[ending](tables) if ending != "csv" else as_csv(table))
-    for each in tables:
-        terminal.table(each.title, each.columns, each.rows)
-    terminal.result({"lines": lines, "claims": [each.cells() for each in judged]}, f"{len(lines)} runs. {said}")
-
-
-def _verdicts(suite: Suite, lines: Sequence[Line], out: Path, changes: tuple[str | None, str | None]) -> list[Verdict]:
-    def others(name: str) -> tuple[Suite, Sequence[Line]]:
-        other = _suite(name, suite.profile, *changes)
-        return other, suite_results(other, out)
-
-    found = verdicts(suite, lines, others)
-    guides = {each.name for each in suite.settings if each.is_guide}
-    if any(line["setting"] in guides for line in lines):
-        found += verdicts(suite, lines, others, is_guide=True)
-    return found

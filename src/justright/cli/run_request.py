@@ -34,13 +34,13 @@ def run_spec(
     if asked["n_target"] is None:
         asked["n_target"] = options.get("n_clusters")
     params = given_params(asked["selector"], options, preset)
-    scale = chosen_scale(scale, asked["device"])
-    chosen: dict[str, Any] = {"held_out_share": held_out if scale != "paper" or is_held_out else 0.0}
+    taken = chosen_scale(scale, asked["device"])
+    chosen: dict[str, Any] = {"held_out_share": held_out if taken != "paper" or is_held_out else 0.0}
     if preset == "official" and "weigh_contrastive" in _settings_of(asked["method"]):
         chosen["weigh_contrastive"] = False
     return RunSpec(
         selector_params=params,
-        scale=scale,
+        scale=taken,
         settings=chosen | ({"n_epochs": epochs} if epochs else {}) | read_settings(settings),
         **asked | ({} if asked["weights"] is None else {"selector": GIVEN}),
     )
