@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from justright.benchmark.suite import SuiteProblem
@@ -71,3 +73,14 @@ def test_wrong_labels_are_as_many_as_asked_for_all_wrong_of_the_same_data_set_an
 def test_a_place_in_a_folder_that_was_not_named_is_refused():
     with pytest.raises(DataError, match="was not named"):
         problem_of(replace(HEBREW, target="{data}/pets.zip"))
+
+
+def test_uneven_classes_go_from_the_largest_to_the_smallest_size():
+    problem = problem_of(replace(HEBREW, pool={}, uneven=(8, 2)))
+    names = [
+        *problem.pool.images.table["class_name"].to_pylist(),
+        *problem.truth._images.table["class_name"].to_pylist(),
+    ]
+    found = sorted(Counter(names).values())
+    assert (found[0], found[-1]) == (2, 8)
+    assert found == sorted(np.geomspace(8, 2, num=22).round().astype(int).tolist())

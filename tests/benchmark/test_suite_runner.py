@@ -182,3 +182,17 @@ def test_what_is_no_line_of_results_is_refused_by_name(tmp_path, data):
     (tmp_path / RESULTS).write_bytes(data)
     with pytest.raises(DataError, match=RESULTS):
         read_results(tmp_path / RESULTS)
+
+
+def test_problems_are_dealt_out_to_devices_and_a_result_counts_on_every_device(suite, tmp_path, monkeypatch):
+    used = []
+
+    def note(suite, described, *more):
+        used.append((described.name, suite.run.get("device")))
+        return iter(())
+
+    lines = run_suite(suite, tmp_path, only=("digits",))
+    monkeypatch.setattr("justright.benchmark.suite_runner._run_problem", note)
+    run_suite(suite, tmp_path, devices=("cuda:0", "cuda:1"))
+    assert used == [("hebrew", "cuda:0")], "digits is done"
+    assert suite_results(suite.with_run(device="cuda:1"), tmp_path) == lines

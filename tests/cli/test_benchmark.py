@@ -32,3 +32,29 @@ def test_an_unknown_suite_is_an_error_without_a_traceback(tmp_path):
     assert done.exit_code == 1
     assert "no suite 'tab99'" in done.output
     assert "Traceback" not in done.output
+
+
+def test_what_a_run_takes_is_said_before_it_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr("justright.benchmark.suite_costs.suite_costs", lambda *given: f"{len(given[1])} problems")
+    monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda *given, **options: [])
+    done = CliRunner().invoke(main, ["benchmark", "run", "tab2", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "4 problems" in done.stderr
+
+
+def test_data_of_ones_own_takes_the_full_profile_and_devices_are_dealt_out(tmp_path, monkeypatch):
+    given = {}
+
+    def note(suite, out, **options):
+        given.update(options, suite=suite, out=out)
+        return []
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("justright.cli.benchmark.run_suite", note)
+    words = ["benchmark", "run", "tab2", "--data", str(tmp_path), "--backbone", "dino_vitb16", "--json"]
+    done = CliRunner().invoke(main, [*words, "--device", "cuda:0", "--device", "cuda:1"])
+    assert done.exit_code == 0, done.output
+    assert (given["suite"].profile, given["suite"].run["backbone"]) == ("full", "dino_vitb16")
+    assert given["out"].name == "benchmark-full"
+    assert given["devices"] == ("cuda:0", "cuda:1")
+    assert {each.is_guide for each in given["suite"].settings} == {False}

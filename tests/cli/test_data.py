@@ -8,6 +8,7 @@ from click.testing import CliRunner, Result
 
 from justright.cli import main
 from justright.data.catalog import DATA_SETS
+from justright.data.catalog.glyphs import classes_of
 
 
 def run(*arguments: str) -> Result:
@@ -111,3 +112,25 @@ def test_an_unknown_script_is_refused_without_a_traceback(tmp_path):
     assert done.exit_code == 1
     assert "klingon" in done.output
     assert "Traceback" not in done.output
+
+
+def split_of(tmp_path, *words):
+    source = "glyphs:per_class=2,scripts=hebrew+faces+ogham"
+    done = CliRunner().invoke(main, ["data", "split", source, "--out", str(tmp_path), "--json", *words])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_a_split_says_by_which_rule_classes_are_old(tmp_path):
+    found = split_of(tmp_path)
+    assert (found["old_classes"], found["new_classes"]) == (29, 30)
+    assert found["rule"] == "a random half of the classes is old"
+
+
+def test_classes_of_a_difficulty_can_be_labeled_and_change_places_with_the_old_ones(tmp_path):
+    labels = [glyph.label for glyph in classes_of("hebrew")]
+    groups = {"Hard": labels[10:12], "Medium": labels[12:15], "Easy": labels[15:]}
+    (tmp_path / "split.json").write_text(json.dumps({"known_classes": labels[:10], "unknown_classes": groups}))
+    found = split_of(tmp_path, "--classes", str(tmp_path / "split.json"), "--label-group", "medium")
+    assert (found["old_classes"], found["new_classes"]) == (3, 10)
+    assert "Medium" in found["rule"]

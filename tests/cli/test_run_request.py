@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from justright.cli.run_request import chosen_scale, read_settings
+from justright.benchmark.suite import read_suite
+from justright.cli.discover import discover
+from justright.cli.run_request import PUBLISHED_ENTROPY, as_published, chosen_scale, read_settings, run_spec
+from justright.cli.selector_options import AUTO, SelectorCommand
+from justright.runs.spec import RunSpec
 
 
 def test_settings_are_read_as_json_or_text():
@@ -10,5 +14,53 @@ def test_settings_are_read_as_json_or_text():
 
 def test_the_scale_is_small_on_a_cpu_unless_asked_for():
     assert chosen_scale("auto", "cpu") == "small"
-    assert chosen_scale("auto", "cuda") == "paper"
+    assert chosen_scale("auto", "cuda") == "full"
     assert chosen_scale("paper", "cpu") == "paper"
+
+
+def test_at_the_scale_of_the_paper_the_data_set_sets_the_entropy_unless_somebody_else_does():
+    cars = as_published(RunSpec(scale="paper"), ["cars"])
+    assert cars.settings == {"entropy_scale": 1.0}
+    assert (
+        as_published(RunSpec(scale="paper", settings={"entropy_scale": 3.0}), ["cars"]).settings["entropy_scale"] == 3
+    )
+    for spec, names in (
+        (RunSpec(scale="paper"), ["cub"]),
+        (RunSpec(scale="paper"), ["cars", "cub"]),
+        (RunSpec(scale="full"), ["cars"]),
+        (RunSpec(scale="paper", method="gcd"), ["cars"]),
+    ):
+        assert as_published(spec, names) is spec
+
+
+def test_the_full_profile_sets_the_same_entropy():
+    suite = read_suite("taba9", "full")
+    found = {problem.target.partition(":")[0]: problem.settings.get("entropy_scale") for problem in suite.problems}
+    assert {name: value for name, value in found.items() if value} == PUBLISHED_ENTROPY
+
+
+def asked(*words):
+    given = {"labeled": None, "target": "t", "out": "o"}
+    found = []
+
+    def keep(**options):
+        names = (*given, "pool", "max_per_class", "keep_copies", "truth", "target_has_labels", "no_report")
+        rest = {name: value for name, value in options.items() if name not in names}
+        for name in ("tensorboard", "engine", "as_json", "quiet", "verbose"):
+            rest.pop(name, None)
+        found.append(run_spec(**rest))
+
+    command = SelectorCommand("discover", params=discover.params, callback=keep, default="none", more={AUTO: ""})
+    command.main(["--target", "t", "--out", "o", "--device", "cpu", *words], standalone_mode=False)
+    return found[0]
+
+
+def test_nothing_is_held_out_at_the_scale_of_the_paper_unless_asked_for():
+    assert asked("--scale", "paper").settings["held_out_share"] == 0.0
+    assert asked("--scale", "paper", "--held-out", "0.2").settings["held_out_share"] == 0.2
+    assert asked("--scale", "full").settings["held_out_share"] == 0.1
+
+
+def test_the_preset_official_weighs_the_cross_entropy_alone_where_there_is_one():
+    assert asked("--preset", "official", "--selector", "beta").settings["weigh_contrastive"] is False
+    assert "weigh_contrastive" not in asked("--preset", "official", "--selector", "beta", "--method", "gcd").settings

@@ -9,6 +9,7 @@ from justright.data.folder import open_folder
 from justright.data.splits import Split
 from justright.discovery.methods import METHODS
 from justright.errors import DataError, DegenerateError
+from justright.features.bank import open_views
 
 
 def one_epoch(name):
@@ -141,3 +142,17 @@ def test_a_second_fit_starts_anew(split, backbone, bank):
     method = METHODS["simgcd"](5, backbone, config_of("simgcd", n_epochs=1), bank=bank)
     first = method.fit(split).features_
     np.testing.assert_array_equal(method.fit(split).features_, first)
+
+
+def test_views_follow_the_seed_of_the_run_only_where_that_is_asked_for(split, backbone, bank, monkeypatch):
+    asked = []
+
+    def note(*args, transform, seed, **options):
+        asked.append((transform == "plain", seed))
+        return open_views(*args, transform=transform, seed=seed, **options)
+
+    monkeypatch.setattr("justright.discovery.base.open_views", note)
+    for by_seed in (False, True):
+        config = config_of("simgcd", n_epochs=1, views_by_seed=by_seed)
+        METHODS["simgcd"](N_CATEGORIES, backbone, config, seed=3, bank=bank).fit(split)
+    assert asked == [(True, 0), (False, 0), (True, 0), (False, 3)]

@@ -103,3 +103,11 @@ def test_halving_every_weight_halves_what_is_learned_from_labels_only():
         assert torch.allclose(half[name], whole[name] / 2)
     for name in ("self_contrastive", "distillation", "mean_entropy"):
         assert half[name] == whole[name]
+
+
+def test_weights_can_be_kept_out_of_the_contrastive_loss_as_in_the_public_code():
+    z, logits, labels, weight = draw_batch()
+    objective = SimGCDObjective(SimGCDSettings(weigh_contrastive=False))
+    _, terms = objective(z, logits, logits, labels, weight / 2, temperature_teacher=0.07)
+    assert terms["sup_contrastive"].item() == pytest.approx(eq_2_as_loops(z, labels, torch.ones_like(weight), 0.07))
+    assert terms["classification"].item() == pytest.approx(eq_4_as_loops(logits, labels, weight / 2, 0.1))

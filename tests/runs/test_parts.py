@@ -13,7 +13,7 @@ from justright.selection import BinsSelector
 def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
     config = config_of(RunSpec(method="mugcd", scale="small", settings={"learning_rate": 0.5}))
     assert (config.hidden_dim, config.learning_rate) == (512, 0.5)
-    assert config_of(RunSpec(scale="paper")).n_epochs == 200
+    assert config_of(RunSpec(scale="full")).n_epochs == 200
     assert config_of(RunSpec(method="kmeans", scale="small", settings={"n_init": 3})).n_init == 3
     with pytest.raises(JustrightError, match="no setting 'nonsense'"):
         config_of(RunSpec(settings={"nonsense": 1}))
@@ -47,7 +47,15 @@ def test_without_own_classes_the_target_is_counted_alone():
     assert abs(fitted_counter("combined", given, seed=0).n_categories_ - 10) <= 2
 
 
-@pytest.mark.parametrize("scale", ["paper", "small"])
+def test_the_scale_of_the_paper_saves_no_work():
+    for method in ("simgcd", "gcd", "xcon", "mugcd"):
+        config = config_of(RunSpec(method=method, scale="paper"))
+        assert (config.n_epochs, config.views, config.n_init, config.max_iter) == (200, "fresh", 100, 200)
+        assert config.held_out_share == 0.0
+    assert config_of(RunSpec(method="mugcd", scale="paper")).stage1.views == "fresh"
+
+
+@pytest.mark.parametrize("scale", ["paper", "full", "small"])
 def test_epochs_and_rate_reach_both_trainings_of_mugcd(scale):
     settings = {"n_epochs": 15, "learning_rate": 0.5, "stage1": {"batch_size": 64}}
     config = config_of(RunSpec(method="mugcd", scale=scale, settings=settings))

@@ -9,6 +9,7 @@ import pytest
 from justright.errors import NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.progress import silent
+from justright.runs.parts import counter_input, fitted_counter
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
@@ -121,3 +122,10 @@ def test_a_selector_from_outside_weighs_a_run(select, tmp_path):
     assert weight[N_OWN:].tolist() == [1.0] * 6 + [0.0] * 30
     saved = load_selection(tmp_path / "weights.parquet").weighed
     assert (saved.name, saved.classes["kept_share"].to_pylist()[:2]) == ("first", [1.0, 0.0])
+
+
+def test_a_counter_may_say_how_many_clusters_the_selection_sees(select, tmp_path, monkeypatch):
+    monkeypatch.setattr(OwnFirst, "own_classes", (0, 1, 2, 3, 4))
+    select(selector="bins", selector_params={"n_clusters": "spread", "discard": False})
+    params = load_selection(tmp_path / "weights.parquet").about["params"]
+    assert params["n_clusters"] == fitted_counter("spread", counter_input(POOL, TARGET, range(5)), 0).n_categories_

@@ -25,4 +25,4 @@ def test_what_is_no_plain_value_is_refused():
 
 
 def test_the_scales_are_those_of_the_spec():
-    assert RunSpec().scale in SCALES == ("paper", "small")
+    assert RunSpec().scale in SCALES == ("paper", "full", "small")

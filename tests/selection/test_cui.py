@@ -7,7 +7,7 @@ import pytest
 
 from justright.errors import DegenerateError, JustrightError
 from justright.geometry import emd, euclidean_distance
-from justright.selection import CuiSelector
+from justright.selection import BinsSelector, CuiSelector
 
 
 def similarity_as_loops(data, gamma):
@@ -82,3 +82,11 @@ def test_more_classes_than_there_are_is_an_error(cloud):
 def test_wrong_options_are_refused_by_name(cloud, wrong):
     with pytest.raises(JustrightError, match=next(iter(wrong))):
         CuiSelector(**wrong).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
+
+
+def test_as_many_classes_as_bins_keeps_can_be_asked_for(plane):
+    bins = BinsSelector(n_clusters=12).fit(plane.pool, plane.labels, plane.target)
+    cui = CuiSelector(n_classes="bins", n_clusters=12).fit(plane.pool, plane.labels, plane.target)
+    assert len(cui.selected_classes_) == len(bins.selected_classes_) > 0
+    far = CuiSelector(n_classes="bins", n_clusters=12).fit(plane.pool + 1e4, plane.labels, plane.target)
+    assert len(far.selected_classes_) == len(far.classes_) // 2, "Bins keeps none of them"

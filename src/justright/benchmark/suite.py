@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from justright.benchmark.suite_grid import grid
 from justright.errors import DataError, MissingDataError
 from justright.runs.spec import RunSpec
 
 SUITES = Path(__file__).parent / "suites"  # those that come with the package, `NAME.toml` each
+PROFILES = ("full", "real", "glyphs")  # the paper's data and scale; small photo sets on a CPU; drawn characters
 
 T = TypeVar("T")
 
@@ -30,11 +32,18 @@ class SuiteProblem:
     classes: int = 0  # how many classes of the target's source to draw at random; 0 takes all
     other_classes_in_pool: bool = False  # whether classes of that source which were not drawn join the pool
     per_class: int | None = None  # the most images of a class in the target's source
+    uneven: tuple[int, ...] = ()  # images of its largest and of its smallest class, those between in equal ratios
     pool_per_class: int | None = None  # the most images of a class in the pool
     old_share: float = 0.5  # the share of the target's classes that have labeled images
     labeled_share: float = 0.5  # the share of the images of old classes that are labeled
     wrong_labels: float = 0.0  # the share of the pool's images with the label of another class of their data set
     split_seed: int = 0  # the seed of everything that is drawn
+    pool_by_protocol: bool = False  # whether a set of the pool gives only what would be labeled if it were the target
+    roles: str = ""  # "published": old classes as publications have them; or as for the data set of this name
+    # where old classes come from, if not from the target's source: other sources, "rest" for its classes that were not
+    # drawn, or a difficulty group of it, whose classes then change places with the old ones
+    labels: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the method, where this problem needs others
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,36 @@ class SuiteSetting:
     run: Mapping[str, Any] = field(default_factory=dict)  # fields of `RunSpec` that differ from those of the suite
     seeds: tuple[int, ...] | None = None  # instead of the seeds of the suite
     problems: tuple[str, ...] | None = None  # the only problems to run this setting on; None for all
+    k_factor: float = 1.0  # K that a run is told, as a multiple of the true one
+    row: str = ""  # in a table of the paper: the selection, or the labeled data
+
+    @property
+    def method(self) -> str:
+        """What is learned with."""
+        return str(self.run.get("method", ""))
+
+    @property
+    def is_guide(self) -> bool:
+        """Whether classes of the pool only guide, as by our defaults."""
+        return self.run.get("pool_role") == "guide"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the paper says of its table: some rows are better than others, or as good.
+
+    What is compared is a mean over rows, paired by method, target and seed.
+    """
+
+    says: str  # the claim in our words
+    better: tuple[str, ...]  # rows
+    than: tuple[str, ...]  # rows
+    group: str = "new"  # what is compared: all, old, new, new_as_old, new_as_new, probe
+    than_group: str = ""  # the same for `than`, if it is another
+    than_suite: str = ""  # the suite that `than` stands in, if it is another; its results must lie in the same folder
+    than_method: str = ""  # the method of `than`, if it is another
+    targets: tuple[str, ...] = ()  # only these of the paper's targets; all if empty
+    within: float | None = None  # points of difference that still count as equal, where equality is claimed
 
 
 @dataclass(frozen=True)
@@ -58,6 +97,25 @@ class Suite:
     settings: tuple[SuiteSetting, ...]
     seeds: tuple[int, ...] = (0,)
     baseline: str = ""
+    profile: str = ""  # of a table of the paper: full, real or glyphs
+    columns: Mapping[str, str] = field(default_factory=dict)  # the paper's target that a problem stands for
+    groups: tuple[str, ...] = ("all", "old", "new")  # what is shown of each run
+    printed_as: Mapping[str, str] = field(default_factory=dict)  # rows that the paper calls otherwise
+    claims: tuple[Claim, ...] = ()
+    printed: Mapping[str, Any] = field(default_factory=dict)  # figures of the paper that are no accuracies
+    only_counts: bool = False  # images and classes are counted, and nothing is run
+    is_probed: bool = False  # whether a line tells how well a linear classifier knows the target's classes afterwards
+
+    def with_role(self, role: str) -> Suite:
+        """Only the settings in which the pool has this role, and those without a pool."""
+        kept = [each for each in self.settings if each.is_guide == (role == "guide")]
+        if not kept:
+            raise DataError(f"{self.name} has no pool that could be a {role}", expected="--role rival")
+        return replace(self, settings=tuple(kept))
+
+    def with_run(self, **changes: Any) -> Suite:
+        """The same suite with other values for all its runs; None leaves a value as it is."""
+        return replace(self, run={**self.run, **{name: value for name, value in changes.items() if value is not None}})
 
     def against(self, baseline: str) -> Suite:
         """The same suite, its settings compared with another one of them."""
@@ -72,37 +130,60 @@ class Suite:
         for seed in seeds:
             yield from ((each, seed) for each in wanted if seed in (each.seeds or self.seeds))
 
-    def spec(self, setting: SuiteSetting, seed: int, n_target: int | None) -> RunSpec:
+    def spec(
+        self, setting: SuiteSetting, seed: int, n_target: int | None, problem: SuiteProblem | None = None
+    ) -> RunSpec:
         """What a run is set to: `n_target` is the true K, as in the paper's tables, unless the suite says otherwise."""
         given = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
         for name in ("settings", "selector_params"):
             given[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
+        if problem is not None and problem.settings and given["settings"].get("use_labels", True):  # k-means has none
+            given["settings"] |= problem.settings
+        if n_target is not None and setting.k_factor != 1:
+            given["n_target"] = round(setting.k_factor * n_target)
         if given["n_target"] == 0:  # TOML has no null: 0 asks for an estimate
             given["n_target"] = None
         return _make(RunSpec, given, f"setting {setting.name!r}")
 
 
-def read_suite(name: str | Path) -> Suite:
-    """A suite of the package by its name, or any file."""
+def read_suite(name: str | Path, profile: str | None = None) -> Suite:
+    """A suite of the package by its name, or any file. Tables of the paper have profiles, `PROFILES`."""
     path = Path(name) if Path(name).suffix == ".toml" else SUITES / f"{name}.toml"
     if not path.is_file():
         raise MissingDataError(
             f"no suite {str(name)!r}", expected=f"one of {', '.join(suite_names())}, or a file that ends in .toml"
         )
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} cannot be read: {error}", expected="TOML") from error
+    content = _content(path)
+    if "targets" in content:
+        content = grid(content, _shared("selections"), _shared(profile or PROFILES[-1])) | {
+            "profile": profile or PROFILES[-1]
+        }
+    elif profile is not None:
+        raise DataError(f"{name} has no profiles", expected="no --profile: it is no table of the paper")
     problems = tuple(_make(SuiteProblem, each, "a problem") for each in content.pop("problems", []))
     settings = tuple(_make(SuiteSetting, each, "a setting") for each in content.pop("settings", []))
+    claims = tuple(_make(Claim, each, "a claim") for each in content.pop("claims", []))
     for what, names in (("problems", [p.name for p in problems]), ("settings", [s.name for s in settings])):
         if not names or len(set(names)) < len(names):
             raise DataError(f"{path} has {len(names)} {what}", expected="at least one, each under a name of its own")
-    made = {"name": path.stem, "about": "", "run": {}} | content | {"problems": problems, "settings": settings}
-    suite = _make(Suite, made, str(path))
+    parts = {"problems": problems, "settings": settings, "claims": claims}
+    suite = _make(Suite, {"name": path.stem, "about": "", "run": {}} | content | parts, str(path))
     for setting in suite.settings:  # what a run cannot be set to is refused before the first one starts
         suite.spec(setting, seed=0, n_target=None)
     return suite
+
+
+def _shared(name: str) -> dict[str, Any]:
+    if name not in (*PROFILES, "selections"):
+        raise DataError(f"no profile {name!r}", expected=f"one of {', '.join(PROFILES)}")
+    return _content(SUITES / "shared" / f"{name}.toml")
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{path} cannot be read: {error}", expected="TOML") from error
 
 
 def suite_names() -> list[str]:

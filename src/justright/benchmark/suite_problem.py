@@ -9,36 +9,91 @@ import numpy as np
 
 from justright.benchmark.suite import SuiteProblem
 from justright.data import ClassSplit, ImageSet, Truth, gcd_split, merge_pool, open_images
-from justright.data.class_split import UNGRADED
+from justright.data.class_split import SSB_NAMES, UNGRADED
 from justright.data.columns import column, with_columns
+from justright.data.published_splits import exchanged, published_split
 from justright.errors import DataError
 from justright.runs.problem import OWN, Problem, named
 from justright.seeding import generator
 
 REST = "rest of the target's source"
+PUBLISHED = "published"
+OTHER_CLASSES = "rest"  # among `labels`: the classes of the target's source that were not drawn
 
 
 def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
     """Open, draw, split and merge; a function of the description and the files alone."""
-    seed = described.split_seed
-    source = _at_most(_open(described.target, data), described.per_class, seed)
-    labels = generator(seed, "suite classes").permutation(sorted(source.classes))
-    chosen = sorted(labels[: described.classes or len(labels)].tolist())
-    target = source.of_classes(chosen)
+    seed, source = described.split_seed, _capped(described, described.target, data)
+    others = [named(_others(described, place, data), name) for name, place in described.pool.items()]
     own: list[ImageSet] = []
+    roles: ClassSplit | None
+    if described.labels:
+        target, roles = _with_other_labels(described, source, data)
+    else:
+        target = _uneven(source.of_classes(_chosen(described, source)), described.uneven, seed)
+        roles = None if described.old_share == 0 else _roles(described, target)
+    if described.other_classes_in_pool:
+        others.append(named(source.of_classes(sorted(set(source.classes) - set(target.classes))), REST))
     unlabeled, truth = target.without_labels(), Truth(target, ())
-    if described.old_share > 0:
-        n_old = max(1, round(described.old_share * len(chosen)))
-        shuffled = generator(seed, "suite old classes").permutation(chosen).tolist()
-        roles = ClassSplit(tuple(sorted(shuffled[:n_old])), {UNGRADED: tuple(sorted(shuffled[n_old:]))})
+    if roles is not None:
         split, truth = gcd_split(named(target, OWN), roles, described.labeled_share, seed)
         own, unlabeled = [split.labeled], split.unlabeled
-    others = [named(_open(place, data), name) for name, place in described.pool.items()]
-    if described.other_classes_in_pool:
-        others.append(named(source.of_classes(sorted(set(labels.tolist()) - set(chosen))), REST))
     merged = merge_pool([*own, *(_at_most(each, described.pool_per_class, seed) for each in others)])
-    problem = Problem(merged, unlabeled, truth, len(chosen))
+    problem = Problem(merged, unlabeled, truth, len(target.classes))
     return _with_wrong_labels(problem, described.wrong_labels, seed)
+
+
+def _capped(described: SuiteProblem, place: str, data: Path | None) -> ImageSet:
+    return _at_most(_open(place, data), described.per_class, described.split_seed)
+
+
+def _chosen(described: SuiteProblem, images: ImageSet) -> list[int]:
+    """The classes that are drawn of a source, in ascending order."""
+    labels = generator(described.split_seed, "suite classes").permutation(sorted(images.classes))
+    return sorted(labels[: described.classes or len(labels)].tolist())
+
+
+def _roles(described: SuiteProblem, images: ImageSet) -> ClassSplit:
+    """Which classes of a set are old, as published or a random share."""
+    if described.roles:
+        return published_split(images, None if described.roles == PUBLISHED else described.roles)[0]
+    chosen = sorted(images.classes)
+    n_old = max(1, round(described.old_share * len(chosen)))
+    shuffled = generator(described.split_seed, "suite old classes").permutation(chosen).tolist()
+    return ClassSplit(tuple(sorted(shuffled[:n_old])), {UNGRADED: tuple(sorted(shuffled[n_old:]))})
+
+
+def _others(described: SuiteProblem, place: str, data: Path | None) -> ImageSet:
+    """A set of the pool: all of it, or what the protocol would label if it were the target."""
+    if not described.pool_by_protocol:
+        return _open(place, data)
+    images = _capped(described, place, data)
+    images = images.of_classes(_chosen(described, images))
+    as_target = replace(described, old_share=described.old_share or 0.5)
+    return gcd_split(images, _roles(as_target, images), described.labeled_share, described.split_seed)[0].labeled
+
+
+def _with_other_labels(described: SuiteProblem, source: ImageSet, data: Path | None) -> tuple[ImageSet, ClassSplit]:
+    """A target whose new classes are drawn from its source, and whose old ones come from where `labels` says.
+
+    A difficulty group takes the old classes of the published split as new ones, and its own as old (Tab. 1).
+    """
+    draw, n = generator(described.split_seed, "suite labels"), described.classes
+    if described.labels[0] in SSB_NAMES:
+        roles = exchanged(_roles(described, source), described.labels[0], source)
+        old, new = (sorted(draw.permutation(each)[: n or None].tolist()) for each in (roles.old, roles.new))
+        return source.of_classes(old + new), ClassSplit(tuple(old), {UNGRADED: tuple(new)})
+    chosen = _chosen(described, source)
+    rest = sorted(set(source.classes) - set(chosen))
+    sets = [
+        source.of_classes(rest) if place == OTHER_CLASSES else _capped(described, place, data)
+        for place in described.labels
+    ]
+    named_sets = [named(each, f"labels {number}") for number, each in enumerate(sets)]
+    merged = merge_pool([named(source.of_classes(chosen), "new"), *named_sets]).images
+    labels = sorted(merged.classes)
+    new, old = labels[: len(chosen)], sorted(draw.permutation(labels[len(chosen) :])[: n or None].tolist())
+    return merged.of_classes(new + old), ClassSplit(tuple(old), {UNGRADED: tuple(new)})
 
 
 def _open(place: str, data: Path | None) -> ImageSet:
@@ -57,6 +112,17 @@ def _at_most(images: ImageSet, per_class: int | None, seed: int) -> ImageSet:
         for label in images.classes
     ]
     return images.take(np.sort(np.concatenate(rows)))
+
+
+def _uneven(images: ImageSet, sizes: tuple[int, ...], seed: int) -> ImageSet:
+    """Classes in a random order, from the largest to the smallest size in equal ratios."""
+    if not sizes:
+        return images
+    classes = generator(seed, "suite sizes").permutation(sorted(images.classes)).tolist()
+    largest, smallest = sizes
+    wanted = np.geomspace(largest, smallest, num=len(classes)).round().astype(int)
+    parts = [_at_most(images.of_classes([label]), int(n), seed) for label, n in zip(classes, wanted, strict=True)]
+    return ImageSet.concat(parts)
 
 
 def _with_wrong_labels(problem: Problem, share: float, seed: int) -> Problem:

@@ -7,16 +7,15 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
+from justright.benchmark.suite_line import Line, counts_of, result_of
 from justright.benchmark.suite_problem import problem_of
 from justright.engines import Engine
 from justright.errors import DataError, DegenerateError
@@ -24,14 +23,12 @@ from justright.files import parsed_json
 from justright.hashing import SIGNATURE, hash_value, signed, verified
 from justright.progress import Track, silent
 from justright.runs.owner import LOCK, owned
-from justright.runs.run_folder import RunFolder
 
 RESULTS = "results.jsonl"
 
-_log = logging.getLogger(__name__)
+Todo = list[tuple[SuiteProblem, list[tuple[SuiteSetting, int]]]]
 
-Line = dict[str, Any]
-"""What results.jsonl says about a run: problem, part, setting, seed, print (its fingerprint), and scores or failed."""
+_log = logging.getLogger(__name__)
 
 
 def run_suite(
@@ -42,6 +39,7 @@ def run_suite(
     n_jobs: int = 1,
     only: tuple[str, ...] = (),
     engine: Engine | None = None,
+    devices: tuple[str, ...] = (),
     track: Track = silent,
 ) -> list[Line]:
     """Run what is missing in `out/results.jsonl` and give all lines of this suite, in its order.
@@ -53,24 +51,31 @@ def run_suite(
         data: the folder that `{data}` stands for in the suite.
         n_jobs: problems at once; each has one process, so that its runs share features and views.
         only: names of problems; all if empty.
+        devices: that problems are dealt out to in turn, instead of the one that the suite names.
         engine: where problems are run instead of in `n_jobs` processes. The lines of a problem come when it is done,
             and a problem whose worker is lost is run again.
     """
-    wanted = [problem for problem in suite.problems if not only or problem.name in only]
-    if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
-        raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(each.name for each in suite.problems))
     with owned(out):
-        done = {line["print"] for line in read_results(out / RESULTS)}
-        todo = [
-            (problem, runs)
-            for problem in wanted
-            if (runs := [run for run in suite.runs_of(problem) if _fingerprint(suite, problem, *run) not in done])
-        ]
+        todo = missing_runs(suite, out, only)
         places = out.absolute(), data and data.absolute()  # a worker may stand in another folder
-        tasks = [(suite, problem, runs, *places) for problem, runs in todo]
+        dealt = [suite.with_run(device=device) for device in devices] or [suite]
+        tasks = [(dealt[i % len(dealt)], problem, runs, *places) for i, (problem, runs) in enumerate(todo)]
         for line in track(_lines(tasks, n_jobs, engine), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
             _append(out / RESULTS, line)
         return suite_results(suite, out)
+
+
+def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = ()) -> Todo:
+    """The problems that have runs without a line, and these runs; `only` as in `run_suite`."""
+    wanted = [problem for problem in suite.problems if not only or problem.name in only]
+    if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
+        raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(each.name for each in suite.problems))
+    done = {line["print"] for line in read_results(out / RESULTS)}
+    return [
+        (problem, runs)
+        for problem in wanted
+        if (runs := [run for run in suite.runs_of(problem) if _fingerprint(suite, problem, *run) not in done])
+    ]
 
 
 def suite_results(suite: Suite, out: Path) -> list[Line]:
@@ -146,18 +151,22 @@ def _run_problem(
     backbones = dict[tuple[Any, ...], Any]()
     for setting, seed in runs:
         started = time.perf_counter()
-        spec = suite.spec(setting, seed, problem.n_target_classes)
+        about = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
+        about["print"] = _fingerprint(suite, described, setting, seed)
+        if suite.only_counts:
+            yield about | counts_of(problem)
+            continue
+        spec = suite.spec(setting, seed, problem.n_target_classes, described)
         network = (spec.backbone, spec.checkpoint, spec.device, spec.img_size)
         if network not in backbones:
             backbones[network] = load_backbone(*network)
         path = out / "runs" / _file_name(described.name) / f"{_file_name(setting.name)}-{seed}"
         run = Run(problem, spec, path, backbones[network], {"command": f"justright benchmark run {suite.name}"})
-        about = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
-        about["print"] = _fingerprint(suite, described, setting, seed)
         with owned(path):
             _remove(each for each in path.iterdir() if each.name != LOCK)  # what a kill or another setting has left
             try:
-                yield about | _result(run.all(is_owned=True), time.perf_counter() - started)
+                finished = run.all(is_owned=True)
+                yield about | result_of(finished, time.perf_counter() - started, suite.is_probed)
             except DegenerateError as error:
                 yield about | {"failed": str(error)}
             _remove(path / each for each in ("checkpoint", "stage1", "pool.features", "target.features"))
@@ -169,30 +178,25 @@ def _remove(paths: Iterable[Path]) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _result(run: RunFolder, seconds: float) -> Line:
-    scores, about, selection = run.scores, run.about, run.selection
-    assert scores is not None, "a problem of a suite has a truth"
-    weighed, config = None if selection is None else selection.weighed, about["config"]
-    kept = [] if weighed is None else weighed.classes["weight"].to_numpy()
-    return {
-        "all": scores.all,
-        "old": None if np.isnan(scores.old) else scores.old,
-        "new": scores.new,
-        "n_target": about["n_target"],
-        "n_categories": about["n_categories"],
-        "n_used": int((run.predictions.sizes > 0).sum()),
-        "pool_classes": len(kept),
-        "kept_classes": int(np.count_nonzero(kept)),
-        "notes": about["notes"],
-        "check": about.get("check"),
-        "n_steps": config["n_steps"] * config["n_epochs"] if config.get("n_steps") else None,
-        "seconds": round(seconds, 1),
-    }
-
-
 def _fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed: int) -> str:
-    """What tells a run from every other one, and from itself under other settings."""
-    return hash_value([asdict(problem), setting.name, suite.spec(setting, seed, n_target=None).to_json()], size=8)
+    """What tells a run from every other one, and from itself under other settings.
+
+    Only what differs from a default counts, so that an option of a later version leaves results as they are; and not
+    the device, so that a suite may go on elsewhere.
+    """
+    spec = replace(suite.spec(setting, seed, n_target=None, problem=problem), device="cpu")
+    also = {"is_probed": True} if suite.is_probed else {"only_counts": True} if suite.only_counts else {}
+    return hash_value([_differing(problem), setting.name, _differing(spec), also], size=8)
+
+
+def _differing(described: Any) -> dict[str, Any]:
+    """The fields of a dataclass that have another value than their default."""
+    found = {}
+    for each in fields(described):
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        if (value := getattr(described, each.name)) != default:
+            found[each.name] = dict(value) if isinstance(value, Mapping) else value
+    return json.loads(json.dumps(found, default=os.fspath))
 
 
 def _file_name(name: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from justright.benchmark.suite import Suite
-from justright.benchmark.suite_runner import Line
+from justright.benchmark.suite_line import Line
 
 COLUMNS = ("setting", "problems", "runs", "All", "Old", "New", "All against baseline", "New against baseline", "better")
 LEVEL = 0.95

@@ -1,4 +1,4 @@
-"""`justright benchmark`: many runs, compared."""
+"""`justright benchmark`: many runs, compared; every table of the paper."""
 
 from __future__ import annotations
 
@@ -7,13 +7,29 @@ from pathlib import Path
 
 import click
 
-from justright.benchmark.suite import Suite, read_suite, suite_names
-from justright.benchmark.suite_runner import Line, failed_runs, run_suite, suite_results
-from justright.benchmark.suite_table import COLUMNS, paired, suite_table
+from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
+from justright.benchmark.suite_runner import missing_runs, run_suite, suite_results
+from justright.benchmark.suite_table import paired, suite_table
 from justright.cli.common import FILE, FOLDER, engine_option
+from justright.cli.suite_view import asked_suite, show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.engines import ENGINES
 from justright.files import write_text
+from justright.runs.problem import POOL_ROLES
+
+profile_option = click.option(
+    "--profile",
+    type=click.Choice(PROFILES),
+    help="For tables of the paper. full: its data sets and scale, taken where --data is given; real: small photo sets, "
+    "on a CPU; glyphs: drawn characters, in minutes, taken else.",
+)
+backbone_option = click.option("--backbone", help="Another network than the suite's, by name.")
+role_option = click.option(
+    "--role",
+    type=click.Choice(POOL_ROLES),
+    help="For tables of the paper. rival (the default): classes of the pool are categories, and the target's own "
+    "classes are selected from too, as in the paper; guide: as `justright discover` does it.",
+)
 
 
 @click.group()
@@ -21,79 +37,125 @@ def benchmark() -> None:
     """Run many problems, settings and seeds, and compare them.
 
     A suite is a TOML file that lists problems and settings. Every setting is run on every problem, with several seeds.
+    The tables and figures of the paper are suites: tab1 to tab6, taba1 to taba9, fig1 and fig3.
 
     \b
     Examples:
       justright benchmark list
+      justright benchmark run tab2 --profile glyphs --jobs 2
+      justright benchmark show tab2 --profile glyphs
+      justright benchmark run tab2 --profile full --data DATA --backbone dino_vitb16
       justright benchmark run selection --out study --jobs 2
-      justright benchmark show selection --out study
-      justright benchmark run my-suite.toml --out mine --data DATA
     """
 
 
 @benchmark.command("list")
+@profile_option
 @with_terminal
-def list_suites(terminal: Terminal) -> None:
-    """List the suites that come with the package."""
-    rows = [
-        (each.name, len(each.problems), sum(len(list(each.runs_of(problem))) for problem in each.problems), each.about)
-        for each in map(read_suite, suite_names())
-    ]
-    terminal.table("Suites", ("name", "problems", "runs", "what it asks"), rows)
+def list_suites(terminal: Terminal, profile: str | None) -> None:
+    """List the suites that come with the package, and what each shows."""
+    rows = []
+    for name in suite_names():
+        each = asked_suite(name, profile if read_suite(name).columns else None)
+        n_runs = sum(len(list(each.runs_of(problem))) for problem in each.problems)
+        rows.append((name, len(each.problems), n_runs, each.about))
+    terminal.table("Suites", ("name", "problems", "runs", "what it shows"), rows)
     terminal.result([dict(zip(("name", "problems", "runs", "about"), row, strict=True)) for row in rows])
 
 
 @benchmark.command()
 @click.argument("suite")
-@click.option("--out", type=FOLDER, required=True, help="Folder for the results and the runs.")
+@click.option("--out", type=FOLDER, help="Folder for the results and the runs; benchmark-PROFILE if not given.")
 @click.option("--data", type=FOLDER, help="Folder with the data sets, where the file of the suite says {data}.")
+@profile_option
+@role_option
+@backbone_option
+@click.option("--device", multiple=True, help="cpu, cuda, cuda:1, ...; several are given problems in turn.")
 @click.option("--jobs", type=click.IntRange(1), default=1, help="How many problems to run at once, a process each.")
 @click.option("--only", multiple=True, metavar="PROBLEM", help="Run only this problem; may be given several times.")
 @engine_option
 @with_terminal
 def run(
-    terminal: Terminal, suite: str, out: Path, data: Path | None, jobs: int, only: tuple[str, ...], engine: str
+    terminal: Terminal,
+    suite: str,
+    out: Path | None,
+    data: Path | None,
+    profile: str | None,
+    role: str | None,
+    backbone: str | None,
+    device: tuple[str, ...],
+    jobs: int,
+    only: tuple[str, ...],
+    engine: str,
 ) -> None:
     """Run what is missing of a suite.
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. Each finished run adds a line of JSON to
     OUT/results.jsonl. Call it again to continue after a stop: runs that have a line are not repeated, unless their
-    settings have changed. With --engine processes or ray a problem whose worker is lost is run again.
+    settings have changed. Tables of the paper in one OUT share the runs that they have in common. With --engine
+    processes or ray a problem whose worker is lost is run again.
 
     \b
     Examples:
-      justright benchmark run selection --out study --jobs 2
+      justright benchmark run tab2 --profile glyphs --jobs 2
+      justright benchmark run tab2 --profile real --data DATA --role guide
       justright benchmark run my-suite.toml --out study --data DATA --only pets
       justright benchmark run selection --out study --engine ray --jobs 4
     """
-    asked = read_suite(suite)
+    if data is not None and read_suite(suite).columns:
+        profile = profile or PROFILES[0]
+    whole = asked_suite(suite, profile, backbone)
+    asked = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
+    out = _folder(out, whole)
+    if not terminal.is_silent and not asked.only_counts and (todo := missing_runs(asked, out, only)):
+        from justright.benchmark.suite_costs import suite_costs
+
+        terminal.say(str(suite_costs(asked.with_run(device=device[0] if device else None), todo, data, jobs)))
     with nullcontext() if engine == "local" else ENGINES[engine](jobs) as elsewhere:
-        lines = run_suite(asked, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, track=terminal.track)
-    _show(terminal, asked, lines, out)
+        more = {"data": data, "n_jobs": jobs, "only": only, "engine": elsewhere, "devices": device}
+        run_suite(asked, out, track=terminal.track, **more)  # type: ignore[arg-type]
+    show_suite(terminal, whole, suite_results(whole, out), out, backbone)
 
 
 @benchmark.command()
 @click.argument("suite")
-@click.option("--out", type=FOLDER, required=True, help="Folder that `benchmark run` wrote to.")
+@click.option("--out", type=FOLDER, help="Folder that `benchmark run` wrote to; benchmark-PROFILE if not given.")
+@profile_option
+@backbone_option
 @click.option("--part", help="Show only problems of this part, such as choose or judge.")
 @click.option("--baseline", metavar="SETTING", help="Compare with this setting instead of the suite's own baseline.")
 @click.option("--figure", type=FILE, help="File for a figure of the differences, as SVG.")
+@click.option("--to", type=FILE, help="File for the table: its name ends in .md, .tex, .csv or .html.")
 @with_terminal
 def show(
-    terminal: Terminal, suite: str, out: Path, part: str | None, baseline: str | None, figure: Path | None
+    terminal: Terminal,
+    suite: str,
+    out: Path | None,
+    profile: str | None,
+    backbone: str | None,
+    part: str | None,
+    baseline: str | None,
+    figure: Path | None,
+    to: Path | None,
 ) -> None:
     """Compare the settings of a suite, as far as it was run.
 
-    SUITE is a name that `justright benchmark list` shows, or a TOML file.
+    SUITE is a name that `justright benchmark list` shows, or a TOML file. A table of the paper is shown with mean and
+    spread over seeds, the change against no selection with its 95 % interval, the paper's figures (? where they cannot
+    be right as printed), and what our runs say of each claim.
 
     \b
     Examples:
-      justright benchmark show selection --out study
+      justright benchmark show tab2 --profile glyphs
+      justright benchmark show tab2 --profile glyphs --to tab2.tex
       justright benchmark show selection --out study --part judge
       justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """
-    asked = read_suite(suite)
+    if out is None and profile is None and read_suite(suite).columns:
+        profile = next((each for each in PROFILES if Path(f"benchmark-{each}").is_dir()), None)
+    asked = asked_suite(suite, profile, backbone)
+    out = _folder(out, asked)
     if baseline is not None:
         asked = asked.against(baseline)
     lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]
@@ -103,12 +165,10 @@ def show(
 
         by_problem = {each.name: paired(lines, each.name, asked.baseline, "all") for each in asked.settings}
         write_text(figure, to_svg(draw_suite(suite_table(asked, lines), by_problem, asked.baseline)))
-    _show(terminal, asked, lines, out)
+    show_suite(terminal, asked, lines, out, backbone, to)
 
 
-def _show(terminal: Terminal, suite: Suite, lines: list[Line], out: Path) -> None:
-    for line in failed_runs(suite, out):
-        terminal.say(f"No answer: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
-    rows = suite_table(suite, lines)
-    terminal.table(f"{len(lines)} runs, accuracy in percent", COLUMNS, [row.cells() for row in rows])
-    terminal.result({"lines": lines, "rows": [row.to_json() for row in rows]}, f"Lines: {out / 'results.jsonl'}")
+def _folder(out: Path | None, suite: Suite) -> Path:
+    if out is None and not suite.profile:
+        raise click.UsageError("Missing option '--out'.")
+    return out or Path(f"benchmark-{suite.profile}")

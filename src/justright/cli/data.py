@@ -9,11 +9,13 @@ import click
 
 from justright.cli.common import FILE, FOLDER, SHARE, SOURCES, Command, seed_option
 from justright.cli.terminal import Terminal, with_terminal
-from justright.data import ImageSet, gcd_split, glyph_set, open_images, random_half, read_class_split
+from justright.data import ClassSplit, ImageSet, gcd_split, glyph_set, open_images, random_half, read_class_split
 from justright.data.catalog import DATA_SETS
 from justright.data.catalog.glyphs import SCRIPTS
+from justright.data.class_split import SSB_NAMES
 from justright.data.columns import superclass_columns
 from justright.data.export import write_tree
+from justright.data.published_splits import RANDOM_HALF, exchanged, published_split
 from justright.types import UNLABELED
 
 FIELDS = ("title", "licence", "where", "layout")
@@ -94,19 +96,33 @@ def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, s
 @data.command(cls=Command, tables={"SOURCE may be": SOURCES})
 @click.argument("source")
 @click.option("--out", type=FOLDER, required=True, help="Folder for the three files.")
-@click.option("--classes", type=FILE, help="Old and new classes, as JSON of SSB; without it a random half is old.")
+@click.option("--classes", type=FILE, help="Old and new classes, as JSON of SSB; without it as published.")
+@click.option(
+    "--label-group",
+    type=click.Choice(list(SSB_NAMES), case_sensitive=False),
+    help="Label only classes of this difficulty, and make the old classes new, as Tab. 1 of the paper needs.",
+)
 @click.option("--part", help="Use only this official part of the data set, such as train.")
 @click.option("--labeled-share", type=SHARE, default=0.5, help="Share of the images of old classes that stay labeled.")
 @click.option("--seed", default=0, help="Seed of the random choices; published results use 0.")
 @with_terminal
 def split(
-    terminal: Terminal, source: str, out: Path, classes: Path | None, part: str | None, labeled_share: float, seed: int
+    terminal: Terminal,
+    source: str,
+    out: Path,
+    classes: Path | None,
+    label_group: str | None,
+    part: str | None,
+    labeled_share: float,
+    seed: int,
 ) -> None:
     """Split labeled images into labeled images, target and truth.
 
     This is the protocol of generalized category discovery (GCD): some classes of SOURCE are old, and half of their
-    images keep their label. All other images are the target, without labels. SSB
-    is the Semantic Shift Benchmark, which publishes class splits.
+    images keep their label. All other images are the target, without labels.
+
+    Without --classes, old are the classes that publications take: those of SSB (the Semantic Shift Benchmark) for cub,
+    cars and aircraft, the first half for imagenet100, ImageNet-1k for imagenet1k-ssb, and a random half for all others.
 
     \b
     Files for `justright discover`:
@@ -117,13 +133,20 @@ def split(
     \b
     Examples:
       justright data split photos/ --out photos-split
-      justright data split cub:DATA/cub --part train --out cub \\
-          --classes cub_ssb_splits.json
+      justright data split cub:DATA/cub --part train --out cub
+      justright data split cub:DATA/cub --part train --out similar \\
+          --label-group Similar
+      justright data split birds/ --out birds --classes my_split.json
     """
     images = open_images(source)
     if part is not None:
         images = images.of_split(part)
-    roles = random_half(images.classes, seed) if classes is None else read_class_split(classes, images.classes)
+    roles, rule = _roles(images, classes, seed)
+    if label_group is not None:
+        roles, rule = (
+            exchanged(roles, label_group, images),
+            f"{label_group} classes are old, exchanged with the old ones",
+        )
     parts, truth = gcd_split(images.with_ids(terminal.track), roles, labeled_share, seed)
     parts.labeled.save(out / "labeled.parquet")
     parts.unlabeled.save(out / "target.parquet")
@@ -133,10 +156,19 @@ def split(
         "target": len(parts.unlabeled),
         "old_classes": len(roles.old),
         "new_classes": len(roles.new),
+        "rule": rule,
         "folder": str(out),
     }
     sizes = f"{len(parts.labeled):,} labeled images and a target of {len(parts.unlabeled):,}"
-    terminal.result(counts, f"{sizes}, {len(roles.old)} old and {len(roles.new)} new classes, in {out}")
+    terminal.result(counts, f"{sizes}, {len(roles.old)} old and {len(roles.new)} new classes ({rule}), in {out}")
+
+
+def _roles(images: ImageSet, classes: Path | None, seed: int) -> tuple[ClassSplit, str]:
+    """Old and new classes, and where they come from. Another seed draws another half where a half is drawn."""
+    if classes is not None:
+        return read_class_split(classes, images.classes), str(classes)
+    split, rule = published_split(images)
+    return (random_half(images.classes, seed), rule) if rule == RANDOM_HALF else (split, rule)
 
 
 def summary(images: ImageSet) -> dict[str, Any]:

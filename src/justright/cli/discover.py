@@ -24,7 +24,7 @@ from justright.cli.common import (
     settled_backbone,
     settled_device,
 )
-from justright.cli.run_request import run_spec
+from justright.cli.run_request import as_published, run_spec
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption
 from justright.cli.stage_files import CategoryCount, features_option, weights_option
@@ -70,7 +70,8 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     "--scale",
     type=click.Choice(["auto", *SCALES]),
     default="auto",
-    help="Settings of the method. paper: as published; small: fewer epochs and smaller heads; auto: small on a CPU.",
+    help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with views "
+    "that are stored, which is quicker; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
 )
 @click.option("--epochs", type=click.IntRange(1), help="Number of epochs; without it as many as the data asks for.")
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Train at most about so long.")
@@ -81,7 +82,8 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     "--held-out",
     type=click.FloatRange(0, 0.9),
     default=HELD_OUT,
-    help="Share of the --labeled images that are not learned from, so that confidences can be calibrated on them.",
+    help="Share of the --labeled images that are not learned from, so that confidences can be calibrated on them; "
+    "none at --scale paper, unless asked for.",
 )
 @seed_option
 @click.option(
@@ -185,7 +187,9 @@ def discover(
     with joined_processes(spec.device) as processes, elsewhere as opened_engine:
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
-        problem = make_problem(opened, own, open_images(target), target_has_labels, max_per_class)
+        unlabeled = open_images(target)
+        spec = as_published(spec, unlabeled.datasets)
+        problem = make_problem(opened, own, unlabeled, target_has_labels, max_per_class)
         for images in (problem.pool.images, problem.target):
             processes.hash_together(images)
         problem, n_copies = (problem, 0) if keep_copies else problem.without_copies(terminal.track)
@@ -195,7 +199,7 @@ def discover(
                 "the labeled side, for their labels would reach training; --keep-copies keeps them."
             )
         if spec.scale == "small" and spec.method != "kmeans":
-            terminal.say("Lighter settings for a CPU, not those of the publication; --scale paper takes the latter.")
+            terminal.say("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
         network_name, why = settled_backbone(
             terminal, spec.backbone, spec.device, spec.checkpoint, begun.get("backbone", "")
         )

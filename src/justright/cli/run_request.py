@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from justright.cli.selector_options import given_params
+from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.files import parsed_json
 from justright.runs.given_weights import GIVEN
 from justright.runs.spec import RunSpec
+
+PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
+"""What SimGCD's scripts set `entropy_scale` to, by data set, where it is not the default."""
 
 
 def run_spec(
@@ -27,7 +32,7 @@ def run_spec(
 ) -> RunSpec:
     """What the options ask for; those that are no field of RunSpec are parameters of the selector."""
     asked = {field.name: options.pop(field.name) for field in fields(RunSpec) if field.name in options}
-    is_named = click.get_current_context().get_parameter_source("selector") is ParameterSource.COMMANDLINE
+    is_named, is_held_out = _is_given("selector"), _is_given("held_out")
     if asked["weights"] is not None and (is_named or preset):
         raise JustrightError("--weights together with --selector or --preset", expected="one of them says what counts")
     if preset == "paper":
@@ -36,18 +41,38 @@ def run_spec(
     if asked["n_target"] is None:
         asked["n_target"] = options.get("n_clusters")
     params = given_params(asked["selector"], options, preset)
+    taken = chosen_scale(scale, asked["device"])
+    chosen: dict[str, Any] = {"held_out_share": held_out if taken != "paper" or is_held_out else 0.0}
+    if preset == "official" and "weigh_contrastive" in _settings_of(asked["method"]):
+        chosen["weigh_contrastive"] = False
     length = {name: value for name, value in (("n_epochs", epochs), ("minutes", minutes)) if value is not None}
     return RunSpec(
         selector_params=params,
-        scale=chosen_scale(scale, asked["device"]),
-        settings={"held_out_share": held_out} | length | read_settings(settings),
+        scale=taken,
+        settings=chosen | length | read_settings(settings),
         **asked | ({} if asked["weights"] is None else {"selector": GIVEN}),
     )
 
 
 def chosen_scale(scale: str, device: str) -> Any:
     """What auto stands for."""
-    return ("small" if device == "cpu" else "paper") if scale == "auto" else scale
+    return ("small" if device == "cpu" else "full") if scale == "auto" else scale
+
+
+def as_published(spec: RunSpec, datasets: Sequence[str]) -> RunSpec:
+    """The same at the scale of the paper, with what its scripts set for the data set of the target."""
+    own = PUBLISHED_ENTROPY.get(datasets[0]) if len(datasets) == 1 else None
+    if spec.scale != "paper" or own is None or "entropy_scale" not in _settings_of(spec.method):
+        return spec
+    return replace(spec, settings={"entropy_scale": own} | dict(spec.settings))
+
+
+def _settings_of(method: str) -> set[str]:
+    return {field.name for field in fields(METHODS[method].config_class)}
+
+
+def _is_given(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:

@@ -84,7 +84,10 @@ def selector_options() -> list[SelectorOption]:
         for key, each in _parameters(name).items():
             owners[key][name] = each
     owners.pop("seed", None)
-    said = "paper: as its equations and tables have it. official: Beta as its public code does it."
+    said = (
+        "paper: as its equations and tables have it. official: Beta as its public code does it; in discover weights "
+        "then act in the cross-entropy alone."
+    )
     preset = SelectorOption(["--preset"], type=click.Choice(PRESETS), help=said)
     return [*(_option(key, by_selector) for key, by_selector in owners.items()), preset]
 

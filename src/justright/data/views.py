@@ -52,7 +52,7 @@ class Strong:
     muGCD's recipe is not published; this DINO-like set is a reconstruction (methods.md 1.4), every part an option.
     """
 
-    scale: Span = (0.3, 1.0)  # of the crop: its share of the area
+    scale: Span = (0.7, 1.0)  # of the crop: its share of the area
     ratio: Span = (3 / 4, 4 / 3)  # of the crop: width by height
     flip: float = 0.5  # how often it is done, as a share of the views; so are jitter, grayscale and blur
     jitter: float = 0.8

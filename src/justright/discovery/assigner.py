@@ -122,13 +122,18 @@ class Learned:
 
 
 def by_clusters(
-    data: TrainingData, features: Float[Array, "images dim"], n_categories: int, n_init: int, seed: int
+    data: TrainingData,
+    features: Float[Array, "images dim"],
+    n_categories: int,
+    n_init: int,
+    seed: int,
+    max_iter: int = 100,
 ) -> Learned:
     """Semi-supervised k-means over known and target images: known class k is cluster k."""
     labeled = data.labeled
     rows = np.concatenate([labeled, data.unlabeled])
     labels = np.where(np.arange(len(rows)) < len(labeled), data.labels[rows], UNLABELED)
-    found = SemiSupKMeans(n_categories, n_init=n_init, seed=seed).fit(features[rows], labels)
+    found = SemiSupKMeans(n_categories, n_init=n_init, max_iter=max_iter, seed=seed).fit(features[rows], labels)
     assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
     return Learned(features, assigner, np.asarray(found.labels_[len(labeled) :], dtype=np.int64))
 

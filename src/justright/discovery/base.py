@@ -64,7 +64,8 @@ class Discovery(ABC):
     backbone: Backbone  # where features come from; it is not changed, what is tuned is a copy
     config: Any = None  # of `config_class`, by default as published
     _: KW_ONLY
-    seed: int = 0  # of heads, batches and clustering; views have the seed 0 throughout, so that all seeds share a bank
+    # of heads, batches and clustering; views have the seed 0, so that all seeds share a bank, unless `views_by_seed`
+    seed: int = 0
     folder: Path | None = None  # for checkpoints and metrics.jsonl; None keeps nothing, and a kill loses all
     # root of the view banks; one that is renewed as training goes on lies in `folder` instead
     bank: Path = field(default_factory=lambda: home() / "banks")
@@ -115,7 +116,8 @@ class Discovery(ABC):
         Of several processes the first one builds the bank and checks it, for all.
         """
         processes = Processes()
-        options |= {"content_ids": data.content_ids, "seed": 0, "is_built": not processes.is_first, "track": track}
+        seed = self.seed if transform != "plain" and getattr(self.config, "views_by_seed", False) else 0
+        options |= {"content_ids": data.content_ids, "seed": seed, "is_built": not processes.is_first, "track": track}
         options["engine"] = self.engine
         views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
         return processes.in_turn(views)

@@ -46,6 +46,7 @@ class Config:
 
     held_out_share: float = setting(0.0, "share of labeled images kept to calibrate on; 0: all of them", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
+    max_iter: int = setting(100, "iterations of one such restart at most", COUNT)
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)
@@ -72,6 +73,10 @@ class Config:
         """The same with what depends on the data filled in, where it is not set."""
         return self
 
+    def exact(self) -> Any:
+        """The method as its scripts run it, also where the defaults save work: `--scale paper`."""
+        return self.with_settings({"n_init": 100, "max_iter": 200})
+
 
 @dataclass(frozen=True)
 class TrainConfig(ContrastiveSettings, Config):
@@ -97,6 +102,7 @@ class TrainConfig(ContrastiveSettings, Config):
     hidden_dim: int = setting(2048, "width of the projection head", COUNT)
     out_dim: int = setting(256, "numbers that the projection head gives", COUNT)
     views: int | Literal["fresh"] = setting(4, 'views of an image in the bank; "fresh": new ones at every step', VIEWS)
+    views_by_seed: bool = setting(False, "views drawn by the seed of the run; else all seeds share them", YES_OR_NO)
     refresh: float = setting(0.0, "share of the bank that is drawn anew at each epoch", SHARE)
     bank_precision: BankPrecision = setting("float16", "precision of the bank", one_of(*BANK_PRECISIONS))
     precision: Precision = setting("float32", "of the network in training; losses stay in float32", one_of(*PRECISIONS))
@@ -117,3 +123,7 @@ class TrainConfig(ContrastiveSettings, Config):
         n_steps = math.ceil(max(FEWEST_STEPS, STEPS_A_CATEGORY * n_categories, passes))
         an_epoch = self.n_steps or min(max(1, n_images // self.batch_size), math.ceil(n_steps / MOST_EPOCHS))
         return replace(self, n_epochs=math.ceil(n_steps / an_epoch), n_steps=an_epoch)
+
+    def exact(self) -> Any:
+        """With new views at every step."""
+        return super().exact().with_settings({"views": "fresh"})

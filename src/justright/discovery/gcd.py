@@ -65,4 +65,5 @@ class GCD(TrainedDiscovery):
         batches = data.batches(self.config.batch_size, self.seed)
         learner = GCDLearner(backbone, self.config, batches, self._torch_generator("heads"))
         self._train(learner, data, plain, self.config, self.folder, track)
-        return by_clusters(data, features_of(backbone, plain), self.n_categories, self.config.n_init, self.seed)
+        features, config = features_of(backbone, plain), self.config
+        return by_clusters(data, features, self.n_categories, config.n_init, self.seed, config.max_iter)

@@ -36,4 +36,5 @@ class KMeansBaseline(Discovery):
     config_class = KMeansConfig
 
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        return by_clusters(data, features_of(backbone, plain), self.n_categories, self.config.n_init, self.seed)
+        features, config = features_of(backbone, plain), self.config
+        return by_clusters(data, features, self.n_categories, config.n_init, self.seed, config.max_iter)

@@ -45,7 +45,7 @@ class SelExConfig(SelExSettings, GCDConfig):
     capacity: bool = setting(False, "no cluster of the hierarchy takes more than its share of images", YES_OR_NO)
 
     def small(self) -> Any:
-        """The rate falls from the first epoch on: a steady one costs SelEx seven points, docs/discovery.md."""
+        """The rate falls from the first epoch on: a steady one was better on some data, worse on other."""
         return super().small().with_settings({"steady_share": 0.0})
 
 
@@ -120,4 +120,4 @@ class SelEx(TrainedDiscovery):
         learner = SelExLearner(backbone, config, data, plain, self.n_categories, self.seed, first)
         self._train(learner, data, plain, config, self.folder, track)
         features = features_of(backbone, plain)
-        return by_clusters(data, features, self.n_categories, config.n_init, self.seed)
+        return by_clusters(data, features, self.n_categories, config.n_init, self.seed, config.max_iter)

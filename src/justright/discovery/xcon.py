@@ -80,7 +80,8 @@ class XCon(TrainedDiscovery):
             batches.append(data.batches(size, self.seed, f"expert {number}", own[is_labeled], own[~is_labeled]))
         learner = XConLearner(backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, data, plain, config, self.folder, track)
-        return by_clusters(data, features_of(backbone, plain), self.n_categories, config.n_init, self.seed)
+        features = features_of(backbone, plain)
+        return by_clusters(data, features, self.n_categories, config.n_init, self.seed, config.max_iter)
 
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
         """Which expert each image belongs to."""

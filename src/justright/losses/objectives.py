@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -56,7 +57,7 @@ class SimGCDObjective(nn.Module):
     def __init__(self, settings: SimGCDSettings | None = None):
         super().__init__()
         settings = settings or SimGCDSettings()
-        self.supervised_share = settings.supervised_share
+        self.supervised_share, self.weigh_contrastive = settings.supervised_share, settings.weigh_contrastive
         self.representation = ContrastiveObjective(settings)
         self.classification = WeightedCrossEntropy(settings.temperature_student)
         self.distillation = DistillationLoss(settings.temperature_student, settings.entropy_scale)
@@ -72,7 +73,8 @@ class SimGCDObjective(nn.Module):
         temperature_teacher: float,
     ) -> LossParts:
         """The total and its terms; -1 marks an unlabeled image, SimGCD's teacher logits are the logits themselves."""
-        representation = self.representation(projections, labels, weight)
+        in_pairs = weight if self.weigh_contrastive else torch.ones_like(weight)
+        representation = self.representation(projections, labels, in_pairs)
         unsup = self.distillation(logits, teacher_logits, temperature_teacher)
         sup = self.classification(logits, labels, weight)
         classifier = (1 - self.supervised_share) * unsup + self.supervised_share * sup

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from justright.settings import NOT_NEGATIVE, POSITIVE, SHARE, refuse_out_of_range, setting
+from justright.settings import NOT_NEGATIVE, POSITIVE, SHARE, YES_OR_NO, refuse_out_of_range, setting
 
 
 @dataclass(frozen=True)
@@ -27,3 +27,4 @@ class SimGCDSettings(ContrastiveSettings):
     temperature_student: float = setting(0.1, "temperature of the classifier", POSITIVE)
     # as for CUB; SimGCD's scripts have 1 for Cars, Aircraft, Herbarium and ImageNet, 4 for CIFAR-100
     entropy_scale: float = setting(2.0, "weight of the mean entropy in Eq. 5 (epsilon)", NOT_NEGATIVE)
+    weigh_contrastive: bool = setting(True, "weights act in Eq. 2 too; in the public code in Eq. 4 only", YES_OR_NO)

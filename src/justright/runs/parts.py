@@ -105,4 +105,6 @@ def config_of(spec: RunSpec) -> Any:
     config = METHODS[spec.method].config_class()
     if spec.scale == "small":
         config = config.small()
+    if spec.scale == "paper":
+        config = config.exact()
     return config.with_settings(spec.settings)

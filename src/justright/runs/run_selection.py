@@ -16,7 +16,7 @@ from justright.features.table import FeatureTable
 from justright.progress import Track
 from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.given_weights import GIVEN, GivenWeights
-from justright.runs.parts import fingerprints, selector_of
+from justright.runs.parts import counter_input, fingerprints, fitted_counter, selector_of
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult, stability_of
@@ -56,7 +56,8 @@ class RunSelection:
             name, selector, n_resamples = GIVEN, given.selector(merged), 0
         else:
             name = self.spec.selector if self.spec.selector != AUTO else self._choose(pool, merged, target, n_target)
-            name, selector = self._fitted(name, merged, target, n_target, may_be_empty=n_own > 0)
+            params = self._params(pool, target)
+            name, selector = self._fitted(name, params, merged, target, n_target, may_be_empty=n_own > 0)
         if self.processes.is_first:
             stable = stability_of(selector, merged, target, n_resamples, self.spec.seed, self.track)
             kept = merge_tables([pool.take(range(n_own))]) if n_own else None
@@ -64,11 +65,25 @@ class RunSelection:
             save_selection(self.folder / "weights.parquet", result, target, kept)
         return np.concatenate([np.ones(n_own), selector.sample_weight(merged.labels)])
 
+    def _params(self, pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
+        """The parameters of the selector; a counter named as its `n_clusters` counts, for the selection alone."""
+        params = dict(self.spec.selector_params)
+        if isinstance(counter := params.get("n_clusters"), str):
+            given = counter_input(pool, target, self.problem.own_classes)
+            params["n_clusters"] = fitted_counter(counter, given, self.spec.seed, self.track).n_categories_
+        return params
+
     def _fitted(
-        self, name: str, merged: FeaturePool, target: FeatureTable, n_target: int, may_be_empty: bool
+        self,
+        name: str,
+        params: dict[str, Any],
+        merged: FeaturePool,
+        target: FeatureTable,
+        n_target: int,
+        may_be_empty: bool,
     ) -> tuple[str, Selector]:
         """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
-        selector = selector_of(name, self.spec.selector_params, n_target, self.spec.seed)
+        selector = selector_of(name, params, n_target, self.spec.seed)
         try:
             selector.fit_stream(merged, row_shards(target.features), quiet=True, track=self.track)
         except NothingSelectedError as error:

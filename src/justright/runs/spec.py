@@ -13,8 +13,9 @@ from justright.errors import MissingDataError
 from justright.hashing import hash_file
 from justright.runs.problem import PoolRole
 
-Scale = Literal["paper", "small"]
-SCALES: tuple[str, ...] = get_args(Scale)  # paper: the published settings of a method; small: lighter ones for a CPU
+Scale = Literal["paper", "full", "small"]
+# paper: as the scripts of a publication run it; full: the same with stored views; small: lighter settings for a CPU
+SCALES: tuple[str, ...] = get_args(Scale)
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class RunSpec:
     n_resamples: int = 10  # how often the selection is repeated on resamples, to tell how stable it is; 0 for never
     weighting: str = "auto"  # how weights act in training, one of `WEIGHTINGS`
     method: str = "simgcd"  # one of `METHODS`
-    scale: Scale = "paper"  # defaults of the method as published, or lighter ones for a CPU (`Config.small`)
+    scale: Scale = "full"  # defaults of the method, those of its scripts (`Config.exact`), or lighter (`Config.small`)
     settings: Mapping[str, Any] = field(default_factory=dict)  # what differs from these defaults
     backbone: str = "dinov2_vitb14"  # the network that gives the features
     checkpoint: Path | None = None

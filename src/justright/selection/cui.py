@@ -6,15 +6,21 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from justright.errors import DegenerateError
+from justright.errors import DegenerateError, NothingSelectedError
 from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
 from justright.progress import Track, silent
+from justright.selection.bins import BinsSelector
 from justright.selection.class_weights import ClassWeights
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
 from justright.selection.plot import SelectionPlot
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
-from justright.settings import COUNT, NOT_NEGATIVE, WHOLE, one_of, setting
+from justright.settings import COUNT, NOT_NEGATIVE, WHOLE, Range, one_of, setting
 from justright.types import Array
+
+AS_BINS = "bins"
+CLASS_COUNT = Range(
+    lambda value: value == AS_BINS or COUNT.allows(value), f"{COUNT.expected}, or {AS_BINS}", choices=(AS_BINS,)
+)
 
 
 @dataclass(repr=False, eq=False)
@@ -29,7 +35,9 @@ class CuiSelector(ClusteredSelector):
     [1] Y. Cui et al., Large Scale Fine-Grained Categorization and Domain-Specific Transfer Learning, CVPR 2018.
     """
 
-    n_classes: int | None = setting(None, "classes to keep; half of the pool's if not given", COUNT.or_none())
+    n_classes: int | str | None = setting(
+        None, "classes to keep; bins: as many as Bins would; half of the pool's if not given", CLASS_COUNT.or_none()
+    )
     gamma: float = setting(0.01, "scale of the similarity; does not change the ranking", NOT_NEGATIVE)
     n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     _: KW_ONLY
@@ -41,7 +49,7 @@ class CuiSelector(ClusteredSelector):
     def _decide(self, classes: ClassSums, clusters: ClassSums, track: Track = silent) -> ClassWeights:
         distance = DISTANCES[self.metric](classes.centroids(), clusters.centroids())
         class_mass, cluster_mass = self._mass(classes), self._mass(clusters)
-        n_kept = self._number(len(classes.classes))
+        n_kept = self._number(classes, clusters)
         similarity = [domain_similarity(row[None], None, cluster_mass, self.gamma) for row in distance]  # Eq. 9
         self.class_similarity_ = np.array(similarity)
         if self.greedy == "single":
@@ -62,8 +70,15 @@ class CuiSelector(ClusteredSelector):
         # marginal choices do not follow the order of similarity
         return SelectionPlot("similarity", cut=(n_kept, f"{n_kept} kept") if self.greedy == "single" else None)
 
-    def _number(self, n_pool_classes: int) -> int:
-        n_kept = n_pool_classes // 2 if self.n_classes is None else self.n_classes
+    def _number(self, classes: ClassSums, clusters: ClassSums) -> int:
+        n_pool_classes, n_kept = len(classes.classes), self.n_classes
+        if n_kept == AS_BINS:
+            shared = {name: getattr(self, name) for name in ("n_clusters", "metric", "mass", "seed")}
+            try:
+                n_kept = int(BinsSelector(**shared)._decide(classes, clusters).weight.sum())
+            except NothingSelectedError:  # Bins keeps none
+                n_kept = None
+        n_kept = n_pool_classes // 2 if n_kept is None else int(n_kept)
         if not 1 <= n_kept <= n_pool_classes:
             came = f"n_classes={n_kept} of a pool with {n_pool_classes} classes"
             raise DegenerateError(came, expected=f"a number from 1 to {n_pool_classes}")

@@ -1,0 +1,56 @@
+"""What a suite will take, said before it starts: runs, time and disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from justright.benchmark.suite import Suite
+from justright.benchmark.suite_problem import problem_of
+from justright.benchmark.suite_runner import Todo
+from justright.files import size_text
+from justright.runs.costs import CostPlan, Rates, Work, time_text
+from justright.runs.parts import config_of
+
+BEGIN = 1.5  # seconds of a run beside what grows with its images
+
+
+@dataclass(frozen=True)
+class SuiteCosts:
+    """Of the runs that are missing; features and views that earlier runs left make it less."""
+
+    n_runs: int
+    seconds: float  # with so many jobs at once as asked for
+    n_bytes: int  # features and view banks; what a run leaves beside them is small
+
+    def __str__(self) -> str:
+        time, disk = time_text(self.seconds), size_text(self.n_bytes)
+        return f"{self.n_runs:,} runs, about {time}, up to {disk} of features and views; less where some are there."
+
+
+def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
+    """From two seconds of trying the network on images of the first problem, and arithmetic."""
+    from justright.features.backbone import load_backbone
+    from justright.features.speed import try_out
+
+    seconds, n_bytes, n_runs = 0.0, 0, 0
+    for number, (described, runs) in enumerate(todo):
+        problem = problem_of(described, data)
+        specs = [suite.spec(setting, seed, problem.n_target_classes, described) for setting, seed in runs]
+        if number == 0:
+            first = specs[0]
+            backbone = load_backbone(first.backbone, first.checkpoint, first.device, first.img_size)
+            image, step = try_out(backbone, problem.target)
+            rates = Rates(extract=image, view=image, step=step)
+        work, banks = Work(len(problem.target), len(problem.pool.images)), dict[tuple[str, int], tuple[float, int]]()
+        for spec in specs:
+            plan = CostPlan(work, rates, spec.method, config_of(spec), backbone)
+            seconds += BEGIN + plan.seconds()["train"]
+            own_seed = spec.seed if getattr(plan.config, "views_by_seed", False) else 0
+            stored = [each for each in plan.disk.files() if " view" in each.what]
+            for n_views, each in zip(plan.disk.views().values(), stored, strict=True):
+                banks[each.what, own_seed] = n_views * work.n_images * image, each.n_bytes
+        n_runs += len(runs)
+        seconds += work.n_images * image + sum(each[0] for each in banks.values())
+        n_bytes += work.n_images * backbone.dim * 4 + sum(each[1] for each in banks.values())
+    return SuiteCosts(n_runs, seconds / max(1, min(n_jobs, len(todo))), n_bytes)

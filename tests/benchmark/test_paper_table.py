@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from tests.benchmark.test_verdicts import VALUES, lines_of, suite_of
+
+from justright.benchmark.paper_table import EVERY, paper_table
+
+
+def table():
+    return paper_table(replace(suite_of(), groups=("new",)), lines_of(VALUES))
+
+
+def cell(row, target, of=None):
+    return next(each for each in (of or table()).rows if each.name == row).cells[target, "new"]
+
+
+def test_a_cell_is_mean_and_spread_over_seeds_and_the_change_is_paired_with_none():
+    bins = cell("simgcd, bins", "cub")
+    assert (bins.mean, bins.n) == (pytest.approx(56.5), 2)
+    assert bins.spread == pytest.approx(math.sqrt(0.5))
+    assert bins.change[0] == pytest.approx(5.5)
+    assert bins.change[1] < 5.5 < bins.change[2]
+    assert cell("simgcd, none", "cub").change is None
+
+
+def test_the_papers_figure_and_its_change_stand_beside_ours():
+    assert (cell("simgcd, bins", "cub").paper, cell("simgcd, bins", "cub").paper_change) == (56.7, 4.4)
+    assert cell("simgcd, none", "cub").paper_change is None
+    mean = cell("simgcd, bins", EVERY)
+    assert mean.paper == pytest.approx((56.7 + 55.6) / 2)
+    assert mean.change[0] == pytest.approx(5.0)
+
+
+def test_the_spread_over_targets_is_that_of_the_mean_and_guides_have_no_figure_of_the_paper():
+    lines = lines_of({("simgcd: noneguide", p, seed): value for p, seed, value in
+                      [("a", 0, 0.1), ("b", 0, 0.9), ("a", 1, 0.2), ("b", 1, 0.8)]})  # fmt: skip
+    made = paper_table(replace(suite_of(), groups=("new",)), lines)
+    found = cell("simgcd, none (guide)", EVERY, made)
+    assert found.spread == pytest.approx(0.0)
+    assert found.paper is None
+
+
+def test_rows_that_were_not_run_are_left_out_and_doubts_are_passed_on():
+    assert [row.name for row in table().rows] == ["kmeans, none", "simgcd, none", "simgcd, bins", "simgcd, beta"]
+    aircraft = replace(suite_of(), groups=("new",), columns={"a": "aircraft", "b": "dogs"})
+    assert cell("simgcd, bins", "aircraft", paper_table(aircraft, lines_of(VALUES))).doubts
+
+
+def test_counts_are_shown_as_they_are_with_the_papers_beside_them():
+    suite = replace(suite_of(), groups=("new",), only_counts=True, printed={"cub": [1500], "dogs": [3000]})
+    found = cell("kmeans, none", "cub", paper_table(suite, lines_of({("kmeans: nonerival", "a", 0): 1498})))
+    assert (found.mean, found.paper) == (1498, 1500)

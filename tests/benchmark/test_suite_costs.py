@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.benchmark.test_tables_of_the_paper import tiny
+
+from justright.benchmark.suite import read_suite
+from justright.benchmark.suite_costs import suite_costs
+from justright.benchmark.suite_runner import missing_runs
+
+
+def test_more_runs_take_longer_and_seeds_with_views_of_their_own_more_room(tmp_path, monkeypatch):
+    monkeypatch.setattr("justright.features.speed.try_out", lambda backbone, images: (0.01, 0.001))
+    suite = tiny(read_suite("tab2", "glyphs"))
+    one = suite_costs(suite, missing_runs(suite, tmp_path))
+    more = replace(suite, seeds=(0, 1))
+    two = suite_costs(more, missing_runs(more, tmp_path))
+    assert two.n_runs == 2 * one.n_runs
+    assert two.n_bytes > one.n_bytes > 0
+    assert two.seconds > one.seconds > 0
+    assert f"{one.n_runs} runs, about " in str(one)

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from justright.benchmark.paper_numbers import paper_rows
+from justright.benchmark.paper_table import paper_table
+from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
+from justright.benchmark.suite_runner import failed_runs, run_suite, suite_results
+from justright.benchmark.table_text import text_tables
+from justright.benchmark.verdicts import verdicts
+
+TABLES = [name for name in suite_names() if read_suite(name).columns]
+SMALL = {"n_epochs": 1, "n_steps": 1, "batch_size": 8, "hidden_dim": 8, "out_dim": 4}
+
+
+def tiny(suite: Suite) -> Suite:
+    """One problem of few images, its last setting as a rival (no muGCD), one seed, a step of training."""
+    last = [each for each in suite.settings if not each.is_guide and each.method != "mugcd"][-1]
+    problem = next(each for each in suite.problems if last.problems is None or each.name in last.problems)
+    few = replace(problem, classes=4, per_class=4)
+    run = dict(last.run) | {"settings": dict(last.run["settings"])}
+    if last.method != "kmeans":
+        run["settings"] |= SMALL
+    if run.get("selector_params", {}).get("n_clusters") == 100:
+        run["selector_params"] = {"n_clusters": 3}
+    setting = replace(last, run=run, problems=(few.name,))
+    return replace(suite, problems=(few,), settings=(setting,), seeds=(0,))
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    """One of each suite but the one that only counts, run as one suite, so that they share network and views."""
+    each_one = [tiny(read_suite(name, "glyphs")) for name in TABLES if name != "taba9"]
+    problems = {suite.problems[0].name: suite.problems[0] for suite in each_one}
+    settings = {}
+    for suite in each_one:
+        (own,) = suite.settings
+        before = settings.get(own.name, own)
+        settings[own.name] = replace(own, problems=tuple(dict.fromkeys([*before.problems, *own.problems])))
+    whole = replace(each_one[0], problems=tuple(problems.values()), settings=tuple(settings.values()), is_probed=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
+        return run_suite(whole, tmp_path_factory.mktemp("out"))
+
+
+def test_every_table_and_figure_with_runs_has_a_suite():
+    wanted = {*(f"tab{n}" for n in range(1, 7)), *(f"taba{n}" for n in range(1, 10)), "fig1", "fig3"}
+    assert set(TABLES) == wanted
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "taba9"])
+def test_a_tiny_run_of_each_is_made_into_its_table(name, lines):
+    suite = tiny(read_suite(name, "glyphs"))
+    wanted = suite.problems[0].name, suite.settings[0].name
+    (line,) = [each for each in lines if (each["problem"], each["setting"]) == wanted]
+    table = paper_table(suite, [line])
+    (row,) = table.rows
+    assert {group for _, group in row.cells} == set(suite.groups)
+    judged = verdicts(suite, [line], lambda _: (suite, [line]))
+    assert len(text_tables(table, judged)) == len(table.targets) + bool(suite.claims)
+
+
+def test_images_and_classes_of_the_data_sets_are_counted_and_nothing_is_run(tmp_path):
+    suite = read_suite("taba9", "glyphs")
+    lines = run_suite(suite, tmp_path)
+    assert lines[0]["labeled_images"] == 10 * 6
+    assert not (tmp_path / "runs").exists()
+    assert text_tables(paper_table(suite, lines))[0].rows[0][1:] == (
+        "60",
+        "10",
+        "180",
+        "20",
+        "1,500",
+        "100",
+        "4,500",
+        "200",
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name.startswith("tab") and name != "taba9"])
+def test_at_full_scale_every_row_of_the_paper_is_run_and_nothing_else(name):
+    suite = read_suite(name, "full").with_role("rival")
+    ours = {
+        (each.method, suite.printed_as.get(each.row, each.row), suite.columns[problem.name])
+        for problem in suite.problems
+        for each, _ in suite.runs_of(problem)
+    }
+    assert ours == {(row.method, row.selection, row.target) for row in paper_rows(name)}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_claims_name_rows_and_suites_that_there_are(profile):
+    for name in TABLES:
+        suite = read_suite(name, profile)
+        for claim in suite.claims:
+            other = read_suite(claim.than_suite or name, profile)
+            assert set(claim.better) <= {each.row for each in suite.settings}
+            assert set(claim.than) <= {each.row for each in other.settings}
+            assert set(claim.targets) <= set(suite.columns.values())
+
+
+def test_all_tables_share_the_runs_that_they_have_in_common():
+    def names(name):
+        suite = read_suite(name, "glyphs")
+        return {(problem.name, each.name) for problem in suite.problems for each, _ in suite.runs_of(problem)}
+
+    assert len(names("tab5") & names("tab2")) == 3 * 4, "none and beta on three targets in both roles"
+    assert names("fig3") < names("tab1")
+
+
+@pytest.mark.parametrize("name", ["selection", "selection-photos"])
+def test_committed_results_are_found_by_their_suites(name):
+    suite, out = read_suite(name), Path(__file__).parents[2] / "docs" / "results" / name
+    n_runs = sum(len(list(suite.runs_of(problem))) for problem in suite.problems)
+    assert len(suite_results(suite, out)) + len(failed_runs(suite, out)) == n_runs
