@@ -1,0 +1,59 @@
+"""Is the vote of several seeds better than one of them, and its confidence more to be trusted?
+
+    justright benchmark run training --out study
+    python benchmarks/study_votes.py study --setting simgcd
+
+Reads the runs of a suite, lets the seeds of each problem vote, and prints All, and how far confidences are off: the
+Brier score (mean squared distance between confidence and 1 or 0 for right or wrong) and the calibration error over
+ten equally filled bins. An image is right where the best map from clusters to classes says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from justright.discovery.consensus import consensus
+from justright.discovery.predictions import Predictions
+from justright.evaluation import match_clusters
+from justright.evaluation.files import read_judged
+from justright.runs.run_folder import RunFolder
+
+N_BINS = 10
+
+
+def judged(found: Predictions, y_true: np.ndarray) -> tuple[float, float, float]:
+    """Accuracy, Brier score and calibration error."""
+    is_right = match_clusters(y_true, found.cluster).to_classes(found.cluster) == y_true
+    sure = found.confidence.astype(float)
+    bins = np.array_split(np.argsort(sure), N_BINS)
+    error = sum(len(each) * abs(sure[each].mean() - is_right[each].mean()) for each in bins) / len(sure)
+    return float(is_right.mean()), float(np.mean((sure - is_right) ** 2)), float(error)
+
+
+def main() -> None:
+    """One line a problem: the mean of the runs, then their vote."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", type=Path, help="what `justright benchmark run --out` named")
+    parser.add_argument("--setting", default="simgcd")
+    asked = parser.parse_args()
+    print("| problem | seeds | All, one | All, vote | Brier, one | Brier, vote | error, one | error, vote |")
+    print("|---|---|---|---|---|---|---|---|")
+    for problem in sorted((asked.study / "runs").iterdir()):
+        folders = sorted(problem.glob(f"{asked.setting}-[0-9]"))
+        if len(folders) < 2:
+            continue
+        runs = [RunFolder(folder) for folder in folders]
+        truth = runs[0].truth_file
+        assert truth is not None, "a problem of a suite has a truth"
+        y_true = read_judged(folders[0] / "predictions.parquet", truth).y_true
+        one = np.mean([judged(run.predictions, y_true) for run in runs], axis=0)
+        vote = judged(consensus([run.predictions for run in runs]).predictions, y_true)
+        cells = [f"{100 * value:.1f}" for pair in zip(one, vote, strict=True) for value in pair]
+        print(f"| {problem.name} | {len(runs)} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()
