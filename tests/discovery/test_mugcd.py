@@ -125,10 +125,9 @@ def test_every_step_moves_the_teacher_once(split, backbone, bank, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, Strong()),
-        ({"strong_area": 0.75}, Strong(scale=(0.75, 1.0))),
+        ({}, Strong(jitter=0.0, grayscale=0.0, blur=0.0)),
+        ({"strong_area": 0.3, "strong_color": 1.0}, Strong(scale=(0.3, 1.0))),
         ({"strong_color": 0.5}, Strong(jitter=0.4, grayscale=0.1, blur=0.25)),
-        ({"strong_color": 0.0}, Strong(jitter=0.0, grayscale=0.0, blur=0.0)),
     ],
 )
 def test_strong_views_are_as_strong_as_was_asked_for(settings, expected, split, backbone, tmp_path):
