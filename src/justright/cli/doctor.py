@@ -49,7 +49,8 @@ def doctor(terminal: Terminal) -> None:
     terminal.table("Caches", ("what", "size", "free there", "place"), kept)
     auto = found["auto"]
     lines = [f"Checkpoints on the hub: {hub or 'it answers'}.", f"--device auto is {auto['device']}."]
-    terminal.result(found, "\n".join([*lines, f"--backbone auto is {auto['backbone']}: {auto['why']}."]))
+    lines += [f"--backbone auto is {auto['backbone']}: {auto['why']}.", "--backbone A+B is two of them side by side."]
+    terminal.result(found, "\n".join(lines))
 
 
 def _show(terminal: Terminal, title: str, found: list[dict[str, Any]]) -> None:

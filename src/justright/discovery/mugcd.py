@@ -15,10 +15,11 @@ from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
+from justright.discovery.additions import Additions
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
-from justright.discovery.simgcd import Heads, SimGCDConfig, center_of
+from justright.discovery.simgcd import Heads, SimGCDConfig, center_of, outputs_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
@@ -83,10 +84,18 @@ class MuGCDLearner(Learner):
 
     streams = {"strong": 2, "weak": 1}  # noqa: RUF012
 
-    def __init__(self, backbone: Backbone, config: MuGCDConfig, batches: BalancedBatches, heads: Heads):
+    def __init__(
+        self,
+        backbone: Backbone,
+        config: MuGCDConfig,
+        batches: BalancedBatches,
+        heads: Heads,
+        additions: Additions | None = None,
+    ):
         super().__init__(backbone, [batches], config.micro_batch)
         self.config = config
         self.heads = heads
+        self.additions = additions
         self.losses = SimGCDObjective(config)
         self.student = Student(backbone, heads)
         self.teacher = MeanTeacher(self.student)
@@ -111,12 +120,15 @@ class MuGCDLearner(Learner):
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of the student, logits of the teacher."""
         of_teacher = self.teacher(*stored["weak"])["logits"].unsqueeze(0)
-        return self.heads(self.features(stored["strong"], 2)) | {"teacher_logits": of_teacher}
+        features = self.features(stored["strong"], 2)
+        more = outputs_of(self.additions, features, self.heads)
+        return self.heads(features) | more | {"teacher_logits": of_teacher}
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch, the teacher's logits beside the student's."""
         rows = [outputs[0][name] for name in ("projections", "logits", "teacher_logits")]
-        return self.losses(*rows, labels[0], weight[0], temperature_teacher=self.config.temperature_at(epoch))
+        parts = self.losses(*rows, labels[0], weight[0], temperature_teacher=self.config.temperature_at(epoch))
+        return parts if self.additions is None else self.additions.added_to(parts, outputs[0], labels[0], weight[0])
 
     def after_step(self, epoch: int) -> None:
         """The teacher moves towards the student."""
@@ -125,8 +137,8 @@ class MuGCDLearner(Learner):
         self.teacher.update(self.student, momentum)
 
     def changing(self) -> dict[str, Tensor]:
-        """Student and teacher."""
-        own = super().changing()
+        """Student, teacher, and what the additions remember."""
+        own = super().changing() | ({} if self.additions is None else self.additions.remembered())
         students = {name for name, p in self.student.named_parameters() if p.requires_grad}
         teacher = dict(self.teacher.network.named_parameters())
         return own | {f"teacher.{name}": teacher[name] for name in sorted(students)}
@@ -152,7 +164,9 @@ class MuGCD(TrainedDiscovery):
 
         center = center_of(config, backbone, data, plain)
         heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
-        learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
+        sizes = self.n_categories, len(data.known), backbone.dim
+        additions = Additions.of(config, *sizes, self._torch_generator("additions"))
+        learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
         self._train(learner, data, plain, config, self.folder, track, stage=2)
 
         decides: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student

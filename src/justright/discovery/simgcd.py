@@ -12,14 +12,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
+from justright.discovery.additions import Additions, AdditionSettings
 from justright.discovery.assigner import Center, Learned, by_prototypes
-from justright.discovery.configs import TrainConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of, mean_feature
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
-from justright.losses import LossParts, SimGCDObjective, SimGCDSettings
+from justright.losses import LossParts, SimGCDObjective
 from justright.models.heads import ProjectionHead, PrototypeClassifier
 from justright.models.schedules import teacher_temperature
 from justright.progress import Track
@@ -28,7 +28,7 @@ from justright.types import Array
 
 
 @dataclass(frozen=True)
-class SimGCDConfig(SimGCDSettings, TrainConfig):
+class SimGCDConfig(AdditionSettings):
     """SimGCD, Wen et al., ICCV 2023."""
 
     decay_vectors: bool = setting(
@@ -93,11 +93,19 @@ class Heads(nn.Module):
 class SimGCDLearner(Learner):
     """Eq. 6 on two weak views; the teacher is the network itself, without gradient."""
 
-    def __init__(self, backbone: Backbone, config: SimGCDConfig, batches: BalancedBatches, heads: Heads):
+    def __init__(
+        self,
+        backbone: Backbone,
+        config: SimGCDConfig,
+        batches: BalancedBatches,
+        heads: Heads,
+        additions: Additions | None = None,
+    ):
         super().__init__(backbone, [batches], config.micro_batch)
         self.config = config
         self.heads = heads
         self.losses = SimGCDObjective(config)
+        self.additions = additions
         self.n_unsettled = config.n_warmup or 0
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
@@ -106,13 +114,24 @@ class SimGCDLearner(Learner):
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of both views."""
-        return self.heads(self.features(stored["weak"], 2))
+        features = self.features(stored["weak"], 2)
+        return self.heads(features) | outputs_of(self.additions, features, self.heads)
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch."""
         projections, logits = outputs[0]["projections"], outputs[0]["logits"]
         temperature = self.config.temperature_at(epoch)
-        return self.losses(projections, logits, logits, labels[0], weight[0], temperature_teacher=temperature)
+        parts = self.losses(projections, logits, logits, labels[0], weight[0], temperature_teacher=temperature)
+        return parts if self.additions is None else self.additions.added_to(parts, outputs[0], labels[0], weight[0])
+
+    def changing(self) -> dict[str, Tensor]:
+        """What is learned, and what the additions remember."""
+        return super().changing() | ({} if self.additions is None else self.additions.remembered())
+
+
+def outputs_of(additions: Additions | None, features: Float[Tensor, "*rows dim"], heads: Heads) -> dict[str, Tensor]:
+    """What the heads of the additions give, on the features that the others see."""
+    return {} if additions is None else additions(features - heads.center)
 
 
 def center_of(config: SimGCDConfig, backbone: Backbone, data: TrainingData, plain: Views) -> Center:
@@ -132,6 +151,8 @@ class SimGCD(TrainedDiscovery):
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
         config, center = self.config, center_of(self.config, backbone, data, plain)
         heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
-        learner = SimGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
+        sizes = self.n_categories, len(data.known), backbone.dim
+        additions = Additions.of(config, *sizes, self._torch_generator("additions"))
+        learner = SimGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
         self._train(learner, data, plain, config, self.folder, track)
         return by_prototypes(data, features_of(backbone, plain), heads.prototypes(), center)

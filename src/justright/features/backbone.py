@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -12,11 +12,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.recipe import ImageRecipe
-from justright.features.checkpoints import BackboneSpec, CheckpointError, find_checkpoint, spec_of
-from justright.features.cuts import Cut, LastStageCut, Stored, cut
+from justright.errors import DataError
+from justright.features.checkpoints import BackboneSpec, CheckpointError, find_checkpoint, spec_of, where_to_put
+from justright.features.cuts import Cut, Stored, cut
 from justright.features.fast_cpu import FastModule, MadeOnce
 from justright.features.fused_norms import fuse_norms
 from justright.features.guarded_timm import Network, timm
+from justright.features.joined_networks import JOIN, JoinedCut, JoinedNetworks
 from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
 from justright.hashing import hash_pieces
 
@@ -41,8 +43,8 @@ class Backbone(nn.Module):
         self.recipe = recipe
         self.model: Network = model.eval().requires_grad_(False)
         probe = torch.randn(2, 3, recipe.resolution, recipe.resolution, generator=torch.Generator().manual_seed(0))
-        self.cut = cut(model, probe.to(self.device))
-        if isinstance(self.cut, LastStageCut):
+        self.cut = (JoinedCut if isinstance(model, JoinedNetworks) else cut)(model, probe.to(self.device))
+        if self.cut.is_staged:
             model.to(memory_format=torch.channels_last)  # conv nets run twice as fast so, on CPU and GPU
             fuse_norms(model, self.cut.tuned, probe.to(self.device))
         for path in self.cut.tuned:
@@ -84,7 +86,7 @@ class Backbone(nn.Module):
         return "torch" if fast is None else fast.name
 
     def _fast_prefix(self) -> FastModule | None:
-        is_known = isinstance(self.cut, LastStageCut) or type(self.cut) is Cut
+        is_known = self.cut.is_staged or type(self.cut) is Cut
         if not is_known or self.device.type != "cpu":
             return None
         frozen = [part for part in (*self.model.parameters(), *self.model.buffers()) if not part.requires_grad]
@@ -110,6 +112,8 @@ class Backbone(nn.Module):
         """Patch tokens after the final norm, without class and register tokens; a conv net's map, row by row."""
         model = self.model
         x: Tensor = model.forward_features(images)
+        if x.ndim == 2:
+            raise DataError(f"{self.name} has no patches that could be told apart", expected="the pooling class")
         if x.ndim == 4:
             is_channels_first = getattr(model, "output_fmt", "NCHW") == "NCHW"
             return x.flatten(2).transpose(1, 2) if is_channels_first else x.flatten(1, 2)
@@ -152,7 +156,8 @@ class Backbone(nn.Module):
 
     def _hash(self, state: State) -> str:
         def pieces() -> Iterator[bytes | memoryview]:
-            yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode()
+            of_parts = [recipe.as_dict() for recipe in getattr(self.model, "recipes", ())]
+            yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names, *of_parts], sort_keys=True).encode()
             for name, tensor in sorted(state.items()):
                 yield f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
                 yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
@@ -180,32 +185,50 @@ def load_backbone(
 ) -> Backbone:
     """A backbone by its name here or in timm, with its parameters from a file, a package or the hub.
 
-    `img_size` overrides the resolution; position embeddings are interpolated to it.
+    Two names with a plus between them are two networks side by side, each with its own checkpoint. `img_size` overrides
+    the resolution, that of the largest of several; position embeddings are interpolated to it.
     """
-    what = spec_of(name)
-    file = find_checkpoint(name, checkpoint)
-    written = architecture_in(file)
-    if written is not None and written.partition(".")[0] != what.architecture.partition(".")[0]:
-        raise CheckpointError(f"{file} holds a {written}", expected=f"a {what.architecture} for the name {name}")
-    recipe = _recipe(what, img_size)
-    model = _create(what, recipe.resolution)
-    state = read(file)
-    if what.layout == "order" and next(iter(state), "").startswith("_"):
-        state = by_order(state, _create(what, recipe.resolution, n_classes=1000))
-    _fill(model, with_timm_names(state), what, file)
-    return Backbone(model.to(device), name, recipe)
+    if JOIN in name and checkpoint is not None:
+        raise CheckpointError(
+            f"one checkpoint, {checkpoint}, for {name}",
+            expected="one for each of them, where they are looked for by name",
+            advice=" and ".join(where_to_put(part) for part in name.split(JOIN)),
+        )
+
+    def filled(part: str, what: BackboneSpec, resolution: int) -> Network:
+        file = find_checkpoint(part, checkpoint)
+        written = architecture_in(file)
+        if written is not None and written.partition(".")[0] != what.architecture.partition(".")[0]:
+            raise CheckpointError(f"{file} holds a {written}", expected=f"a {what.architecture} for the name {part}")
+        model = _create(what, resolution)
+        state = read(file)
+        if what.layout == "order" and next(iter(state), "").startswith("_"):
+            state = by_order(state, _create(what, resolution, n_classes=1000))
+        _fill(model, with_timm_names(state), what, file)
+        return model
+
+    return _made(name, device, img_size, filled)
 
 
 def random_backbone(name: str, device: str = "cpu", img_size: int | None = None) -> Backbone:
     """The network of a name with random parameters: what it costs is known without its checkpoint."""
-    what = spec_of(name)
-    recipe = _recipe(what, img_size)
-    return Backbone(_create(what, recipe.resolution).to(device), name, recipe)
+    return _made(name, device, img_size, lambda part, what, resolution: _create(what, resolution))
 
 
-def _recipe(what: BackboneSpec, img_size: int | None) -> ImageRecipe:
-    recipe = what.recipe or _timm_recipe(what.architecture)
-    return recipe if img_size is None else recipe.at(img_size)
+def _made(
+    name: str, device: str, img_size: int | None, network: Callable[[str, BackboneSpec, int], Network]
+) -> Backbone:
+    """A backbone of one network or several, each made by `network`."""
+    parts = [(part, spec_of(part)) for part in name.split(JOIN)]
+    recipes = [what.recipe or _timm_recipe(what.architecture) for _, what in parts]
+    if img_size is not None:
+        largest = max(recipe.resolution for recipe in recipes)
+        recipes = [recipe.at(round(recipe.resolution * img_size / largest)) for recipe in recipes]
+    networks = [network(*part, recipe.resolution) for part, recipe in zip(parts, recipes, strict=True)]
+    if len(networks) == 1:
+        return Backbone(networks[0].to(device), name, recipes[0])
+    model = JoinedNetworks(networks, recipes)
+    return Backbone(model.to(device), name, model.recipe)
 
 
 def _timm_recipe(architecture: str) -> ImageRecipe:

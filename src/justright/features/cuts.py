@@ -46,6 +46,7 @@ class Cut:
     names: tuple[str, ...] = ("feature",)
     tuned: tuple[str, ...] = ()  # the modules that training changes, by path in the network
     ends_in_norm = False  # whether features leave the network through a norm of their own or as pooled activations
+    is_staged = False  # whether it is a conv net or the like, which some runtimes and memory layouts make faster
 
     def __init__(self, model: Network):
         self.model = model
@@ -131,6 +132,7 @@ class LastStageCut(Cut):
     """The last stage that timm lists for the network, the layers after it, then pooling."""
 
     names = ("map",)
+    is_staged = True
 
     def __init__(self, model: Network):
         super().__init__(model)

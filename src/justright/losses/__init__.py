@@ -6,6 +6,9 @@ processes. Several processes gather rows, labels and weights first, with gradien
 
 from justright.losses.classification import DistillationLoss, WeightedCrossEntropy
 from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
+from justright.losses.debiased import DebiasedLoss, DebiasedSettings
+from justright.losses.detector import DetectorLoss, DetectorSettings
+from justright.losses.known_entropy import KnownEntropyLoss, KnownEntropySettings
 from justright.losses.mean_shift import CMSObjective, CMSSettings, MeanShiftLoss
 from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
 from justright.losses.reduction import labeled_mean
@@ -23,9 +26,15 @@ __all__ = [
     "CMSSettings",
     "ContrastiveObjective",
     "ContrastiveSettings",
+    "DebiasedLoss",
+    "DebiasedSettings",
+    "DetectorLoss",
+    "DetectorSettings",
     "DistanceSupConLoss",
     "DistillationLoss",
     "HierarchyLoss",
+    "KnownEntropyLoss",
+    "KnownEntropySettings",
     "LossParts",
     "MeanShiftLoss",
     "SelExObjective",
