@@ -13,8 +13,8 @@ from justright.features.stored_views import Views
 from justright.types import Array
 
 MOST_IMAGES = 2048  # of the target that are asked: enough to tell a change of one in a hundred
-N_EPOCHS = 4  # that are compared with as many before them
-LEAST_FALL = 0.95  # a plateau: they change at least this share of what those before them changed
+N_EPOCHS = 6  # that are compared with as many before them
+LEAST_FALL = 0.97  # a plateau: they change at least this share of what those before them changed
 STILL = 0.005  # or: less than this share of the images changes category from one epoch to the next
 
 
