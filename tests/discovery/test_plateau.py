@@ -17,7 +17,7 @@ from justright.discovery.plateau import N_EPOCHS, STILL, is_plateau
         ([0.3] * (2 * N_EPOCHS - 1), False),  # too few to tell
         ([0.3] * 2 * N_EPOCHS, True),
         ([0.3] * N_EPOCHS + [0.2] * N_EPOCHS, False),
-        ([0.9] * N_EPOCHS + [0.3] * N_EPOCHS + [0.29] * N_EPOCHS, True),
+        ([0.9] * N_EPOCHS + [0.3] * N_EPOCHS + [0.295] * N_EPOCHS, True),
         ([STILL] * N_EPOCHS + [STILL / 2] * N_EPOCHS, True),  # falls, from almost nothing to less
     ],
 )
