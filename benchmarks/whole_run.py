@@ -19,6 +19,7 @@ import tempfile
 import time
 import zipfile
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 from PIL import Image
@@ -27,15 +28,16 @@ from justright import glyph_set
 from justright.data import ImageSet
 
 GOAL = 600.0  # seconds on two idle cores
-N_TARGET, N_LABELED, N_POOL, N_KNOWN, N_NEW = 1987, 443, 1188, 30, 51
+N_IMAGES = {"photos": 1987, "labeled": 443, "pool": 1188}
+N_KNOWN, N_NEW, N_POOL_CLASSES = 30, 51, 37
 
 
-def from_zips(folder: Path, out: Path) -> None:
+def from_zips(folder: Path, out: Path, n_images: Mapping[str, int]) -> None:
     """Known classes give their first images to the labeled ones, and all classes later ones to the photos."""
     with zipfile.ZipFile(folder / "cub200.zip") as birds, zipfile.ZipFile(folder / "pets37.zip") as pets:
-        write(birds, N_KNOWN, N_LABELED, out / "labeled", 0)
-        write(birds, N_KNOWN + N_NEW, N_TARGET, out / "photos", -(-N_LABELED // N_KNOWN), is_flat=True)
-        write(pets, 37, N_POOL, out / "pool", 0)
+        write(birds, N_KNOWN, n_images["labeled"], out / "labeled", 0)
+        write(birds, N_KNOWN + N_NEW, n_images["photos"], out / "photos", 15, is_flat=True)
+        write(pets, N_POOL_CLASSES, n_images["pool"], out / "pool", 0)
 
 
 def write(
@@ -54,14 +56,11 @@ def write(
         file.write_bytes(archive.read(name))
 
 
-def from_glyphs(out: Path) -> None:
-    for part, classes, n_images in (
-        ("labeled", range(N_KNOWN), N_LABELED),
-        ("photos", range(N_KNOWN + N_NEW), N_TARGET),
-        ("pool", range(200, 237), N_POOL),
-    ):
-        images = glyph_set(-(-n_images // len(classes)), seed=len(classes)).of_classes(classes)
-        draw(images, n_images, out / part, is_flat=part == "photos")
+def from_glyphs(out: Path, n_images: Mapping[str, int]) -> None:
+    classes = {"labeled": range(N_KNOWN), "photos": range(N_KNOWN + N_NEW), "pool": range(200, 200 + N_POOL_CLASSES)}
+    for part, own in classes.items():
+        images = glyph_set(-(-n_images[part] // len(own)), seed=len(own)).of_classes(own)
+        draw(images, n_images[part], out / part, is_flat=part == "photos")
 
 
 def draw(images: ImageSet, n_images: int, out: Path, is_flat: bool = False) -> None:
@@ -76,18 +75,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="a folder with cub200.zip and pets37.zip")
     parser.add_argument("--backbone", default="efficientnet_lite0")
-    parser.add_argument("--epochs", type=int, help="fewer than the scale has: the time of training is then multiplied")
+    parser.add_argument("--epochs", type=int, help="fewer than the scale has")
+    parser.add_argument("--share", type=float, default=1.0, help="of all images, for a look on a busy machine")
     options = parser.parse_args()
+    n_images = {part: max(1, round(options.share * n)) for part, n in N_IMAGES.items()}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if options.data is not None and (options.data / "cub200.zip").exists():
-            from_zips(options.data, folder)
+            from_zips(options.data, folder, n_images)
         else:
             print("no photos are here: drawn characters take their place")
-            from_glyphs(folder)
+            from_glyphs(folder, n_images)
         sources = [word for part in ("labeled", "pool") for word in (f"--{part}", str(folder / part))]
         command = [sys.executable, "-m", "justright", "discover", *sources, "--target", str(folder / "photos")]
         command += ["--scale", "small", "--backbone", options.backbone, "--device", "cpu", "--no-report", "--verbose"]
+        command += ["--k", str(N_KNOWN + N_NEW)] if options.share < 1 else []  # few images are too few to count
         command += ["--epochs", str(options.epochs)] if options.epochs else []
         environment = os.environ | {"JUSTRIGHT_HOME": str(folder / "home")}
         started = time.perf_counter()

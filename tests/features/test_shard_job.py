@@ -75,7 +75,7 @@ def wait_for_a_shard(process, out, seconds=60):
 def test_after_an_interruption_finished_shards_are_not_redone(drawn, tmp_path, n_workers):
     def interrupt(steps, total, what):
         for n, step in enumerate(steps):
-            if what.startswith("extracting") and n == 40:
+            if what.startswith("extracting") and n == 66:
                 raise KeyboardInterrupt
             yield step
 
@@ -156,7 +156,7 @@ def test_bad_images_do_not_change_the_others(with_bad, drawn, tmp_path):
 
 def test_resuming_remembers_the_bad_images(with_bad, tmp_path):
     def stop(steps, total, what):
-        yield from (step for n, step in enumerate(steps) if what != "extracting images" or n < 10 or stop_now())
+        yield from (step for n, step in enumerate(steps) if what != "extracting images" or n < 40 or stop_now())
 
     def stop_now():
         raise KeyboardInterrupt

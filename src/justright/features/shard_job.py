@@ -94,8 +94,7 @@ class Extraction:
         return int(is_left.sum())
 
     def run(self, n_workers: int, engine: Engine | None = None) -> Generator[None, None, None]:
-        """Do what is left; one step for each image that is computed, once its shard is finished."""
-        n_computed = 0
+        """Do what is left; one step for each image that is computed. Those of the last batch follow their shard."""
         parts: list[_Part] = []
         bad: dict[int, tuple[str, str]] = {}
         begun: deque[_Task] = deque()
@@ -104,7 +103,6 @@ class Extraction:
         with closing(on_one_core_each(work, self._places(begun), n_workers, engine)) as results:
             for batch in results:
                 task = begun.popleft()
-                n_computed += len(task.rows)
                 if work.network is None:
                     batch = computed(self.network, torch.from_numpy(batch.numbers), layout, batch.bad)
                 bad |= {int(task.rows[slot]): reason for slot, reason in batch.bad.items()}
@@ -115,8 +113,8 @@ class Extraction:
                     self.staged.add(self.ids[parts[-1].rows], batch.records[: len(task.rows)][is_good])
                 if task.cached is not None:
                     self._finish_shard(task.start, [*parts, task.cached], bad)
-                    yield from repeat(None, n_computed)
-                    parts, bad, n_computed = [], {}, 0
+                    parts, bad = [], {}
+                yield from repeat(None, len(task.rows))
 
     def feed_cache(self, n_waiting: int = 1) -> None:
         """Give finished features to the cache once `n_waiting` images wait for it."""
