@@ -36,7 +36,10 @@ def justright(*words: object) -> None:
 
 def make_runs(folder: Path, names: list[str]) -> list[Path]:
     """Finished runs, with a pool as a guide or without."""
-    justright("data", "glyphs", "--out", folder / "georgian", *LETTERS.split())
+    justright("data", "glyphs", "--out", folder / "drawn", *LETTERS.split())
+    for path in (folder / "drawn" / "alphabets" / "georgian").iterdir():  # u10f4-georgian-letter-har becomes har
+        name = path.name.split("-", 2)[2].replace("letter-", "")
+        shutil.copytree(path, folder / "georgian" / name, dirs_exist_ok=True)
     justright("data", "glyphs", "--out", folder / "other-letters", *POOL.split())
     justright("data", "split", folder / "georgian", "--out", folder / "split")
     given = [f"--{name}={folder / 'split' / name}.parquet" for name in ("labeled", "target", "truth")]
@@ -61,8 +64,7 @@ def served(run: Path) -> Iterator[str]:
 def save(page: Page, path: Path, is_whole: bool) -> None:
     """What the window shows, or the whole page, as a PNG with a palette."""
     picture = Image.open(io.BytesIO(page.screenshot(full_page=is_whole))).convert("RGB")
-    # MAXCOVERAGE keeps the rare strong colors that a median cut would merge into gray
-    picture.quantize(N_COLORS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(N_COLORS, method=Image.Quantize.MEDIANCUT).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size // 1000} kB")
 
 

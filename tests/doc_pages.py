@@ -23,10 +23,14 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))
 
 
+def prose(page: Path) -> str:
+    """A page without its blocks."""
+    return BLOCK.sub("", (ROOT / page).read_text(encoding="utf-8"))
+
+
 def inline_commands(page: Path) -> list[str]:
     """What stands in running text as `justright ...`."""
-    prose = BLOCK.sub("", (ROOT / page).read_text(encoding="utf-8"))
-    return [" ".join(each.split()) for each in re.findall(r"`(justright [^`]+)`", prose)]
+    return [" ".join(each.split()) for each in re.findall(r"`(justright [^`]+)`", prose(page))]
 
 
 def calls(block: str, programs: list[str]) -> list[list[str]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from tests.doc_pages import PAGES, ROOT, blocks, calls, inline_commands, set_up
+from tests.doc_pages import PAGES, ROOT, blocks, calls, inline_commands, prose, set_up
 from tests.made_runs import make_run
 from tests.review.acting import act
 
@@ -212,7 +212,7 @@ def test_a_command_in_running_text_exists_with_its_options(line):
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_what_a_page_links_to_and_imports_in_its_text_exists(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
+    text = prose(page)
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)|src=\"([^\"]+)\"", text):
         place = "".join(link)
         assert place.startswith("https://") or (ROOT / page.parent / place).exists(), place
