@@ -177,34 +177,6 @@ def test_every_command_helps_with_examples(name):
     assert f"justright {name}" in text, f"the help of {name} shows no example"
 
 
-def readme_commands() -> list[str]:
-    blocks = re.findall(r"```(?:sh|bash|console)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
-    joined = [block.replace("\\\n", " ") for block in blocks]
-    lines = [line.split("#")[0].strip() for block in joined for line in block.splitlines()]
-    return [line for line in lines if line.startswith(("make", "justright"))]
-
-
-def test_the_readme_shows_commands():
-    assert {"make demo", "make test"} <= set(readme_commands())
-
-
-@pytest.mark.parametrize("line", readme_commands())
-def test_the_commands_of_the_readme_exist(line):
-    program, *words = line.split()
-    if program == "make":
-        targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
-        assert words[0] in targets
-        return
-    command: click.Command = main
-    context = click.Context(main)
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        found = command.get_command(context, words.pop(0))
-        assert found is not None, line
-        command = found
-    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
-    assert {word.split("=")[0] for word in words if word.startswith("--")} <= known | {"--help", "--version"}
-
-
 def equation_rows() -> list[tuple[int, str]]:
     text = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
     return [(int(number), home) for number, home in re.findall(r"^\| Eq\. (\d+) \|[^|]*\| (.*?) \|", text, re.M)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import click
 import pytest
@@ -116,3 +117,26 @@ def test_what_may_have_been_reading_is_told_as_such_and_no_message_is_empty():
     assert message_of(denied) == "/attic cannot be written or read: Permission denied\nTry: name another place"
     assert message_of(OSError("odd")).startswith("odd\n")
     assert message_of(OSError()).startswith("OSError\n")
+
+
+def completions(*words: str) -> list[str]:
+    """What bash would be offered for the last word."""
+    asked = {"_JUSTRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["justright", *words])}
+    done = CliRunner().invoke(main, [], prog_name="justright", env=asked | {"COMP_CWORD": str(len(words))})
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+def test_a_shell_completes_commands_options_and_their_values():
+    assert completions("dis") == ["discover"]
+    assert completions("data", "s") == ["show", "split"]
+    assert completions("discover", "--pool-r") == ["--pool-role"]
+    assert completions("discover", "--method", "sim") == ["simgcd"]
+    assert completions("select", "--selector", "b") == ["beta", "bins"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_of_the_docs_is_told_how_to_complete(shell):
+    docs = (Path(__file__).parents[2] / "docs" / "stages.md").read_text(encoding="utf-8")
+    assert f"_JUSTRIGHT_COMPLETE={shell}_source justright" in docs
+    done = CliRunner().invoke(main, [], prog_name="justright", env={"_JUSTRIGHT_COMPLETE": f"{shell}_source"})
+    assert f"_JUSTRIGHT_COMPLETE={shell}_complete" in done.stdout

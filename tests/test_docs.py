@@ -1,0 +1,220 @@
+"""Every command and every Python snippet of README and docs does what it says, on small drawn data.
+
+A block that is new or changed runs as it stands. What is smaller here than on the page, and what cannot be run in a
+test, stands in the tables below.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import shlex
+import shutil
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from tests.doc_pages import PAGES, ROOT, blocks, calls, inline_commands, prose, set_up
+from tests.made_runs import make_run
+from tests.review.acting import act
+
+from justright.benchmark.suite import suite_names
+from justright.cli import main
+
+# in commands: what is printed, and what is run; the printed words go through the parser of the command too
+SMALLER = {
+    "--backbone efficientnet_lite0": "--backbone glyph_vit",
+    "--backbone dinov2_vitb14": "--backbone glyph_vit",
+    "--img-size 160": "--img-size 64",
+    "--per-class 30": "--per-class 2",
+    "--k 200": "--k 8",  # as many kinds of birds as are drawn
+    "--n-clusters 40": "--n-clusters 8",
+    "--device cuda": "--device cpu",
+    "--engine processes": "--engine local",  # tests of each command run both engines
+    "--engine ray": "--engine local",
+    "run selection": "run small.toml",  # 462 runs
+    "run selection-photos": "run small.toml",  # on data that not everybody has
+    "--jobs 2": "--jobs 1",
+    "--jobs 4": "--jobs 1",
+}
+ADDED = {"discover": "--set views=2 --set n_steps=1 --set batch_size=16 --stability 0"}
+WHERE_NOT_SAID = {
+    "discover": {"--backbone": "glyph_vit", "--epochs": "2"},
+    "extract": {"--backbone": "glyph_vit"},
+    "plan": {"--backbone": "glyph_vit"},
+}
+NO_REPORT = {"discover": "--no-report"}  # but for the run whose files the README lists
+ELSEWHERE = {"s3://bucket/": "memory://bucket/", "/shared/": "shared/"}
+# in Python
+IN_PYTHON = {
+    '"dino_vitb16"': '"glyph_vit"',
+    "n_categories=200": "n_categories=8",
+    "small(30)": "small(1)",
+    'ENGINES["processes"](4)': 'ENGINES["local"](4)',
+}
+# what a page takes for granted: finished runs, and stores that somebody wrote
+RUNS = {"README.md": ["other-run"], "docs/report.md": ["run", "run-own", "run-beta"], "docs/review.md": ["run"]}
+STORES = {
+    "README.md": {"other.features": "other-labeled.zip", "photos.features": "photos"},
+    "docs/scale.md": {"birds.features": "birds", "s3://bucket/birds.features": "birds"},
+}
+
+
+def is_target(words: list[str]) -> bool:
+    return re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M) is not None
+
+
+def is_known_extra(words: list[str]) -> bool:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extra = re.search(r"\[(\w+)\]$", words[-1])
+    return words[1] == "install" and (extra is None or extra[1] in project["optional-dependencies"])
+
+
+def is_a_script(words: list[str]) -> bool:
+    return (ROOT / words[1]).is_file() and bool(ast.parse((ROOT / words[1]).read_text(encoding="utf-8")))
+
+
+def starts_a_command(words: list[str]) -> bool:
+    parse(renamed(words[words.index("justright") + 1 :]))
+    return words[words.index("justright") - 1] == "-m"
+
+
+# programs that a test does not start: why, and what is checked instead
+NOT_STARTED = {
+    "make": ("installs a whole environment", is_target),
+    "pip": ("asks a registry", is_known_extra),
+    "python": ("takes minutes or hours", is_a_script),
+    "torchrun": ("tests/discovery/test_processes.py starts it", starts_a_command),
+    "srun": ("needs a SLURM cluster", starts_a_command),
+    "scontrol": ("needs a SLURM cluster", lambda words: words[1] == "show"),
+    "head": ("belongs to the system", lambda words: True),
+    "ray": ("starts a cluster; not installed for the tests", lambda words: words[1] in ("start", "get-auth-token")),
+    "git": ("asks a server", lambda words: words[1] == "clone"),
+}
+
+
+def command_of(words: list[str]) -> tuple[click.Command, list[str]]:
+    """The command that words call, and the words that are left."""
+    command: click.Command = main
+    left = list(words)
+    while isinstance(command, click.Group) and left and not left[0].startswith("-"):
+        found = command.get_command(click.Context(main), left.pop(0))
+        assert found is not None, f"there is no such command: justright {shlex.join(words)}"
+        command = found
+    return command, left
+
+
+def parse(words: list[str]) -> None:
+    """Read the options as the command does, without doing anything."""
+    command, left = command_of(words)
+    with suppress(click.exceptions.Exit, click.exceptions.NoArgsIsHelpError):
+        command.make_context("justright", left)
+
+
+def renamed(words: list[str]) -> list[str]:
+    """Places of other machines become places of this one."""
+    for there, here in ELSEWHERE.items():
+        words = [word.replace(there, here, 1) if word.startswith(there) else word for word in words]
+    return words
+
+
+def smaller(words: list[str]) -> list[str]:
+    """The command as it is run here."""
+    text = "\0".join(words) + "\0"
+    for printed, run in SMALLER.items():
+        text = text.replace(printed.replace(" ", "\0") + "\0", run.replace(" ", "\0") + "\0")
+    found = text.split("\0")[:-1]
+    for option, value in WHERE_NOT_SAID.get(words[0], {}).items():
+        found += [] if option in found else [option, value]
+    has_report = words[-2:] == ["--out", "run"] and "--pool" in words
+    return found + ADDED.get(words[0], "").split() + NO_REPORT.get(words[0], "").split() * (not has_report)
+
+
+def run(words: list[str]) -> str:
+    done = CliRunner().invoke(main, words)
+    said = f"justright {shlex.join(words)}\n{done.output}"
+    assert done.exception is None or isinstance(done.exception, SystemExit), f"{said}{done.exception!r}"
+    assert done.exit_code == 0, said
+    return done.output
+
+
+def keep_a_cluster(opened, host, port, reviewer, ready) -> None:
+    """In place of the server: a person who keeps what was found first, and stops it."""
+    act(opened, "keep", cluster=int(opened.state.group[0]))
+
+
+@pytest.fixture(scope="module")
+def drawn_data(tmp_path_factory):
+    set_up(folder := tmp_path_factory.mktemp("docs"))
+    return folder
+
+
+@pytest.fixture
+def place(drawn_data, tmp_path, monkeypatch):
+    """A folder with everything that the pages name."""
+    shutil.copytree(drawn_data, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("justright.review.launch.serve", keep_a_cluster)
+    monkeypatch.setattr("click.launch", lambda address: 0)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_command_and_snippet_of_a_page_runs(page, place):
+    for name in RUNS.get(str(page), []):
+        make_run(place / name, per_class=8)
+    for name, source in STORES.get(str(page), {}).items():
+        run(smaller(renamed(["extract", source, "--out", name])))
+    for language, text in blocks(page):
+        if language == "python":
+            run_python(text)
+        elif language == "sh":
+            for program, *words in calls(text, ["justright", *NOT_STARTED]):
+                if program == "justright":
+                    words = renamed(words)
+                    parse(words)
+                    assert words[:2] != ["benchmark", "run"] or words[2] in suite_names()
+                    run(smaller(words))
+                else:
+                    _, is_right = NOT_STARTED[program]
+                    assert is_right([program, *words]), shlex.join([program, *words])
+        elif language == "":
+            check_tree(text)
+        else:
+            assert language == "bibtex", f"nothing is known about blocks of {language}"
+
+
+def check_tree(text: str) -> None:
+    """A folder and what is in it: NAME/, then a line a file, whose meaning may name more of them."""
+    first, *lines = text.splitlines()
+    folder = Path(first)
+    names = {name.rstrip("/") for line in lines for name in [line.split()[0], *re.findall(r"[\w.]+\.\w+/?", line)]}
+    assert names == {path.name for path in folder.iterdir()}
+
+
+def run_python(text: str) -> None:
+    for printed, small in IN_PYTHON.items():
+        text = text.replace(printed, small)
+    exec(compile(text, "a page", "exec", dont_inherit=True), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("line", sorted({line for page in PAGES for line in inline_commands(page)}))
+def test_a_command_in_running_text_exists_with_its_options(line):
+    command, words = command_of(line.split()[1:])
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    assert {word.split("=")[0] for word in words if word.startswith("--")} <= known | {"--help", "--version"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_what_a_page_links_to_and_imports_in_its_text_exists(page):
+    text = prose(page)
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)|src=\"([^\"]+)\"", text):
+        place = "".join(link)
+        assert place.startswith("https://") or (ROOT / page.parent / place).exists(), place
+    for module, name in re.findall(r"`from (justright[\w.]*) import (\w+)`", text):
+        assert hasattr(importlib.import_module(module), name)
