@@ -37,6 +37,8 @@ SMALLER = {
     "--engine processes": "--engine local",  # tests of each command run both engines
     "--engine ray": "--engine local",
     "run selection": "run small.toml",  # 462 runs
+    "run training": "run small.toml",  # 125 runs
+    "run training-photos": "run small.toml",
     "run selection-photos": "run small.toml",  # on data that not everybody has
     "--jobs 2": "--jobs 1",
     "--jobs 4": "--jobs 1",
@@ -53,7 +55,7 @@ ELSEWHERE = {"s3://bucket/": "memory://bucket/", "/shared/": "shared/"}
 IN_PYTHON = {
     '"dino_vitb16"': '"glyph_vit"',
     "n_categories=200": "n_categories=8",
-    "small(30)": "small(1)",
+    ".small()": ".small().with_settings({'n_epochs': 1})",
     'ENGINES["processes"](4)': 'ENGINES["local"](4)',
 }
 # what a page takes for granted: finished runs, and stores that somebody wrote
