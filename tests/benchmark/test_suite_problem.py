@@ -6,8 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from justright.benchmark import suite_problem
 from justright.benchmark.suite import SuiteProblem
 from justright.benchmark.suite_problem import REST, problem_of
+from justright.data import ImageSet
+from justright.data.published_splits import published_split
+from justright.data.readers import FolderReader
 from justright.errors import DataError
 from justright.runs.problem import OWN
 
@@ -84,3 +88,56 @@ def test_uneven_classes_go_from_the_largest_to_the_smallest_size():
     found = sorted(Counter(names).values())
     assert (found[0], found[-1]) == (2, 8)
     assert found == sorted(np.geomspace(8, 2, num=22).round().astype(int).tolist())
+
+
+def paths_of(problem, rows):
+    return {problem.pool.images.paths[row] for row in rows}
+
+
+def test_by_the_protocol_a_set_gives_the_pool_what_would_be_labeled_if_it_were_the_target():
+    digits = SuiteProblem("digits", "glyphs:per_class=6,scripts=digits", classes=6)
+    hebrew = replace(HEBREW, pool={"digits": digits.target}, pool_by_protocol=True, classes=6)
+    as_target, as_pool = problem_of(digits), problem_of(hebrew)
+    assert paths_of(as_pool, as_pool.other_rows) == paths_of(as_target, as_target.own_rows)
+    assert len(as_pool.other_rows) == 3 * 6 // 2
+
+
+def test_old_classes_may_come_from_elsewhere_and_the_new_ones_stay_the_same():
+    places = {"rest": "hebrew", "glyphs:per_class=8,scripts=nko": "nko"}
+    news = []
+    for place, script in places.items():
+        problem = problem_of(replace(HEBREW, pool={}, classes=5, labels=(place,)))
+        _, is_old = problem.truth.open_for_evaluation()
+        assert len(problem.own_classes) == 5
+        assert problem.n_target_classes == 10
+        assert all(f"/{script}/" in problem.pool.images.paths[row] for row in problem.own_rows)
+        assert len(problem.own_rows) == is_old.sum() == 5 * 4, "half of their images are in the target"
+        news.append({path for path, old in zip(problem.target.paths, is_old.tolist(), strict=True) if not old})
+    assert news[0] == news[1]
+    both = problem_of(replace(HEBREW, pool={}, classes=5, labels=tuple(places)))
+    assert len(both.own_classes) == 5
+
+
+@pytest.fixture
+def birds(tmp_path, monkeypatch):
+    """A set that is called as the catalog calls it, with as many classes, and no images behind it."""
+    labels = [label for label in range(200) for _ in range(6)]
+    paths = [f"{label}/{row}.jpg" for row, label in enumerate(labels)]
+    names = [f"bird {label}" for label in labels]
+    images = ImageSet.of(FolderReader(tmp_path), dataset="cub", path=paths, label=labels, class_name=names)
+    monkeypatch.setattr("justright.benchmark.suite_problem.open_images", lambda place: images)
+    return SuiteProblem("cub", "cub:there", roles="published")
+
+
+def test_published_classes_are_old_and_graded_ones_change_places_with_them(birds):
+    split, _ = published_split(suite_problem.open_images(birds.target))
+    for problem, old, new in (
+        (birds, split.old, split.new),
+        (replace(birds, labels=("Medium",)), split.groups["Medium"], split.old),
+    ):
+        found = problem_of(problem)
+        labels, is_old = found.truth.open_for_evaluation()
+        assert {found.pool.origins[label].label for label in found.own_classes} <= set(old)
+        assert (set(labels[is_old].tolist()), set(labels[~is_old].tolist())) == (set(old), set(new))
+    few = problem_of(replace(birds, labels=("Medium",), classes=10, roles="cub"))
+    assert few.n_target_classes == 20

@@ -8,6 +8,7 @@ import pytest
 from justright.benchmark.paper_numbers import paper_rows
 from justright.benchmark.paper_table import paper_table
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
+from justright.benchmark.suite_problem import problem_of
 from justright.benchmark.suite_runner import failed_runs, run_suite, suite_results
 from justright.benchmark.table_text import text_tables
 from justright.benchmark.verdicts import verdicts
@@ -116,3 +117,9 @@ def test_committed_results_are_found_by_their_suites(name):
     suite, out = read_suite(name), Path(__file__).parents[2] / "docs" / "results" / name
     n_runs = sum(len(list(suite.runs_of(problem))) for problem in suite.problems)
     assert len(suite_results(suite, out)) + len(failed_runs(suite, out)) == n_runs
+
+
+def test_the_small_photo_sets_make_the_problems_of_the_real_profile(real_data):
+    for name in ("tab1", "tab2"):
+        found = problem_of(read_suite(name, "real").problems[0], real_data)
+        assert (len(found.own_classes), len(found.target), found.n_target_classes) == (15, 225, 30)

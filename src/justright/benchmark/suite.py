@@ -81,7 +81,7 @@ class Claim:
     group: str = "new"  # what is compared: all, old, new, new_as_old, new_as_new, probe
     than_group: str = ""  # the same for `than`, if it is another
     than_suite: str = ""  # the suite that `than` stands in, if it is another; its results must lie in the same folder
-    than_method: str = ""  # the method of `than`, if it is another
+    than_method: str = ""  # the method of `than` where it is compared with k-means, which sees no labels
     targets: tuple[str, ...] = ()  # only these of the paper's targets; all if empty
     within: float | None = None  # points of difference that still count as equal, where equality is claimed
 

@@ -15,7 +15,7 @@ from justright.benchmark.suite_line import Line
 from justright.benchmark.suite_table import Difference, interval
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "undecided", "not run"
-PLAIN = "kmeans"  # sees no label, so no claim about labels is judged by it, unless it is named
+NO_LABELS = "kmeans"  # sees no label, so no claim about labels is judged by it, unless it is named
 
 Key = tuple[Any, ...]
 
@@ -97,8 +97,8 @@ def _values(
 
 def _counts(setting: SuiteSetting, claim: Claim, method: str, is_guide: bool) -> bool:
     if claim.than_method:
-        return setting.method == (method or PLAIN)
-    return setting.method != PLAIN and setting.is_guide == is_guide
+        return setting.method == (method or NO_LABELS)
+    return setting.method != NO_LABELS and setting.is_guide == is_guide
 
 
 def _by_paper(claim: Claim, table: str, table_than: str, suite: Suite) -> float | None:
@@ -108,7 +108,7 @@ def _by_paper(claim: Claim, table: str, table_than: str, suite: Suite) -> float 
         names = {suite.printed_as.get(row, row): row for row in rows}
         found: dict[Key, dict[str, float]] = {}
         for row in paper_rows(table):
-            is_method = row.method == (method or PLAIN) if claim.than_method else row.method != PLAIN
+            is_method = row.method == (method or NO_LABELS) if claim.than_method else row.method != NO_LABELS
             if row.selection in names and is_method and (not claim.targets or row.target in claim.targets):
                 key = (row.target, None if claim.than_method else row.method)
                 if group in row.accuracy:

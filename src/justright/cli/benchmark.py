@@ -44,7 +44,7 @@ def benchmark() -> None:
       justright benchmark list
       justright benchmark run tab2 --profile glyphs --jobs 2
       justright benchmark show tab2 --profile glyphs
-      justright benchmark run tab2 --profile full --data DATA --backbone dino_vitb16
+      justright benchmark run tab2 --data DATA --backbone dino_vitb16
       justright benchmark run selection --out study --jobs 2
     """
 
