@@ -63,6 +63,7 @@ def test_a_trained_result_is_recommended_where_it_is_as_good(frozen):
         (2.0, 1.0, TRUE),  # features without clusters
         (0.05, 1.0, np.random.default_rng(0).permutation(TRUE)),  # clusters that have nothing to do with the features
         (0.05, 1.0, np.zeros_like(TRUE)),  # everything in one cluster
+        (0.05, 1.0, np.minimum(TRUE, 2)),  # clear clusters, and categories without an image
     ],
 )
 def test_a_training_that_made_it_worse_is_not(noise, found_again, clusters, frozen):
@@ -98,10 +99,11 @@ def test_of_a_large_target_a_part_is_clustered(frozen, monkeypatch):
 
 
 def test_a_check_is_plain_json():
-    check = FrozenCheck((0.9, 0.8), (0.2, 0.3), np.zeros(3, np.int64))
+    check = FrozenCheck((0.9, 0.8), (0.2, 0.3), (5, 5), np.zeros(3, np.int64))
     assert check.to_json("gcd") == {
         "found_again": (0.9, 0.8),
         "silhouette": (0.2, 0.3),
+        "used": (5, 5),
         "scores": None,
         "recommended": "gcd",
     }

@@ -19,6 +19,7 @@ N_INIT = 3
 # How far apart the trained clusters must lie, as a share of what k-means reaches on its own ground. Chosen on drawn
 # characters, pets, plants and clothes, judged on birds, flowers and fruits: docs/discovery.md
 LEAST_SHARE = 0.5
+LEAST_USED = 0.8  # of the categories must have images: a training that was cut short leaves many without
 
 FROZEN = "k-means on frozen features"
 
@@ -30,12 +31,14 @@ class FrozenCheck:
     Attributes:
         found_again: share of held-out labeled images that are put into their class; None where none were held out.
         silhouette: how far clusters of the target lie apart, each in the features that it was made from.
+        used: how many categories have images after training, and how many there are.
         clusters: of the `clustered_rows` of the target, by k-means; known classes first, as in the method.
         scores: All, Old and New of k-means, where the truth is known; the recommendation does not see them.
     """
 
     found_again: tuple[float, float] | None
     silhouette: tuple[float, float]
+    used: tuple[int, int]
     clusters: Int[Array, " clustered"] = field(repr=False)
     scores: dict[str, object] | None = None
 
@@ -44,7 +47,8 @@ class FrozenCheck:
         """Whether the trained result is recommended."""
         if self.found_again is not None and self.found_again[0] < self.found_again[1]:
             return False
-        return self.silhouette[0] >= LEAST_SHARE * self.silhouette[1]
+        n_used, n = self.used
+        return self.silhouette[0] >= LEAST_SHARE * self.silhouette[1] and n_used >= LEAST_USED * n
 
     def note(self, method: str) -> str:
         """Both results and the recommendation, in a sentence."""
@@ -52,6 +56,8 @@ class FrozenCheck:
         if self.found_again is not None:
             again = "{:.0%} and {:.0%}".format(*self.found_again)
             said.insert(0, f"of held-out labeled images {again} are found again")
+        if self.used[0] < self.used[1]:
+            said.append(f"{self.used[0]:,} of {self.used[1]:,} categories have images")
         if self.is_worth_it:
             return f"checked against {FROZEN}: {', '.join(said)}; the trained result is recommended"
         return f"training did not help, {', '.join(said)}: take {FROZEN} instead, --method kmeans --out another-folder"
@@ -64,7 +70,7 @@ class FrozenCheck:
 
     def to_json(self, method: str) -> dict[str, Any]:
         """Plain values."""
-        kept = {name: getattr(self, name) for name in ("found_again", "silhouette", "scores")}
+        kept = {name: getattr(self, name) for name in ("found_again", "silhouette", "used", "scores")}
         return kept | {"recommended": method if self.is_worth_it else "kmeans"}
 
 
@@ -90,7 +96,8 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
         again = method.found_again_, float(np.mean(clusters.predict(pool.features[held_out]) == labels[held_out]))
     trained = method.assigner_.centered(method.features_[rows])
     apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
-    return FrozenCheck(again, apart, found)
+    used = len(np.unique(method.labels_)), method.n_categories
+    return FrozenCheck(again, apart, used, found)
 
 
 def clustered_rows(n_target: int) -> Int[Array, " clustered"]:
