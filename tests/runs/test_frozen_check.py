@@ -12,7 +12,7 @@ from justright.runs.frozen_check import FrozenCheck, clustered_rows, frozen_chec
 
 CENTERS = np.eye(5, dtype=np.float32)
 TRUE = np.arange(100) % 5
-HELD_OUT = np.array([0, 1])
+HELD_OUT = np.arange(8)
 
 
 def around(labels, noise, seed=0):
@@ -59,7 +59,7 @@ def test_a_trained_result_is_recommended_where_it_is_as_good(frozen):
 @pytest.mark.parametrize(
     ("noise", "found_again", "clusters"),
     [
-        (0.05, 0.5, TRUE),  # known classes are no longer recognized
+        (0.05, 0.25, TRUE),  # known classes are no longer recognized
         (2.0, 1.0, TRUE),  # features without clusters
         (0.05, 1.0, np.random.default_rng(0).permutation(TRUE)),  # clusters that have nothing to do with the features
         (0.05, 1.0, np.zeros_like(TRUE)),  # everything in one cluster
@@ -98,10 +98,19 @@ def test_of_a_large_target_a_part_is_clustered(frozen, monkeypatch):
     assert found.scored(TRUE, TRUE < 2).scores["all"] == 1.0
 
 
+def test_a_few_images_more_or_fewer_are_noise():
+    def is_worth_it(trained, frozen, n_held_out):
+        return FrozenCheck((trained, frozen), n_held_out, (0.2, 0.2), (5, 5), np.zeros(3, np.int64)).is_worth_it
+
+    assert is_worth_it(0.45, 0.5, n_held_out=20)
+    assert not is_worth_it(0.45, 0.5, n_held_out=2000)
+
+
 def test_a_check_is_plain_json():
-    check = FrozenCheck((0.9, 0.8), (0.2, 0.3), (5, 5), np.zeros(3, np.int64))
+    check = FrozenCheck((0.9, 0.8), 40, (0.2, 0.3), (5, 5), np.zeros(3, np.int64))
     assert check.to_json("gcd") == {
         "found_again": (0.9, 0.8),
+        "n_held_out": 40,
         "silhouette": (0.2, 0.3),
         "used": (5, 5),
         "scores": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +31,7 @@ class FrozenCheck:
 
     Attributes:
         found_again: share of held-out labeled images that are put into their class; None where none were held out.
+        n_held_out: how many these are; a few more or fewer of them found are noise.
         silhouette: how far clusters of the target lie apart, each in the features that it was made from.
         used: how many categories have images after training, and how many there are.
         clusters: of the `clustered_rows` of the target, by k-means; known classes first, as in the method.
@@ -37,6 +39,7 @@ class FrozenCheck:
     """
 
     found_again: tuple[float, float] | None
+    n_held_out: int
     silhouette: tuple[float, float]
     used: tuple[int, int]
     clusters: Int[Array, " clustered"] = field(repr=False)
@@ -45,8 +48,11 @@ class FrozenCheck:
     @property
     def is_worth_it(self) -> bool:
         """Whether the trained result is recommended."""
-        if self.found_again is not None and self.found_again[0] < self.found_again[1]:
-            return False
+        if self.found_again is not None:
+            trained, frozen = self.found_again
+            noise = math.sqrt((trained * (1 - trained) + frozen * (1 - frozen)) / self.n_held_out)
+            if frozen - trained > 2 * noise:
+                return False
         n_used, n = self.used
         return self.silhouette[0] >= LEAST_SHARE * self.silhouette[1] and n_used >= LEAST_USED * n
 
@@ -70,7 +76,7 @@ class FrozenCheck:
 
     def to_json(self, method: str) -> dict[str, Any]:
         """Plain values."""
-        kept = {name: getattr(self, name) for name in ("found_again", "silhouette", "used", "scores")}
+        kept = {name: getattr(self, name) for name in ("found_again", "n_held_out", "silhouette", "used", "scores")}
         return kept | {"recommended": method if self.is_worth_it else "kmeans"}
 
 
@@ -97,7 +103,7 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     trained = method.assigner_.centered(method.features_[rows])
     apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
     used = len(np.unique(method.labels_)), method.n_categories
-    return FrozenCheck(again, apart, used, found)
+    return FrozenCheck(again, len(held_out), apart, used, found)
 
 
 def clustered_rows(n_target: int) -> Int[Array, " clustered"]:
