@@ -112,9 +112,13 @@ def test_all_tables_share_the_runs_that_they_have_in_common():
     assert names("fig3") < names("tab1")
 
 
-@pytest.mark.parametrize("name", ["selection", "selection-photos"])
-def test_committed_results_are_found_by_their_suites(name):
-    suite, out = read_suite(name), Path(__file__).parents[2] / "docs" / "results" / name
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("selection",) * 2, ("selection-photos",) * 2, ("tab1", "paper-glyphs"), ("tab2", "paper-glyphs")],
+)
+def test_committed_results_are_found_by_their_suites(name, folder):
+    suite, out = read_suite(name), Path(__file__).parents[2] / "docs" / "results" / folder
+    suite = suite.with_role("rival") if suite.columns else suite
     n_runs = sum(len(list(suite.runs_of(problem))) for problem in suite.problems)
     assert len(suite_results(suite, out)) + len(failed_runs(suite, out)) == n_runs
 
