@@ -51,7 +51,10 @@ WHERE_NOT_SAID = {
 NO_REPORT = {"discover": "--no-report"}  # but for the run whose files the README lists
 ELSEWHERE = {"s3://bucket/": "memory://bucket/", "/shared/": "shared/"}
 # commands with this option are parsed only
-PARSED = {"--diagnose": "hides classes, for which too few images are drawn here; tests/cli/test_select.py runs it"}
+PARSED = {
+    "--diagnose": "hides classes, for which too few images are drawn here; tests/cli/test_select.py runs it",
+    "tab2": "a table of the paper takes minutes; tests/benchmark/test_tables_of_the_paper.py runs a tiny one of each",
+}
 # in Python
 IN_PYTHON = {
     '"dino_vitb16"': '"glyph_vit"',

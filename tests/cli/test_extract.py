@@ -144,7 +144,7 @@ def test_the_options_are_those_of_the_library():
 
 def test_the_help_lists_every_backbone_that_has_a_name():
     named = {name for names in BACKBONES for name in names.split(", ")}
-    assert named == {*checkpoints.BACKBONES, "any name of timm"}
+    assert named == {*checkpoints.BACKBONES, "any name of timm", "efficientnet_lite0+efficientnet_lite2"}
 
 
 def test_another_engine_and_an_address_give_the_same_features(call, make_tree, tmp_path):

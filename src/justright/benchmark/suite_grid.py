@@ -63,13 +63,13 @@ def _settings(content: Table, meanings: Table, profile: Table, problems: list[An
         for role in roles:
             for row in content["rows"]:
                 run = dict(meanings["none"] if is_subsets else _meaning(meanings, row))
+                run["method"] = run.get("method", method)
                 settings = {
                     **profile["settings"],
-                    **profile.get("methods", {}).get(method, {}),
+                    **profile.get("methods", {}).get(run["method"], {}),
                     **run.get("settings", {}),
                 }
                 run |= {"settings": settings, "pool_role": role, "select_labeled": role == "rival"}
-                run["method"] = run.get("method", method)
                 name = f"{run['method']}: {row}{', as a guide' * (role == 'guide')}"
                 only = [each["name"] for each in problems if each["row"] == row] if is_subsets else None
                 if only != []:

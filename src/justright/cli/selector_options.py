@@ -107,7 +107,7 @@ def _option(key: str, owners: Mapping[str, Field[Any]]) -> SelectorOption:
         return SelectorOption(names, is_flag=True, flag_value=not setting.default, default=None, help=said)
     if get_origin(kinds[0]) is tuple:
         return SelectorOption(names, nargs=len(get_args(kinds[0])), type=float, help=said)
-    if allowed.choices and float not in kinds:
+    if allowed.choices and not {float, int} & {*kinds}:
         return SelectorOption(names, type=click.Choice(allowed.choices), help=said)
     plain = next(each for each in (float, int, str) if each in kinds)
     return SelectorOption(names, type=SettingValue(plain, allowed), help=said)
