@@ -10,7 +10,7 @@ from justright.benchmark.suite_runner import missing_runs
 
 
 def test_more_runs_take_longer_and_seeds_with_views_of_their_own_more_room(tmp_path, monkeypatch):
-    monkeypatch.setattr("justright.features.speed.try_out", lambda backbone, images: (0.01, 0.001))
+    monkeypatch.setattr("justright.features.speed.try_out", lambda backbone, images, seconds: (0.01, 0.001))
     suite = tiny(read_suite("tab2", "glyphs"))
     one = suite_costs(suite, missing_runs(suite, tmp_path))
     more = replace(suite, seeds=(0, 1))

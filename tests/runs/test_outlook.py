@@ -8,7 +8,7 @@ import torch
 from justright.data import glyph_set
 from justright.features import speed
 from justright.runs.costs import CostPlan, Rates, Work
-from justright.runs.outlook import outlook
+from justright.runs.outlook import BRIEF, THOROUGH, outlook
 from justright.runs.parts import config_of
 from justright.runs.spec import RunSpec
 
@@ -37,7 +37,7 @@ def test_every_image_is_extracted_seen_plain_and_in_each_view_and_steps_fill_epo
 @pytest.fixture
 def machine(monkeypatch):
     def take(image, step, name="efficientnet_lite2"):
-        monkeypatch.setattr(speed, "try_out", lambda backbone, images: (image, step))
+        monkeypatch.setattr(speed, "try_out", lambda backbone, images, seconds: (image, step))
         backbone = SimpleNamespace(name=name, device=torch.device("cpu"), dim=8)
         return outlook(N_LABELED, TARGET, "simgcd", config(), backbone)
 
@@ -55,3 +55,15 @@ def test_a_long_run_says_what_it_takes_and_what_would_make_it_cheaper(machine):
 
 def test_of_a_quick_run_nothing_is_said(machine):
     assert machine(0.001, 0.001) == ""
+
+
+def test_a_run_that_is_quick_at_a_first_look_is_not_tried_for_long(monkeypatch):
+    def tried(image):
+        asked = []
+        monkeypatch.setattr(speed, "try_out", lambda backbone, images, seconds: asked.append(seconds) or (image, 0.0))
+        backbone = SimpleNamespace(name="efficientnet_lite0", device=torch.device("cpu"), dim=8)
+        outlook(N_LABELED, TARGET, "simgcd", config(), backbone)
+        return asked
+
+    assert tried(0.003) == [BRIEF], "18 seconds in all"
+    assert tried(0.01) == [BRIEF, THOROUGH], "a minute, which may be more at a second look"

@@ -13,6 +13,7 @@ from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.parts import config_of
 
 BEGIN = 1.5  # seconds of a run beside what grows with its images
+TRIED = 0.5  # seconds that the network is tried
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class SuiteCosts:
 
 
 def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
-    """From two seconds of trying the network on images of the first problem, and arithmetic."""
+    """From half a second of trying the network on images of the first problem, and arithmetic."""
     from justright.features.backbone import load_backbone
     from justright.features.speed import try_out
 
@@ -40,7 +41,7 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
         if number == 0:
             first = specs[0]
             backbone = load_backbone(first.backbone, first.checkpoint, first.device, first.img_size)
-            image, step = try_out(backbone, problem.target)
+            image, step = try_out(backbone, problem.target, TRIED)
             rates = Rates(extract=image, view=image, step=step)
         work, banks = Work(len(problem.target), len(problem.pool.images)), dict[tuple[str, int], tuple[float, int]]()
         for spec in specs:
