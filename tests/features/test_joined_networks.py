@@ -87,8 +87,17 @@ def test_a_bank_keeps_the_large_tensors_of_both_in_few_bits(tmp_path, precision,
     assert small.n_bytes < 0.6 * exact.n_bytes
 
 
-def test_extracted_features_are_those_of_the_backbone(tmp_path):
-    split, backbone = drawn_split(per_class=2), both()
+def two_conv_nets() -> Backbone:
+    """What the faster runtime takes both prefixes of, where it is installed."""
+    torch.manual_seed(0)
+    nets = [timm.create_model(name, num_classes=0).eval() for name in ("test_resnet", "test_efficientnet")]
+    model = JoinedNetworks(nets, [CONV_RECIPE, CONV_RECIPE])
+    return Backbone(model, "conv+conv", model.recipe)
+
+
+@pytest.mark.parametrize("made", [both, two_conv_nets])
+def test_extracted_features_are_those_of_the_backbone(tmp_path, made):
+    split, backbone = drawn_split(per_class=2), made()
     table = extract(split.unlabeled, backbone, tmp_path / "features", batch_size=4)
     seen = torch.stack([backbone.recipe.preprocess(split.unlabeled.image(row)) for row in range(len(split.unlabeled))])
     with torch.no_grad():

@@ -94,10 +94,11 @@ class FeatureNetwork:
 
     def _fast_suffix(self) -> FastModule | None:
         """What follows the prefix, where a faster runtime computes both."""
-        is_plain = self.pooling == "class" and self.precision == "float32" and self.device.type == "cpu"
-        if not is_plain or self.backbone.runtime == "torch":
-            return None
         backbone = self.backbone
+        is_plain = self.pooling == "class" and self.precision == "float32" and self.device.type == "cpu"
+        is_one_network = len(backbone.stored_shapes) == 1  # networks side by side store a tensor each
+        if not (is_plain and is_one_network) or backbone.runtime == "torch":
+            return None
         tensors = [*backbone.model.parameters(), *backbone.model.buffers()]
         height_width_channels = backbone.stored_shapes[0]
         example = torch.randn(2, *height_width_channels, generator=torch.Generator().manual_seed(0))
