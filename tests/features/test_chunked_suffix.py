@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from tests.features.test_fused_norms import backbone_of
+from torch import nn
 
 from justright.features import chunked_suffix as module
 from justright.features.chunked_suffix import chunked_suffix
@@ -36,6 +37,14 @@ def test_features_and_gradients_are_those_of_all_views_at_once(backbone):
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
     for one, other in zip(gradients(backbone, found), gradients(backbone, expected), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5 * other.abs().max().item())
+
+
+def test_a_parameter_that_the_network_does_not_use_has_no_gradient(backbone):
+    stage = backbone.model.get_submodule(backbone.cut.tuned[0])
+    stage.register_parameter("unused", nn.Parameter(torch.zeros(2)))
+    chunked_suffix(backbone, stored(backbone)).sum().backward()
+    assert stage.unused.grad is None
+    assert all(p.grad is not None for p in backbone.tuned_parameters() if p is not stage.unused)
 
 
 def test_the_number_of_cores_changes_no_bit(backbone):

@@ -35,14 +35,16 @@ class _InChunks(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        def of_tuned(pair: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
+        def of_tuned(pair: tuple[Tensor, Tensor]) -> tuple[Tensor | None, ...]:
             chunk, gradient = pair
-            return torch.autograd.grad(chunk, ctx.tuned, gradient)
+            return torch.autograd.grad(chunk, ctx.tuned, gradient, allow_unused=True)
 
         (gradient,) = gradients
         parts = _on_all_cores(of_tuned, list(zip(ctx.chunks, torch.split(gradient, ctx.size), strict=True)))
         ctx.chunks = None
-        return None, None, None, *(sum(each[1:], each[0]) for each in zip(*parts, strict=True))
+        # what a network does not use in eval mode, such as biases of attention that it caches, has no gradient
+        sums = (None if each[0] is None else sum(each[1:], each[0]) for each in zip(*parts, strict=True))
+        return None, None, None, *sums
 
 
 def _on_all_cores(work: Any, items: list[Any]) -> list[Any]:
