@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from safetensors.torch import load_file
 from tests.discovery.tiny import Stopped, learned, newest, records, stop_after
 
-from justright.discovery import plateau
+from justright.discovery import loop, plateau
 from justright.discovery.checkpoints import ASSIGNED
+from justright.discovery.loop import Training
 from justright.discovery.plateau import N_EPOCHS, STILL, is_plateau
 
 
@@ -61,7 +64,10 @@ def test_a_training_that_still_brings_something_is_as_long_as_planned(split, bac
     assert method.notes_ == []
 
 
-def test_a_method_that_clusters_in_the_end_is_as_long_as_planned(split, backbone, bank, tmp_path, restless):
+def test_a_method_that_clusters_in_the_end_is_as_long_as_planned(
+    split, backbone, bank, tmp_path, restless, monkeypatch
+):
+    monkeypatch.setattr(plateau, "features_at", None)  # nothing is computed for an answer that cannot come
     learned("gcd", split, backbone, bank, tmp_path, n_epochs=6, steady_share=0.5)
     assert ["changed" in record for record in records(tmp_path)] == [False] * 6
 
@@ -78,6 +84,37 @@ def test_a_training_that_is_cut_off_ends_early_all_the_same(
     found, expected = (load_file(newest(tmp_path / name)) for name in ("cut", "whole"))
     assert found.keys() == expected.keys()
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """By which each step takes a second, and all else no time."""
+    now, step = 0.0, Training._step
+
+    def slow(*args):
+        nonlocal now
+        now += 1
+        return step(*args)
+
+    monkeypatch.setattr(Training, "_step", slow)
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: now))
+
+
+def test_the_time_before_a_kill_counts(split, backbone, bank, tmp_path, saved_often, clock):
+    in_time = LONG | {"n_steps": 4, "minutes": 24 / 60}  # of which half at the first rate
+    learned("simgcd", split, backbone, bank, tmp_path / "whole", **in_time)
+    with pytest.raises(Stopped):
+        learned("simgcd", split, backbone, bank, tmp_path / "cut", fit=stop_after(7), **in_time)
+    learned("simgcd", split, backbone, bank, tmp_path / "cut", **in_time)
+    assert len(records(tmp_path / "cut")) == len(records(tmp_path / "whole")) == 6
+
+
+def test_what_ended_a_training_is_what_is_said(split, backbone, bank, tmp_path, restless, clock):
+    long_enough = LONG | {"n_steps": 2, "minutes": 20 / 60}  # it settles after 8 s, 10 s would have been steady
+    method = learned("simgcd", split, backbone, bank, tmp_path, **long_enough)
+    assert method.notes_ == [
+        "8 epochs of training where 12 were planned: the categories of the target's images had settled"
+    ]
 
 
 def test_training_ends_in_the_time_it_was_given(split, backbone, bank, tmp_path):

@@ -4,8 +4,10 @@ import math
 
 import pytest
 import torch
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 
-from justright.models.schedules import learning_rate, teacher_momentum, teacher_temperature
+from justright.models.schedules import learning_rate, n_epochs_with, teacher_momentum, teacher_temperature
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,25 @@ def test_a_steady_rate_comes_before_the_same_fall():
     rates = [learning_rate(epoch, 30, 0.1, 1e-3, n_steady=10) for epoch in range(30)]
     assert rates[:10] == [0.1] * 10
     assert rates[10:] == [learning_rate(epoch, 20, 0.1, 1e-3) for epoch in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("n_steady", "n_planned", "share", "expected"),
+    [(6, 50, 0.6, 10), (7, 50, 0.6, 12), (1, 50, 0.9, 2), (1, 2, 0.6, 2)],
+)
+def test_where_the_steady_epochs_end_early_the_others_are_fewer_in_proportion(n_steady, n_planned, share, expected):
+    assert n_epochs_with(n_steady, n_planned, share) == expected
+
+
+@given(st.integers(2, 400), st.floats(0.01, 0.99), st.floats(0, 1))
+@example(30, 0.7, 1.0)  # 21 / 0.7 is a little more than 30
+def test_to_end_early_makes_no_training_longer_and_is_done_once(n_planned, share, place):
+    most = int(share * n_planned)
+    assume(most)
+    n_steady = max(1, round(place * most))
+    found = n_epochs_with(n_steady, n_planned, share)
+    assert n_steady < found <= n_planned
+    assert int(share * found) <= n_steady
 
 
 def test_learning_rate_is_that_of_torch():

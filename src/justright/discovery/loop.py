@@ -7,7 +7,6 @@ killed and went on ends with the same bytes as one that was left alone.
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -30,7 +29,7 @@ from justright.discovery.records import EpochRecords
 from justright.discovery.training_data import TrainingData
 from justright.features.stored_views import Views
 from justright.losses import LossParts
-from justright.models.schedules import learning_rate
+from justright.models.schedules import learning_rate, n_epochs_with
 from justright.progress import Track, silent
 from justright.types import Array
 
@@ -48,7 +47,8 @@ class Progress:
     sums: dict[str, float] = field(default_factory=dict)
     records: list[dict[str, Any]] = field(default_factory=list)
     n_epochs: int = 0  # of the whole training; fewer than planned once it was found that fewer will do
-    seconds: float = 0.0  # that the epochs so far took
+    why_fewer: str = ""  # and what was found then
+    seconds: float = 0.0  # that training has taken so far, before a kill and after it
 
 
 class StepReport(NamedTuple):
@@ -75,9 +75,10 @@ class Training:
         self.processes, self.records = Processes(), EpochRecords(self.folder, tensorboard)
         assert config.n_epochs is not None, "`fitted` fills it in"
         self.progress = Progress(n_epochs=config.n_epochs)
-        self.assignments = None
-        if self.plain is not None and config.steady_share:
-            self.assignments = Assignments(self.data, self.plain)
+        nothing = np.empty((0, learner.backbone.dim), np.float32)
+        is_told = learner.categories_of(nothing) is not None  # which category an image is in, before training ends
+        is_asked = self.plain is not None and config.steady_share > 0 and is_told
+        self.assignments = Assignments(self.data, self.plain) if is_asked else None
         self.checkpoints = None if self.folder is None else Checkpoints(self.folder / "checkpoint")
         self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back
         self.device = learner.backbone.device
@@ -96,17 +97,14 @@ class Training:
     def notes(self) -> list[str]:
         """What a reader of the result should know of the training."""
         n, n_planned = self.progress.n_epochs, self.config.n_epochs
-        if n == n_planned:
-            return []
-        why = "time was up" if self._is_time_up() else "the categories of the target's images had settled"
-        return [f"{n} epochs of training where {n_planned} were planned: {why}"]
+        said = f"{n} epochs of training where {n_planned} were planned: {self.progress.why_fewer}"
+        return [] if n == n_planned else [said]
 
     def _steps(self) -> Iterator[StepReport]:
-        progress, saved_at = self.progress, time.monotonic()
-        config = self.config
+        progress, config = self.progress, self.config
+        saved_at = self._timed_at = time.monotonic()
         while progress.epoch < progress.n_epochs:
             epoch = progress.epoch
-            started = time.monotonic()
             n_steady = int(config.steady_share * progress.n_epochs)
             rate = learning_rate(epoch, progress.n_epochs, config.learning_rate, config.floor_share, n_steady)
             for group in self.optimizer.param_groups:
@@ -125,30 +123,36 @@ class Training:
                     saved_at = time.monotonic()
                 yield StepReport(f"epoch {epoch + 1}, loss {progress.sums['loss'] / progress.step:.3f}")
             means = {name: value / self.n_steps for name, value in progress.sums.items()}
-            spent = time.monotonic() - started
-            progress.seconds += self.processes.of_first(spent, self.device)
-            changed = self._changed() if epoch < n_steady else {}
-            progress.records.append({"epoch": epoch, "learning_rate": rate, **means, **changed, "seconds": spent})
+            if self.assignments is not None and epoch < n_steady:
+                means["changed"] = self.assignments.change(self.learner)
+            self._count_time()
+            progress.seconds = self.processes.of_first(progress.seconds, self.device)
+            spent = progress.seconds - sum(record["seconds"] for record in progress.records)
+            progress.records.append({"epoch": epoch, "learning_rate": rate, **means, "seconds": spent})
             self.records.write(progress.records[-1])
             progress.epoch, progress.step, progress.sums = epoch + 1, 0, {}
-            if epoch < n_steady and self._is_enough():
-                progress.n_epochs = max(epoch + 2, math.ceil((epoch + 1) / config.steady_share))
+            if epoch < n_steady and (why := self._why_enough()):
+                progress.n_epochs = n_epochs_with(epoch + 1, progress.n_epochs, config.steady_share)
+                progress.why_fewer = why
                 self._save()  # how long a training lasts is decided once
         self._save()
 
-    def _changed(self) -> dict[str, float]:
-        """How many images of the target have changed category in the epoch, where the method can tell."""
-        changed = None if self.assignments is None else self.assignments.change(self.learner)
-        return {} if changed is None else {"changed": changed}
+    def _count_time(self) -> None:
+        now = time.monotonic()
+        self.progress.seconds += now - self._timed_at
+        self._timed_at = now
 
-    def _is_enough(self) -> bool:
-        """Whether the rate may begin to fall: nothing more is to be expected, or so much time is left as that takes."""
-        settled = self.progress.records[self.learner.n_unsettled :]
-        return self._is_time_up() or is_plateau([each["changed"] for each in settled if "changed" in each])
+    def _why_enough(self) -> str:
+        """Why the rate may begin to fall: just as much time is left as that takes, or nothing more is to be expected.
 
-    def _is_time_up(self) -> bool:
-        minutes, share = self.config.minutes, self.config.steady_share
-        return minutes is not None and self.progress.seconds >= share * 60 * minutes
+        Empty while it may not.
+        """
+        config, progress = self.config, self.progress
+        if config.minutes is not None and progress.seconds >= config.steady_share * 60 * config.minutes:
+            return "time was up"
+        settled = progress.records[self.learner.n_unsettled :]
+        changes = [record["changed"] for record in settled if "changed" in record]
+        return "the categories of the target's images had settled" if is_plateau(changes) else ""
 
     def _step(self, epoch: int, rows: list[Int[Array, " _"]]) -> LossParts:
         config, learner = self.config, self.learner
@@ -201,6 +205,7 @@ class Training:
     def _save(self) -> None:
         if self.checkpoints is None or not self.processes.is_first:
             return
+        self._count_time()
         tensors = {f"network/{name}": tensor for name, tensor in self.learner.changing().items()}
         for name, parameter in self.trained.items():
             if (buffer := self.optimizer.state[parameter].get("momentum_buffer")) is not None:

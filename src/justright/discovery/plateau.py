@@ -32,12 +32,11 @@ class Assignments:
         self.plain = plain
         self.categories: Int[Array, " asked"] = np.full(len(self.rows), -1, dtype=np.int64)
 
-    def change(self, learner: Learner) -> float | None:
-        """The share of images whose category is another one than at the last call; None for a method without any."""
+    def change(self, learner: Learner) -> float:
+        """The share of images whose category is another one than at the last call, for a learner that can tell it."""
         features = features_at(learner.backbone, self.plain, self.rows, np.zeros_like(self.rows))
         found = learner.categories_of(features)
-        if found is None:
-            return None
+        assert found is not None
         share = float(np.mean(found != self.categories))
         self.categories = found
         return share

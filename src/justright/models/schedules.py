@@ -1,4 +1,4 @@
-"""How the rate, the teacher's temperature and its momentum move: pure functions of the epoch, counted from 0."""
+"""How long training lasts, and how rate, temperature and momentum move: pure functions of epochs, counted from 0."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ def learning_rate(epoch: int, n_epochs: int, base: float, floor_share: float, n_
     """
     floor = floor_share * base
     return floor + (base - floor) * _half_cosine(max(0, epoch - n_steady), n_epochs - n_steady)
+
+
+def n_epochs_with(n_steady: int, n_planned: int, steady_share: float) -> int:
+    """How many epochs there are where the steady ones end after `n_steady`: in the same proportion, at least one more.
+
+    min(n_planned, ceil(n_steady / steady_share))
+    """
+    return min(n_planned, max(n_steady + 1, math.ceil(n_steady / steady_share)))
 
 
 def teacher_temperature(epoch: int, first: float, last: float, n_warmup: int) -> float:
