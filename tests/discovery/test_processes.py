@@ -65,6 +65,7 @@ def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
     read = [json.loads((two / f"read-{rank}.json").read_text()) for rank in range(2)]
     assert [sorted(rank["hashed"]) for rank in read] == [["0.png", "2.png", "4.png"], ["1.png", "3.png"]]
     assert_each_reads_its_share(read_alone, *read)
+    assert [(two / f"notes-{rank}.txt").read_text() for rank in range(2)] == ["", ""]  # by the clock of the first
     assert_only_as_many_go_on(two)
 
 

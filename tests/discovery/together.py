@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import torch
 from tests.discovery.tiny import Stopped, backbone_of_noise, drawn_split, guided_split, learned, stop_after
@@ -85,6 +87,15 @@ def train(root):
         (root / f"refused-{Processes().rank}.txt").write_text(str(error))
 
 
+def train_by_other_clocks(root, rank):
+    """The clock of the second process runs a thousand times as fast as that of the first."""
+    ticks = count(step=1000**rank)
+    loop.time = SimpleNamespace(monotonic=lambda: float(next(ticks)))
+    in_time = CALM | {"n_epochs": 8, "steady_share": 0.5, "n_steps": 1, "minutes": 1.0}
+    method = learned("simgcd", drawn_split(), backbone_of_noise(), root / "banks", root / "in time", **in_time)
+    (root / f"notes-{rank}.txt").write_text("".join(method.notes_))
+
+
 def main():
     torch.set_num_threads(1)
     loop.CHECKPOINT_SECONDS = -1.0  # after each step
@@ -96,6 +107,7 @@ def main():
         note["hashed"] = hashed_files(open_folder(Path(sys.argv[1]).parent / "files"))
         train(Path(sys.argv[1]))
         (Path(sys.argv[1]) / f"read-{processes.rank}.json").write_text(json.dumps(note))
+        train_by_other_clocks(Path(sys.argv[1]), processes.rank)
 
 
 if __name__ == "__main__":
