@@ -193,8 +193,28 @@ def test_an_epoch_may_have_a_given_number_of_steps():
     assert STEPS_A_CATEGORY * 79 <= 7 * fitted.n_epochs < STEPS_A_CATEGORY * 79 + 7
 
 
-def test_a_time_limit_brings_a_steady_rate_and_is_shared_by_two_trainings():
+def test_a_time_limit_brings_a_steady_rate():
     assert SimGCDConfig(minutes=10.0).fitted(1000, 10).steady_share == STEADY_SHARE
     assert SimGCDConfig(minutes=10.0, steady_share=0.5).fitted(1000, 10).steady_share == 0.5
-    both = MuGCDConfig().with_settings({"minutes": 10.0}).fitted(1000, 10)
-    assert (both.minutes, both.stage1.minutes) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"minutes": 10.0}, (5, 5)),
+        ({"minutes": 10.0, "stage1": {"minutes": 2.0}}, (2, 8)),
+        ({"stage1": {"minutes": 2.0}}, (2, None)),
+        ({}, (None, None)),
+    ],
+)
+def test_two_trainings_share_the_time_as_the_first_one_says(asked, expected):
+    fitted = MuGCDConfig().with_settings(asked).fitted(1000, 10)
+    assert (fitted.stage1.minutes, fitted.of_second_training().minutes) == expected
+    assert fitted.minutes == asked.get("minutes")
+    assert fitted.fitted(1000, 10) == fitted
+    assert MuGCDConfig(minutes=10.0).fitted(1000, 10).stage1.minutes == 5
+
+
+def test_a_first_training_does_not_get_more_time_than_both():
+    with pytest.raises(JustrightError, match=r"(?s)12 minutes for the first training, 10 for both.*share"):
+        MuGCDConfig().with_settings({"minutes": 10.0, "stage1": {"minutes": 12.0}})

@@ -109,6 +109,12 @@ def test_the_time_before_a_kill_counts(split, backbone, bank, tmp_path, saved_of
     assert len(records(tmp_path / "cut")) == len(records(tmp_path / "whole")) == 6
 
 
+def test_two_trainings_take_the_time_that_one_would(split, backbone, bank, tmp_path, clock):
+    in_time = {"n_epochs": 30, "steady_share": 0.5, "n_steps": 1, "minutes": 16 / 60}
+    learned("mugcd", split, backbone, bank, tmp_path, **in_time)
+    assert [len(records(folder)) for folder in (tmp_path / "stage1", tmp_path)] == [8, 8]
+
+
 def test_what_ended_a_training_is_what_is_said(split, backbone, bank, tmp_path, restless, clock):
     long_enough = LONG | {"n_steps": 2, "minutes": 20 / 60}  # it settles after 8 s, 10 s would have been steady
     method = learned("simgcd", split, backbone, bank, tmp_path, **long_enough)

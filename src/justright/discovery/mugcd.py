@@ -6,6 +6,7 @@ choice is a field of MuGCDConfig, and docs/decisions.md says where it comes from
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -22,6 +23,7 @@ from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outp
 from justright.discovery.simgcd import Heads, SimGCDConfig, center_of, outputs_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
+from justright.errors import JustrightError
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective
@@ -47,6 +49,15 @@ class MuGCDConfig(SimGCDConfig):
     strong_color: float = setting(0.0, "how often they change color and sharpness; 0 leaves crop and flip", SHARE)
     stage1: GCDConfig = setting(GCDConfig, "the first training; common settings reach it unless it says other", OF_GCD)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.minutes or math.inf) < (self.stage1.minutes or 0):
+            raise JustrightError(
+                f"{self.stage1.minutes:g} minutes for the first training, {self.minutes:g} for both",
+                expected="a part of them for the first one",
+                advice="--minutes alone, which both share, or --set 'stage1={\"minutes\": 2}'",
+            )
+
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """The same with some settings changed, in the first training too, unless `stage1` says otherwise."""
         first = settings.get("stage1", {})
@@ -60,10 +71,17 @@ class MuGCDConfig(SimGCDConfig):
         return replace(super().small(), stage1=self.stage1.small())
 
     def fitted(self, n_images: int, n_categories: int) -> Any:
-        """Both trainings, which share the time that there is."""
-        minutes = None if self.minutes is None else self.minutes / 2
-        first = replace(self.stage1, minutes=minutes).fitted(n_images, n_categories)
-        return replace(super().fitted(n_images, n_categories), stage1=first, minutes=minutes)
+        """Both trainings; of the time that there is the first one has half, unless `stage1` says otherwise."""
+        first = self.stage1
+        if self.minutes is not None and first.minutes in (None, self.minutes):
+            first = replace(first, minutes=self.minutes / 2)
+        return replace(super().fitted(n_images, n_categories), stage1=first.fitted(n_images, n_categories))
+
+    def of_second_training(self) -> Any:
+        """The settings with the time that the first training leaves."""
+        if self.minutes is None or self.stage1.minutes is None:
+            return self
+        return replace(self, minutes=self.minutes - self.stage1.minutes)
 
 
 class Student(nn.Module):
@@ -167,7 +185,7 @@ class MuGCD(TrainedDiscovery):
         sizes = self.n_categories, len(data.known), backbone.dim
         additions = Additions.of(config, *sizes, self._torch_generator("additions"))
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
-        self._train(learner, data, plain, config, self.folder, track, stage=2)
+        self._train(learner, data, plain, config.of_second_training(), self.folder, track, stage=2)
 
         decides: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
         found = dict(decides.backbone.model.named_parameters())
