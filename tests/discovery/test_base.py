@@ -156,3 +156,7 @@ def test_views_follow_the_seed_of_the_run_only_where_that_is_asked_for(split, ba
         config = config_of("simgcd", n_epochs=1, views_by_seed=by_seed)
         METHODS["simgcd"](N_CATEGORIES, backbone, config, seed=3, bank=bank).fit(split)
     assert asked == [(True, 0), (False, 0), (True, 0), (False, 3)]
+    asked.clear()
+    first_alone = config_of("mugcd", n_epochs=1, stage1={"views_by_seed": True})
+    METHODS["mugcd"](N_CATEGORIES, backbone, first_alone, seed=3, bank=bank).fit(split)
+    assert asked == [(True, 0), (False, 3), (False, 0), (False, 0)]

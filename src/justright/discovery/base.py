@@ -100,7 +100,7 @@ class Discovery(ABC):
         self.config = self._asked.fitted(int(data.is_used.sum()), self.n_categories)
         self.backbone_ = own_copy(self.backbone)
         with computing_with(self._begun_with(), self.folder):
-            plain = self._views("plain", data, self.bank, track, views=1, precision="float32")
+            plain = self._views("plain", data, self.bank, track, views=1, precision="float32", seed=0)
             self._conclude(data, self._learn(self.backbone_, data, plain, track))
         return self
 
@@ -116,8 +116,7 @@ class Discovery(ABC):
         Of several processes the first one builds the bank and checks it, for all.
         """
         processes = Processes()
-        seed = self.seed if transform != "plain" and getattr(self.config, "views_by_seed", False) else 0
-        options |= {"content_ids": data.content_ids, "seed": seed, "is_built": not processes.is_first, "track": track}
+        options |= {"content_ids": data.content_ids, "is_built": not processes.is_first, "track": track}
         options["engine"] = self.engine
         views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
         return processes.in_turn(views)

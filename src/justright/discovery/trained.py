@@ -51,6 +51,7 @@ class TrainedDiscovery(Discovery):
         # a bank that changes while it is read is no one else's
         root = folder / "bank" if config.refresh and folder else self.bank
         options = {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
+        options["seed"] = self.seed if config.views_by_seed else 0
         views = {
             stream: self._views(learner.transform(stream), data, root, track, **options) for stream in learner.streams
         }
