@@ -19,6 +19,14 @@ def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
         config_of(RunSpec(settings={"nonsense": 1}))
 
 
+def test_seeds_share_the_time_that_there_is():
+    settings = {"minutes": 9.0, "stage1": {"minutes": 1.0}}
+    assert config_of(RunSpec(settings={"minutes": 9.0})).minutes == 9
+    assert config_of(RunSpec(settings={"minutes": 9.0}, n_seeds=3)).minutes == 3
+    config = config_of(RunSpec(method="mugcd", settings=settings, n_seeds=3))
+    assert (config.minutes, config.stage1.minutes) == (3, 1)
+
+
 def test_a_selector_is_told_k_and_seed_where_it_has_use_for_them():
     selector = selector_of("bins", {"n_bins": 3}, 7, 5)
     assert isinstance(selector, BinsSelector)
