@@ -25,6 +25,7 @@ def method(noise, found_again, clusters=TRUE):
         known_labels_=(3, 7),
         n_categories=5,
         seed=0,
+        labeled_rows_=np.arange(len(HELD_OUT), 20),
         held_out_rows_=HELD_OUT,
         found_again_=found_again,
         features_=around(TRUE, noise),
@@ -83,11 +84,42 @@ def test_the_truth_changes_no_recommendation(frozen):
 
 def test_without_held_out_images_the_clusters_alone_decide(frozen):
     trained = method(0.05, float("nan"))
-    trained.held_out_rows_ = HELD_OUT[:0]
+    trained.labeled_rows_, trained.held_out_rows_ = np.arange(20), HELD_OUT[:0]
     found = frozen_check(trained, *frozen)
     assert found.found_again is None
     assert found.is_worth_it
     assert "held-out" not in found.note("simgcd")
+
+
+def test_a_labeled_image_that_training_did_not_see_is_not_shown_to_k_means_either(frozen):
+    pool, target = frozen
+    wrong = pool.labels.copy()
+    wrong[8:14] = 10 - wrong[8:14]  # 3 for 7 and 7 for 3; with weight 0 they change nothing
+    trained = method(0.05, 1.0)
+    trained.labeled_rows_ = np.arange(14, 20)
+    found = frozen_check(trained, FeatureTable.of(np.asarray(pool.features), label=wrong), target)
+    assert found.found_again == (1.0, 1.0)
+
+
+def test_without_any_labeled_image_the_clusters_alone_decide(frozen):
+    pool, target = frozen
+    trained = method(0.05, float("nan"))
+    trained.known_labels_, trained.labeled_rows_, trained.held_out_rows_ = (), HELD_OUT[:0], HELD_OUT[:0]
+    found = frozen_check(trained, pool, target)
+    assert found.found_again is None
+    assert found.is_worth_it
+    assert len(set(found.clusters)) == 5
+
+
+def test_known_classes_that_the_target_does_not_show_speak_against_nothing(frozen):
+    pool, target = frozen
+    shown = np.flatnonzero(TRUE >= 2)
+    trained = method(0.05, 1.0)
+    trained.features_, trained.labels_ = trained.features_[shown], trained.labels_[shown]
+    found = frozen_check(trained, pool, FeatureTable.of(np.asarray(target.features)[shown]))
+    assert found.used == (3, 5)
+    assert found.is_worth_it
+    assert "3 of 5 categories have images" in found.note("simgcd")
 
 
 def test_of_a_large_target_a_part_is_clustered(frozen, monkeypatch):
@@ -104,6 +136,24 @@ def test_a_few_images_more_or_fewer_are_noise():
 
     assert is_worth_it(0.45, 0.5, n_held_out=20)
     assert not is_worth_it(0.45, 0.5, n_held_out=2000)
+    assert is_worth_it(0.0, 1.0, n_held_out=1), "a single image decides nothing"
+    assert not is_worth_it(0.0, 1.0, n_held_out=10)
+
+
+@pytest.mark.parametrize(
+    ("trained", "frozen", "expected"),
+    [
+        (0.1, 0.2, True),  # half as far apart
+        (0.09, 0.2, False),
+        (-1.0, -1.0, True),  # a single cluster in both
+        (-0.15, -0.2, True),  # better than what k-means reaches, though not by half
+        (-0.25, -0.2, False),
+    ],
+)
+def test_clusters_must_lie_half_as_far_apart_as_those_of_k_means_or_no_worse_where_these_overlap(
+    trained, frozen, expected
+):
+    assert FrozenCheck(None, 0, (trained, frozen), (5, 5), np.arange(5)).is_worth_it is expected
 
 
 def test_a_check_is_plain_json():

@@ -74,7 +74,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     "that are stored, which is quicker; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
 )
 @click.option("--epochs", type=click.IntRange(1), help="Number of epochs; without it as many as the data asks for.")
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Train at most about so long, all --seeds.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Train at most about so long in all.")
 @click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change any other setting; may be repeated."
 )

@@ -52,7 +52,8 @@ class Discovery(ABC):
         backbone_: tuned.
         assigner_: from features to categories.
         calibrated_on_: what the confidence rests on.
-        held_out_rows_: labeled images that were not learned from.
+        labeled_rows_: labeled images of known classes that were learned from.
+        held_out_rows_: those that were kept to calibrate on.
         found_again_: the share of them that is put into its class; NaN where there are none.
         notes_: what a reader of the result should know.
     """
@@ -140,7 +141,7 @@ class Discovery(ABC):
     def _conclude(self, data: TrainingData, learned: Learned) -> None:
         """Calibrate the confidence and keep what was learned."""
         rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
-        self.held_out_rows_ = rows
+        self.labeled_rows_, self.held_out_rows_ = data.labeled, rows
         self.found_again_ = math.nan
         if len(rows):
             self.found_again_ = float(np.mean(learned.assigner.assign(learned.features[rows])[0] == data.labels[rows]))

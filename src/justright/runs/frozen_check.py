@@ -20,7 +20,9 @@ N_INIT = 3
 # How far apart the trained clusters must lie, as a share of what k-means reaches on its own ground. Chosen on drawn
 # characters, pets, plants and clothes, judged on birds, flowers and fruits: docs/discovery.md
 LEAST_SHARE = 0.5
-LEAST_USED = 0.8  # of the categories must have images: a training that was cut short leaves many without
+# Of the categories that have images by k-means so many must have some: a training that was cut short leaves many
+# without. Known classes that the target does not show have none in either.
+LEAST_USED = 0.8
 
 FROZEN = "k-means on frozen features"
 
@@ -50,11 +52,13 @@ class FrozenCheck:
         """Whether the trained result is recommended."""
         if self.found_again is not None:
             trained, frozen = self.found_again
-            noise = math.sqrt((trained * (1 - trained) + frozen * (1 - frozen)) / self.n_held_out)
+            both = (trained + frozen) / 2  # of all found again, as if it made no difference
+            noise = math.sqrt(2 * both * (1 - both) / self.n_held_out)
             if frozen - trained > 2 * noise:
                 return False
-        n_used, n = self.used
-        return self.silhouette[0] >= LEAST_SHARE * self.silhouette[1] and n_used >= LEAST_USED * n
+        trained, frozen = self.silhouette
+        is_apart = trained >= min(LEAST_SHARE * frozen, frozen)  # a share of less than 0 would be more than all of it
+        return is_apart and self.used[0] >= LEAST_USED * len(np.unique(self.clusters))
 
     def note(self, method: str) -> str:
         """Both results and the recommendation, in a sentence."""
@@ -89,9 +93,7 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     """
     rows, held_out = clustered_rows(len(target)), method.held_out_rows_
     labels = np.searchsorted(method.known_labels_, pool.labels)  # known class k is cluster k
-    is_known = np.isin(pool.labels, method.known_labels_)
-    is_known[held_out] = False
-    known = np.flatnonzero(is_known)
+    known = method.labeled_rows_
     features = np.concatenate([np.asarray(pool.features[known]), np.asarray(target.features[rows])])
     given = np.concatenate([labels[known], np.full(len(rows), UNLABELED)])
     n_clusters = min(method.n_categories, len(set(given[: len(known)].tolist())) + len(rows))
