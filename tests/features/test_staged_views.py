@@ -105,6 +105,14 @@ def test_a_bank_that_is_there_already_leaves_nothing_staged(backbone, tmp_path):
     assert list(tmp_path.glob("banks/*")) == [bank.directory]
 
 
+def test_nothing_stays_of_images_that_were_computed_twice(backbone, tmp_path):
+    """As after a kill between the views of a shard and its features."""
+    for n in (20, N):
+        extract(noise(n), backbone, tmp_path / str(n), banks=tmp_path / "banks")
+    bank = plain(backbone, noise(N), tmp_path / "banks")
+    assert list(tmp_path.glob("banks/*")) == [bank.directory]
+
+
 def test_views_of_images_that_another_bank_needs_stay(backbone, tmp_path):
     extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
     plain(backbone, noise(N).take(range(5)), tmp_path / "banks")

@@ -128,8 +128,11 @@ class CacheSection:
 
     def drop(self, ids: Digests) -> None:
         """Forget these images, and delete every block that then holds none but forgotten ones."""
-        place = self._find(np.unique(ids))
-        place = place[(place >= 0) & ~self._is_dropped[place]] if len(self._known) else place[:0]
+        ids = np.unique(ids)
+        first, end = (np.searchsorted(self._known, ids, side) for side in ("left", "right"))
+        n_each = end - first  # an image is in several blocks where it was computed again after a kill
+        place = np.arange(n_each.sum()) + np.repeat(end - n_each.cumsum(), n_each)
+        place = place[~self._is_dropped[place]]
         self._is_dropped[place] = True
         for number, n_dropped in zip(*np.unique(self._block[place], return_counts=True), strict=True):
             self._n_kept[number] -= n_dropped
