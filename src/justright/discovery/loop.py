@@ -77,8 +77,9 @@ class Training:
         self.progress = Progress(n_epochs=config.n_epochs)
         nothing = np.empty((0, learner.backbone.dim), np.float32)
         is_told = learner.categories_of(nothing) is not None  # which category an image is in, before training ends
-        is_asked = self.plain is not None and config.steady_share > 0 and is_told
-        self.assignments = Assignments(self.data, self.plain) if is_asked else None
+        self.assignments = None
+        if self.plain is not None and config.steady_share and is_told:
+            self.assignments = Assignments(self.data, self.plain)
         self.checkpoints = None if self.folder is None else Checkpoints(self.folder / "checkpoint")
         self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back
         self.device = learner.backbone.device
