@@ -12,6 +12,8 @@ from justright.benchmark.suite_problem import problem_of
 from justright.benchmark.suite_runner import failed_runs, run_suite, suite_results
 from justright.benchmark.table_text import text_tables
 from justright.benchmark.verdicts import verdicts
+from justright.cli.run_request import PUBLISHED_ENTROPY
+from justright.runs.parts import config_of
 
 TABLES = [name for name in suite_names() if read_suite(name).columns]
 SMALL = {"n_epochs": 1, "n_steps": 1, "batch_size": 8, "hidden_dim": 8, "out_dim": 4}
@@ -90,6 +92,33 @@ def test_at_full_scale_every_row_of_the_paper_is_run_and_nothing_else(name):
         for each, _ in suite.runs_of(problem)
     }
     assert ours == {(row.method, row.selection, row.target) for row in paper_rows(name)}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", TABLES)
+def test_every_run_can_be_set_as_its_suite_says(name, profile):
+    suite = read_suite(name, profile)
+    for problem in suite.problems:
+        for setting, seed in suite.runs_of(problem):
+            config_of(suite.spec(setting, seed, 10, problem))
+
+
+def test_at_full_scale_runs_are_set_as_published():
+    suite, seen = read_suite("tab2", "full").with_role("rival"), {}
+    for problem in suite.problems:
+        for setting, seed in suite.runs_of(problem):
+            config = config_of(suite.spec(setting, seed, 10, problem))
+            assert (config.held_out_share, config.n_init, config.max_iter) == (0.0, 100, 200)
+            assert getattr(config, "views", "fresh") == "fresh"
+            seen[setting.method, suite.columns[problem.name]] = getattr(config, "entropy_scale", None)
+    assert [seen["simgcd", name] for name in ("cub", "cars", "aircraft", "dogs")] == [2.0, 1.0, 1.0, 2.0]
+    assert seen["gcd", "cars"] is seen["kmeans", "cars"] is None
+
+
+def test_the_entropy_of_a_data_set_is_the_same_in_a_suite_and_in_discover():
+    suite = read_suite("taba9", "full")
+    by_source = {each.target.partition(":")[0]: each.settings.get("entropy_scale") for each in suite.problems}
+    assert {name: value for name, value in by_source.items() if value is not None} == PUBLISHED_ENTROPY
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from justright.benchmark.suite_grid import grid
+from justright.discovery.methods import METHODS
 from justright.errors import DataError, MissingDataError
 from justright.runs.spec import RunSpec
 
@@ -43,7 +44,7 @@ class SuiteProblem:
     # where old classes come from, if not from the target's source: other sources, "rest" for its classes that were not
     # drawn, or a difficulty group of it, whose classes then change places with the old ones
     labels: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of the method, where this problem needs others
+    settings: Mapping[str, Any] = field(default_factory=dict)  # other ones of the methods that have them
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,9 @@ class Suite:
         given = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
         for name in ("settings", "selector_params"):
             given[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
-        if problem is not None and problem.settings and given["settings"].get("use_labels", True):  # k-means has none
-            given["settings"] |= problem.settings
+        if problem is not None and problem.settings:  # those that the method has: GCD, say, has no entropy
+            known = {item.name for item in fields(METHODS[given.get("method", RunSpec.method)].config_class)}
+            given["settings"] |= {name: value for name, value in problem.settings.items() if name in known}
         if n_target is not None and setting.k_factor != 1:
             given["n_target"] = round(setting.k_factor * n_target)
         if given["n_target"] == 0:  # TOML has no null: 0 asks for an estimate
