@@ -63,7 +63,9 @@ def test_a_tiny_run_of_each_is_made_into_its_table(name, lines):
     (row,) = table.rows
     assert {group for _, group in row.cells} == set(suite.groups)
     judged = verdicts(suite, [line], lambda _: (suite, [line]))
-    assert len(text_tables(table, judged)) == len(table.targets) + bool(suite.claims)
+    assert len(judged) == len(suite.claims)
+    (shown,) = text_tables(table)
+    assert suite.columns[wanted[0]] in shown.title
 
 
 def test_images_and_classes_of_the_data_sets_are_counted_and_nothing_is_run(tmp_path):
@@ -71,16 +73,9 @@ def test_images_and_classes_of_the_data_sets_are_counted_and_nothing_is_run(tmp_
     lines = run_suite(suite, tmp_path)
     assert lines[0]["labeled_images"] == 10 * 6
     assert not (tmp_path / "runs").exists()
-    assert text_tables(paper_table(suite, lines))[0].rows[0][1:] == (
-        "60",
-        "10",
-        "180",
-        "20",
-        "1,500",
-        "100",
-        "4,500",
-        "200",
-    )
+    shown = {table.title.partition(" (")[0]: table.rows[0][1:] for table in text_tables(paper_table(suite, lines))}
+    assert shown["taba9, cub"] == ("60", "1,500", "10", "100", "180", "4,500", "20", "200")
+    assert [cell for cell in shown["taba9, aircraft"] if "?" in cell] == ["50?"], "it has 100 classes"
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name.startswith("tab") and name != "taba9"])

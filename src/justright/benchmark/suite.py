@@ -64,9 +64,14 @@ class SuiteSetting:
         return str(self.run.get("method", ""))
 
     @property
+    def role(self) -> str:
+        """That of the pool; empty where the setting does not say it, as k-means has no use for a pool."""
+        return str(self.run.get("pool_role", ""))
+
+    @property
     def is_guide(self) -> bool:
         """Whether classes of the pool only guide, as by our defaults."""
-        return self.run.get("pool_role") == "guide"
+        return self.role == "guide"
 
 
 @dataclass(frozen=True)
@@ -104,13 +109,14 @@ class Suite:
     printed_as: Mapping[str, str] = field(default_factory=dict)  # rows that the paper calls otherwise
     claims: tuple[Claim, ...] = ()
     printed: Mapping[str, Any] = field(default_factory=dict)  # figures of the paper that are no accuracies
+    doubted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # why some of those cannot be right
     only_counts: bool = False  # images and classes are counted, and nothing is run
     is_probed: bool = False  # whether a line tells how well a linear classifier knows the target's classes afterwards
 
     def with_role(self, role: str) -> Suite:
-        """Only the settings in which the pool has this role, and those without a pool."""
-        kept = [each for each in self.settings if each.is_guide == (role == "guide")]
-        if not kept:
+        """Only the settings in which the pool has this role, and those that learn from no labels."""
+        kept = [each for each in self.settings if each.role in (role, "")]
+        if role == "guide" and not any(each.is_guide for each in kept):
             raise DataError(f"{self.name} has no pool that could be a {role}", expected="--role rival")
         return replace(self, settings=tuple(kept))
 

@@ -74,7 +74,7 @@ def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = ()) -> Todo:
     return [
         (problem, runs)
         for problem in wanted
-        if (runs := [run for run in suite.runs_of(problem) if _fingerprint(suite, problem, *run) not in done])
+        if (runs := [run for run in suite.runs_of(problem) if fingerprint(suite, problem, *run) not in done])
     ]
 
 
@@ -96,7 +96,7 @@ def _append(path: Path, line: Line) -> None:
 
 def _newest(suite: Suite, out: Path) -> list[Line]:
     found = {line["print"]: line for line in read_results(out / RESULTS)}
-    keys = [_fingerprint(suite, problem, *run) for problem in suite.problems for run in suite.runs_of(problem)]
+    keys = [fingerprint(suite, problem, *run) for problem in suite.problems for run in suite.runs_of(problem)]
     return [found[key] for key in keys if key in found]
 
 
@@ -152,7 +152,7 @@ def _run_problem(
     for setting, seed in runs:
         started = time.perf_counter()
         about = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
-        about["print"] = _fingerprint(suite, described, setting, seed)
+        about["print"] = fingerprint(suite, described, setting, seed)
         if suite.only_counts:
             yield about | counts_of(problem)
             continue
@@ -178,7 +178,7 @@ def _remove(paths: Iterable[Path]) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed: int) -> str:
+def fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed: int) -> str:
     """What tells a run from every other one, and from itself under other settings.
 
     Only what differs from a default counts, so that an option of a later version leaves results as they are; and not
