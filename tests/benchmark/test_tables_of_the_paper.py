@@ -9,7 +9,8 @@ from justright.benchmark.paper_numbers import paper_rows
 from justright.benchmark.paper_table import paper_table
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
 from justright.benchmark.suite_problem import problem_of
-from justright.benchmark.suite_runner import failed_runs, run_suite, suite_results
+from justright.benchmark.suite_results import failed_runs, suite_results
+from justright.benchmark.suite_runner import run_suite
 from justright.benchmark.table_text import text_tables
 from justright.benchmark.verdicts import verdicts
 from justright.cli.run_request import PUBLISHED_ENTROPY

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_runner import fingerprint
+from justright.benchmark.suite_results import fingerprint
 from justright.cli import main
 
 

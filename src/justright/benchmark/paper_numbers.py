@@ -67,8 +67,8 @@ def doubts(row: PaperRow, rows: Sequence[PaperRow]) -> dict[str, list[str]]:
     for other in rows if row.method == "kmeans" else ():
         for group in found if (other.method, other.target) == (row.method, row.target) else ():
             if (also := other.accuracy.get(group, row.accuracy[group])) != row.accuracy[group]:
-                said = f"{group.capitalize()} {row.accuracy[group]:g} is {also:g} in {other.table}, on the same images"
-                found[group].append(said)
+                text = f"{group.capitalize()} {row.accuracy[group]:g} is {also:g} in {other.table}, on the same images"
+                found[group].append(text)
     return {group: said for group, said in found.items() if said}
 
 

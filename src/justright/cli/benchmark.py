@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
-from justright.benchmark.suite_runner import missing_runs, run_suite, suite_results
+from justright.benchmark.suite_results import missing_runs, suite_results
+from justright.benchmark.suite_runner import run_suite
 from justright.cli.common import FILE, FOLDER, engine_option
 from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite
 from justright.cli.terminal import Terminal, with_terminal
@@ -91,8 +92,9 @@ def run(
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. Each finished run adds a line of JSON to
     OUT/results.jsonl. Call it again to continue after a stop: runs that have a line are not repeated, unless their
-    settings have changed. Tables of the paper in one OUT share the runs that they have in common. With --engine
-    processes or ray a problem whose worker is lost is run again.
+    settings, a default behind them or the images have changed; one that was stopped goes on where it was. Tables of the
+    paper in one OUT share the runs that they have in common. With --engine processes or ray a problem whose worker is
+    lost is run again.
 
     \b
     Examples:
@@ -106,7 +108,7 @@ def run(
     whole = asked_suite(suite, profile, backbone)
     asked = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
     out = _folder(out, whole)
-    if not terminal.is_silent and not asked.only_counts and (todo := missing_runs(asked, out, only)):
+    if not terminal.is_silent and not asked.only_counts and (todo := missing_runs(asked, out, only, data)):
         from justright.benchmark.suite_costs import suite_costs
 
         terminal.say(str(suite_costs(asked.with_run(device=device[0] if device else None), todo, data, jobs)))

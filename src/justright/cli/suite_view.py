@@ -8,7 +8,7 @@ from pathlib import Path
 from justright.benchmark.paper_table import PaperTable, paper_table
 from justright.benchmark.suite import Suite, read_suite
 from justright.benchmark.suite_line import Line
-from justright.benchmark.suite_runner import RESULTS, failed_runs, read_results, suite_results
+from justright.benchmark.suite_results import RESULTS, failed_runs, read_results, remarks, suite_results
 from justright.benchmark.suite_table import COLUMNS, paired, suite_table
 from justright.benchmark.table_text import (
     TextTable,
@@ -44,6 +44,8 @@ def show_suite(
     """Print the suite as far as it was run, and write its table where that is asked for."""
     for line in failed_runs(suite, out):
         terminal.say(f"No answer: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
+    for remark in remarks(suite, lines):
+        terminal.say(remark)
     said = f"Lines: {out / RESULTS}"
     if not lines and (n_others := len(read_results(out / RESULTS))):
         terminal.say(

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from justright.benchmark.paper_table import EVERY, Cell, PaperTable, PaperTableRow
+from justright.benchmark.paper_table import EVERY, PaperTable
 from justright.report.drawing import COLORS, INK, LINE, add_legend, name_ticks, quiet_panels
 from justright.report.elements import short
 from justright.report.error_figures import TAKEN_FOR
@@ -61,10 +61,10 @@ def _line(axes: Axes, table: PaperTable, target: str, group: str, color: str, na
     places = sorted(points)
     spread = [points[place].spread if math.isfinite(points[place].spread) else 0.0 for place in places]
     if places:
-        style = {"color": color, "linestyle": "--" if is_guide else "-", "markersize": 5, "linewidth": 1.6}
+        style: dict[str, Any] = {"color": color, "linestyle": "--" if is_guide else "-", "markersize": 5}
         label = f"{name}{', pool as a guide' * is_guide}"
         means = [points[place].mean for place in places]
-        axes.errorbar(places, means, spread, marker="o", capsize=2, elinewidth=1, label=label, **style)
+        axes.errorbar(places, means, spread, marker="o", capsize=2, elinewidth=1, linewidth=1.6, label=label, **style)
 
 
 def draw_wrong(table: PaperTable) -> Drawn:
@@ -81,6 +81,7 @@ def draw_wrong(table: PaperTable) -> Drawn:
             begin = [left + share for left, share in zip(begin, shares, strict=True)]
         axes.set_title(_title(table, target), loc="left", fontsize=9.5, color=INK)
         axes.set_xlabel("% of New", fontsize=8.5)
+        axes.tick_params(labelbottom=True)  # also above a panel that is not there
     names = [f"{row.row}{' (guide)' * row.is_guide}" for row in table.rows]
     name_ticks(panels[0], range(len(names)), [short(name, LONGEST_NAME) for name in names])
     panels[0].invert_yaxis()
@@ -94,21 +95,21 @@ def draw_wrong(table: PaperTable) -> Drawn:
 def draw_changes(table: PaperTable) -> Drawn:
     """What each row changes on New, with its interval; a hollow mark is what the paper prints."""
     place_of = EVERY if EVERY in table.targets else table.targets[0]
-    found = [(row, cell) for row in table.rows if (cell := _last(table, row, place_of)) and cell.change]
+    cells = [(row, row.cells.get((place_of, "new"))) for row in table.rows]
+    found = [(row, cell, cell.change) for row, cell in cells if cell is not None and cell.change is not None]
     if not found:
         return None, ""
     figure, (axes,) = quiet_panels(7.2, 1.0 + 0.3 * len(found))
     axes.axvline(0, color=LINE, linewidth=1)
-    for place, (row, cell) in enumerate(found):
-        mean, low, high = cell.change or ()
+    for place, (row, cell, (mean, low, high)) in enumerate(found):
         color = COLORS[2] if row.is_guide else COLORS[0]
         axes.plot([low, high], [place, place], color=color, linewidth=1.8)
         axes.plot([mean], [place], "o", color=color, markersize=6)
         if cell.paper_change is not None:
             axes.plot([cell.paper_change], [place], "D", color=COLORS[1], markersize=5, fillstyle="none")
-    name_ticks(axes, range(len(found)), [short(row.name, LONGEST_NAME) for row, _ in found])
+    name_ticks(axes, range(len(found)), [short(row.name, LONGEST_NAME) for row, *_ in found])
     axes.invert_yaxis()
-    against = " or ".join(dict.fromkeys(row.against for row, _ in found))
+    against = " or ".join(dict.fromkeys(row.against for row, *_ in found))
     axes.set_xlabel(f"points of New against {against}", fontsize=8.5)
     return figure, f"{place_of}: change of New with its 95 % interval over pairs of runs; hollow: the paper."
 
@@ -120,10 +121,6 @@ def _panels(n: int, height: float, **how: Any) -> tuple[Figure, list[Axes]]:
     for axes in panels[n:]:
         axes.set_visible(False)
     return figure, panels[:n]
-
-
-def _last(table: PaperTable, row: PaperTableRow, target: str) -> Cell | None:
-    return row.cells.get((target, "new" if "new" in table.groups else table.groups[0]))
 
 
 def _filled(table: PaperTable) -> list[str]:
