@@ -66,8 +66,15 @@ class PaperTable:
     def doubts(self) -> list[str]:
         """What speaks against figures of the paper that are shown."""
         cells = [(row, target, cell) for row in self.rows for (target, _), cell in row.cells.items()]
-        said = [f"{row.name}, {target}: {text}" for row, target, cell in cells for text in cell.doubts]
-        return list(dict.fromkeys(text for text in said if f", {EVERY}: " not in text))
+        shown = [(row, target, cell) for row, target, cell in cells if target != EVERY]
+        names = [target if self.is_count else f"{row.name}, {target}" for row, target, _ in shown]
+        said = [f"{name}: {text}" for name, (*_, cell) in zip(names, shown, strict=True) for text in cell.doubts]
+        return list(dict.fromkeys(said))
+
+    def label(self, target: str) -> str:
+        """A target of the paper, and what stands for it here."""
+        here = self.stands_for.get(target, "")
+        return target if here in ("", target) else f"{target} (here: {here})"
 
 
 Values = dict[tuple[str, int], float]  # by target and seed

@@ -26,7 +26,15 @@ class TextTable(NamedTuple):
 
 
 def text_tables(table: PaperTable) -> list[TextTable]:
-    """One a target that something was run on."""
+    """One a target that something was run on; counts of all targets in one."""
+    if table.is_count:
+        parts = [_of_target(table, target) for target in table.targets]
+        rows = [
+            (table.label(target), *row[1:])
+            for target, part in zip(table.targets, parts, strict=True)
+            for row in part.rows
+        ]
+        return [TextTable(f"{table.name}: images and classes", parts[0].columns, rows)] if rows else []
     return [found for target in table.targets if (found := _of_target(table, target)).rows]
 
 
@@ -47,7 +55,7 @@ def notes(table: PaperTable) -> list[str]:
         said.append(f"Change: against {' or '.join(against)}, paired by seed, with its 95 % interval.")
     if any(row.is_guide for row in table.rows):
         said.append(
-            "(guide): classes of the pool only guide and own ones all count, as in `justright discover`; "
+            "(guide): classes of the pool only guide and all own ones count, as in justright discover; "
             "without it classes of the pool are categories too, as in the paper."
         )
     if table.doubts:
@@ -74,9 +82,7 @@ def _of_target(table: PaperTable, target: str) -> TextTable:
         (row.name, *("" if (cell := cells[row.name, group]) is None else text(cell) for group, _, text in parts))
         for row in rows
     ]
-    here = table.stands_for.get(target, "")
-    title = f"{table.name}, {target}" + (f" (here: {here})" if here not in ("", target) else "")
-    return TextTable(title, ("", *(heading for _, heading, _ in parts)), texts)
+    return TextTable(f"{table.name}, {table.label(target)}", ("", *(heading for _, heading, _ in parts)), texts)
 
 
 def markdown(tables: Sequence[TextTable], notes: Sequence[str] = (), doubts: Sequence[str] = ()) -> str:
