@@ -28,7 +28,7 @@ from tests.made_runs import make_run
 from tests.runs.test_weight_files import TARGET, made
 
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_runner import read_results
+from justright.benchmark.suite_results import read_results
 from justright.data import gcd_split, glyph_set, open_images, random_half
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import Checkpoint, Checkpoints, checksum

@@ -7,6 +7,9 @@ import pytest
 from tests.benchmark.test_verdicts import VALUES, lines_of, suite_of
 
 from justright.benchmark.paper_table import EVERY, paper_table
+from justright.benchmark.table_text import notes
+
+MORE = VALUES | {("simgcd: nonerival", "b", 1): 0.42, ("simgcd: binsrival", "b", 1): 0.46}  # every target and seed
 
 
 def table():
@@ -29,9 +32,24 @@ def test_a_cell_is_mean_and_spread_over_seeds_and_the_change_is_paired_with_none
 def test_the_papers_figure_and_its_change_stand_beside_ours():
     assert (cell("simgcd, bins", "cub").paper, cell("simgcd, bins", "cub").paper_change) == (56.7, 4.4)
     assert cell("simgcd, none", "cub").paper_change is None
-    mean = cell("simgcd, bins", EVERY)
+    mean = cell("simgcd, bins", EVERY, paper_table(replace(suite_of(), groups=("new",)), lines_of(MORE)))
     assert mean.paper == pytest.approx((56.7 + 55.6) / 2)
-    assert mean.change[0] == pytest.approx(5.0)
+    assert mean.change[0] == pytest.approx((6 + 5 + 4 + 4) / 4)
+    assert mean.n == 4
+
+
+def test_a_mean_over_targets_holds_only_seeds_that_every_target_was_run_with():
+    assert cell("simgcd, bins", EVERY).n == 2, "seed 1 of dogs was not run"
+    assert cell("simgcd, bins", EVERY).mean == pytest.approx((56 + 44) / 2)
+    (row,) = [row for row in table().rows if row.name == "kmeans, none"]
+    assert (EVERY, "new") not in row.cells, "dogs were not run"
+    assert (row.n_runs, row.n_wanted) == (1, 4)
+    assert "kmeans, none (1 of 4)" in notes(table())[-1]
+
+
+def test_it_is_said_what_changes_are_against():
+    assert {row.name: row.against for row in table().rows}["simgcd, bins"] == "none"
+    assert "against none" in notes(table())[1]
 
 
 def test_the_spread_over_targets_is_that_of_the_mean_and_guides_have_no_figure_of_the_paper():
@@ -46,10 +64,14 @@ def test_the_spread_over_targets_is_that_of_the_mean_and_guides_have_no_figure_o
 def test_rows_that_were_not_run_are_left_out_and_doubts_are_passed_on():
     assert [row.name for row in table().rows] == ["kmeans, none", "simgcd, none", "simgcd, bins", "simgcd, beta"]
     aircraft = replace(suite_of(), groups=("new",), columns={"a": "aircraft", "b": "dogs"})
-    assert cell("simgcd, bins", "aircraft", paper_table(aircraft, lines_of(VALUES))).doubts
+    made = paper_table(aircraft, lines_of(VALUES))
+    assert cell("simgcd, bins", "aircraft", made).doubts
+    assert made.doubts[0].startswith("kmeans, none, aircraft: New 19.2 is 16.8 in tab1")
+    assert len(made.doubts) == len(set(made.doubts))
 
 
 def test_counts_are_shown_as_they_are_with_the_papers_beside_them():
-    suite = replace(suite_of(), groups=("new",), only_counts=True, printed={"cub": [1500], "dogs": [3000]})
+    printed = {"printed": {"cub": [1500], "dogs": [3000]}, "doubted": {"cub": {"new": "too round"}}}
+    suite = replace(suite_of(), groups=("new",), only_counts=True, **printed)
     found = cell("kmeans, none", "cub", paper_table(suite, lines_of({("kmeans: nonerival", "a", 0): 1498})))
-    assert (found.mean, found.paper) == (1498, 1500)
+    assert (found.mean, found.paper, found.doubts) == (1498, 1500, ("too round",))

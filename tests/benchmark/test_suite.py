@@ -95,3 +95,14 @@ def test_what_a_suite_cannot_mean_is_refused(written, before, after, said):
 def test_an_unknown_suite_is_refused_with_those_there_are():
     with pytest.raises(MissingDataError, match="selection"):
         read_suite("tab99")
+
+
+def test_a_role_keeps_k_means_and_is_refused_where_no_pool_could_have_it():
+    both = read_suite("tab1", "glyphs")
+    assert [each.name for each in both.with_role("guide").settings] == [
+        "kmeans: none",
+        "simgcd: out of domain, as a guide",
+    ]
+    assert not any(each.is_guide for each in both.with_role("rival").settings)
+    with pytest.raises(DataError, match="no pool that could be a guide"):
+        read_suite("tab4", "glyphs").with_role("guide")

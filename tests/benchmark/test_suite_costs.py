@@ -6,7 +6,7 @@ from tests.benchmark.test_tables_of_the_paper import tiny
 
 from justright.benchmark.suite import read_suite
 from justright.benchmark.suite_costs import suite_costs
-from justright.benchmark.suite_runner import missing_runs
+from justright.benchmark.suite_results import missing_runs
 
 
 def test_more_runs_take_longer_and_seeds_with_views_of_their_own_more_room(tmp_path, monkeypatch):

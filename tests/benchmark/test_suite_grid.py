@@ -69,6 +69,14 @@ def test_subsets_are_problems_of_their_own_with_places_filled_in_where_the_data_
     assert made["columns"]["armenian, similar labels"] == "cub"
 
 
+def test_labels_out_of_a_pool_may_guide_and_others_have_no_role_to_choose():
+    far = {"old_share": 0.0, "pool": {"dots": "D"}}
+    profile = {**PROFILE, "subsets": {"original": {}, "far": far}}
+    made = grid({**TABLE, "labeled": "subsets", "rows": ["original", "far"]}, SHARED, profile)
+    names = [each["name"] for each in made["settings"]]
+    assert names == ["kmeans: none", "xcon: original", "xcon: far", "xcon: far, as a guide"]
+
+
 def test_a_target_that_the_profile_lacks_is_left_out_and_a_row_that_nobody_explains_refused():
     made = grid({**TABLE, "targets": ["cars", "cub"]}, SHARED, PROFILE)
     assert list(made["columns"].values()) == ["cub"]

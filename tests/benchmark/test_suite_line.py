@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from justright.benchmark.suite import SuiteProblem
-from justright.benchmark.suite_line import counts_of, probe
+from justright.benchmark.suite_line import _in_pool_categories, counts_of, lacks, probe, shown_value
 from justright.benchmark.suite_problem import problem_of
+from justright.discovery.predictions import Category
+from justright.evaluation import break_down
+from justright.evaluation.files import JudgedPredictions
 
 
 def test_a_probe_knows_classes_that_lie_apart_and_not_noise():
@@ -20,3 +24,25 @@ def test_counts_are_those_of_the_protocol():
     assert counts_of(problem) == {
         "labeled_images": 5 * 2, "labeled_classes": 5, "target_images": 40 - 10, "target_classes": 10,
     }  # fmt: skip
+
+
+def test_new_images_in_the_category_of_a_class_of_the_pool_are_taken_for_old():
+    categories = [Category(name, "known") for name in ("a", "dots/1", "dots/2")]
+    categories.append(Category("new-001", "discovered"))
+    y_true, is_old = np.array([0, 0, 1, 1, 1, 1, 1]), np.array([True] * 2 + [False] * 5)
+    y_pred = np.array([0, 0, 3, 3, 1, 2, 0])
+    judged = JudgedPredictions(y_true, y_pred, is_old, None, {0: "a", 1: "b"})
+    assert _in_pool_categories(categories, judged, break_down(y_true, y_pred, is_old)) == 2
+    y_pred = np.array([0, 0, 1, 1, 1, 2, 0])  # dots/1 is matched to b, so only dots/2 is left
+    judged = JudgedPredictions(y_true, y_pred, is_old, None, {0: "a", 1: "b"})
+    assert _in_pool_categories(categories, judged, break_down(y_true, y_pred, is_old)) == 1
+
+
+def test_what_a_table_shows_of_errors_counts_the_pool_and_is_left_out_where_it_is_not_known():
+    line = {"new": 0.5, "new_as_old": 0.1, "new_as_new": 0.4, "new_as_pool": 0.3, "n_target": 4, "n_categories": 6}
+    assert (shown_value(line, "new_as_old"), shown_value(line, "new_as_new")) == pytest.approx((0.4, 0.1))
+    older = {name: value for name, value in line.items() if name != "new_as_pool"}
+    assert lacks(older, "new_as_old")
+    assert shown_value(older, "new_as_old") is None
+    assert shown_value(older, "new") == 0.5
+    assert shown_value(older | {"n_categories": 4}, "new_as_old") == 0.1, "no rivals, nothing lacks"

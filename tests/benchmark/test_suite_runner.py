@@ -12,7 +12,9 @@ from tests.benchmark.test_suite import TINY
 from tests.engines.lost_workers import FAR_ENGINES
 
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_runner import RESULTS, failed_runs, read_results, run_suite, suite_results
+from justright.benchmark.suite_problem import names_of, problem_of
+from justright.benchmark.suite_results import RESULTS, failed_runs, suite_results
+from justright.benchmark.suite_runner import run_suite
 from justright.engines import ENGINES
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features import backbone
@@ -150,40 +152,6 @@ def test_an_unknown_problem_is_refused(suite, tmp_path):
         run_suite(suite, tmp_path, only=("greek",))
 
 
-def test_a_torn_line_is_left_out_and_garbage_refused(tmp_path):
-    path = tmp_path / RESULTS
-    path.write_text(json.dumps({"problem": "a", "print": "1"}) + '\n{"problem": "b", "pri')
-    assert [line["problem"] for line in read_results(path)] == ["a"]
-    path.write_text("hello\n")
-    with pytest.raises(DataError, match="line 1"):
-        read_results(path)
-
-
-def test_a_damaged_line_is_left_out_and_said_whatever_bit_it_is(tmp_path, caplog):
-    path = tmp_path / RESULTS
-    line = {"problem": "a", "setting": "own", "seed": 0, "print": "1", "all": 0.5, "new": 0.25}
-    good = json.dumps(signed(line)).encode()
-    n_found = 0
-    for place in range(len(good)):
-        caplog.clear()
-        path.write_bytes(good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :] + b"\n")
-        if not path.read_bytes().startswith(b'{"problem": '):
-            with pytest.raises(DataError, match=RESULTS):
-                read_results(path)
-            continue
-        found = [{name: each[name] for name in line if name in each} for each in read_results(path)]
-        assert found == [line] or (found == [] and f"{RESULTS}, line 1 is torn or damaged" in caplog.text)
-        n_found += len(found)
-    assert n_found < 15, "only where the name of the checksum is hit"
-
-
-@pytest.mark.parametrize("data", [b"[]\n", b"[" * 100_000, b"\xff\n", b"\n", b"7\n", b'{"a": 1}\n'])
-def test_what_is_no_line_of_results_is_refused_by_name(tmp_path, data):
-    (tmp_path / RESULTS).write_bytes(data)
-    with pytest.raises(DataError, match=RESULTS):
-        read_results(tmp_path / RESULTS)
-
-
 def test_problems_are_dealt_out_to_devices_and_a_result_counts_on_every_device(suite, tmp_path, monkeypatch):
     used = []
 
@@ -196,3 +164,46 @@ def test_problems_are_dealt_out_to_devices_and_a_result_counts_on_every_device(s
     run_suite(suite, tmp_path, devices=("cuda:0", "cuda:1"))
     assert used == [("hebrew", "cuda:0")], "digits is done"
     assert suite_results(suite.with_run(device="cuda:1"), tmp_path) == lines
+
+
+@pytest.fixture
+def stopped(suite, tmp_path, monkeypatch):
+    """A run that was stopped after training, with a file in its folder that only a run from the beginning removes."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "_predict", lambda run, method: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            run_suite(suite, tmp_path / "out", only=("digits",))
+    folder = tmp_path / "out" / "runs" / "digits" / "own-0"
+    (folder / "mark").touch()
+    return folder
+
+
+def test_a_run_that_was_stopped_goes_on_and_gives_the_same_scores(suite, tmp_path, stopped):
+    lines = run_suite(suite, tmp_path / "out", only=("digits",))
+    assert (stopped / "mark").exists()
+    assert scores(lines) == scores(run_suite(suite, tmp_path / "again", only=("digits",)))
+
+
+def test_what_a_run_under_other_settings_has_left_is_removed(tmp_path, stopped):
+    other = tmp_path / "other" / "tiny.toml"
+    other.parent.mkdir()
+    other.write_text(TINY.replace("n_init = 2", "n_init = 3"))
+    run_suite(read_suite(other), tmp_path / "out", only=("digits",))
+    assert not (stopped / "mark").exists()
+
+
+def test_a_stopped_run_whose_files_are_spoiled_is_begun_anew_and_that_is_said(suite, tmp_path, stopped, caplog):
+    about = json.loads((stopped / "run.json").read_text())
+    about["spec"]["seed"] = 7
+    (stopped / "run.json").write_text(json.dumps(signed(about)))
+    assert len(run_suite(suite, tmp_path / "out", only=("digits",))) == 2
+    assert not (stopped / "mark").exists()
+    assert "is begun anew" in caplog.text
+
+
+def test_a_line_tells_what_it_was_made_with_and_from_which_images(suite, tmp_path):
+    line = run_suite(suite, tmp_path, only=("digits",))[0]
+    assert line["made_with"]["config.n_init"] == 2
+    assert line["made_with"]["config.max_iter"] == 100, "defaults too"
+    assert line["images"] == names_of(problem_of(suite.problems[1]))
+    assert line["new_as_pool"] == 0.0

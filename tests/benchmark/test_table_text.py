@@ -1,19 +1,30 @@
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import replace
 
 from tests.benchmark.test_verdicts import VALUES, lines_of, others, suite_of
 
 from justright.benchmark.paper_table import paper_table
 from justright.benchmark.suite import Claim
-from justright.benchmark.table_text import CSV_COLUMNS, as_csv, latex, markdown, text_tables
+from justright.benchmark.table_text import (
+    CSV_COLUMNS,
+    as_csv,
+    claims_table,
+    latex,
+    markdown,
+    notes,
+    records,
+    text_tables,
+)
 from justright.benchmark.verdicts import verdicts
 
 SUITE = replace(suite_of(Claim("bins helps by 5 %", ("bins",), ("none",))), groups=("new",))
 LINES = lines_of(VALUES)
 TABLE = paper_table(SUITE, LINES)
-TABLES = text_tables(TABLE, verdicts(SUITE, LINES, others))
+CLAIMS = claims_table(TABLE, verdicts(SUITE, LINES, others))
+TABLES = [*text_tables(TABLE), CLAIMS]
 
 
 def test_there_is_a_table_a_target_their_mean_and_the_claims():
@@ -30,10 +41,14 @@ def test_there_is_a_table_a_target_their_mean_and_the_claims():
 
 
 def test_markdown_and_latex_say_the_same():
-    said = markdown(TABLES)
+    said = markdown(TABLES, notes(TABLE), ["one_thing"])
     assert "| simgcd, bins | 56.5 ±0.7 |" in said
     assert "| bins helps by 5 % | holds |" in said
-    tex = latex(TABLES)
+    assert "Change: against none, paired by seed" in said
+    assert said.endswith("**Figures of the paper in doubt**\n\n- one_thing\n")
+    tex = latex(TABLES, notes(TABLE), ["one_thing"])
+    assert "% Change: against none" in tex
+    assert tex.endswith("% one_thing\n")
     assert r"simgcd, bins & 56.5 $\pm$0.7 &" in tex
     assert r"5 \% & holds" in tex
     assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == len(TABLES)
@@ -47,6 +62,14 @@ def test_csv_has_a_row_a_number_and_empty_cells_for_what_is_not_there():
     assert (bins["mean"], bins["change"], bins["paper"], bins["role"]) == ("56.50", "5.50", "56.70", "rival")
     plain = next(row for row in rows if row["method"] == "kmeans")
     assert (plain["spread"], plain["change"]) == ("", "")
+    json.dumps(records(TABLE), allow_nan=False)
+    assert next(each for each in records(TABLE) if each["method"] == "kmeans")["spread"] is None
+
+
+def test_a_suite_without_claims_has_no_table_of_them_and_targets_without_runs_none_either():
+    assert claims_table(TABLE, []) is None
+    only = paper_table(SUITE, lines_of({key: value for key, value in VALUES.items() if key[1] == "a"}))
+    assert [each.title for each in text_tables(only)] == ["tab2, cub (here: a)"]
 
 
 def test_figures_in_doubt_carry_a_mark():

@@ -94,3 +94,19 @@ def test_a_claim_may_compare_two_tables_and_the_papers_figures_are_compared_alik
     assert found.difference[0] == pytest.approx(10.0)
     assert found.n_pairs == 3, "k-means sees no labels and does not count"
     assert 2 < found.paper < 6, "by the paper's own numbers of Tab. 4 and Tab. 2"
+
+
+def test_a_comparison_with_k_means_keeps_the_roles_of_the_pool_apart():
+    claim = Claim("k-means is better", ("none",), ("bins",), than_method="simgcd")
+    both = VALUES | {("kmeans: nonerival", "a", 1): 0.11}
+    both |= {("simgcd: binsguide", "a", seed): 0.90 + seed / 10 for seed in (0, 1)}
+    (rival,) = verdicts(suite_of(claim), lines_of(both), others)
+    (guide,) = verdicts(suite_of(claim), lines_of(both), others, is_guide=True)
+    assert rival.difference[0] == pytest.approx(10.5 - 56.5)
+    assert guide.difference[0] == pytest.approx(10.5 - 95.0)
+
+
+def test_only_claims_about_rows_with_a_pool_are_judged_for_guides():
+    claims = Claim("bins", ("bins",), ("none",)), Claim("labels", ("medium",), ("similar",))
+    judged = verdicts(suite_of(*claims), lines_of(VALUES), others, is_guide=True)
+    assert [each.says for each in judged] == ["bins"]

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
+from justright.benchmark.suite import read_suite
+from justright.benchmark.suite_results import fingerprint
 from justright.cli import main
 
 
@@ -23,7 +28,7 @@ def test_a_table_of_the_paper_is_written_in_every_format(counted, ending, part):
     words = ["benchmark", "show", "taba9", "--profile", "glyphs", "--out", str(counted / "out"), "--to", str(to)]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
-    assert "taba9, cub (here: armenian)" in done.stdout
+    assert "cub (here: armenian)" in done.stdout
     assert part in to.read_text()
 
 
@@ -34,8 +39,55 @@ def test_other_formats_and_profiles_of_other_suites_are_refused(counted):
         (["show", "selection", "--to", str(counted / "table.md")], "a table of the paper"),
         (["run", "tab4", "--role", "guide"], "no pool that could be a guide"),
         (["show", "selection"], "--out"),
+        (["run", "fig3", "--role", "guide", "--only", "georgian"], "no problem 'georgian'"),
     ):
         out = [] if words == ["show", "selection"] else ["--out", str(counted / "out")]
         done = CliRunner().invoke(main, ["benchmark", *words, *out])
         assert done.exit_code != 0
         assert said in done.output
+
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results" / "paper-glyphs"
+
+
+def shown(*words):
+    return CliRunner().invoke(main, ["benchmark", "show", *words])
+
+
+def test_the_profile_that_was_run_is_found_in_a_folder_of_any_name(tmp_path):
+    suite = read_suite("taba9", "full")
+    line = {"problem": "cub, own labels", "part": "", "setting": "kmeans: none", "seed": 0, "labeled_images": 1498}
+    first = next(run for run in suite.runs_of(suite.problems[0]))
+    line["print"] = fingerprint(suite, suite.problems[0], *first)
+    (tmp_path / "results.jsonl").write_text(json.dumps(line) + "\n")
+    done = shown("taba9", "--out", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert "1,498" in done.stdout
+
+
+def test_lines_of_other_settings_are_said_not_passed_over():
+    done = shown("tab2", "--out", str(RESULTS), "--backbone", "dino_vitb16")
+    assert "None of the 377 lines" in done.output
+
+
+def test_a_table_and_its_claims_are_numbers_in_json():
+    done = json.loads(shown("fig3", "--out", str(RESULTS), "--json").stdout)
+    assert {each["verdict"] for each in done["claims"]} <= {"holds", "does not hold", "undecided", "not run"}
+    assert len(done["claims"][0]["difference"]) == 3
+    assert {each["group"] for each in done["table"]} == {"new", "new_as_old", "new_as_new"}
+
+
+@pytest.mark.parametrize(("name", "said"), [("fig3", "taken for an Old class"), ("tab1", "points of New")])
+def test_a_figure_of_the_paper_is_drawn(tmp_path, name, said):
+    done = shown(name, "--out", str(RESULTS), "--figure", str(tmp_path / "figure.svg"))
+    assert done.exit_code == 0, done.output
+    assert said in (tmp_path / "figure.svg").read_text()
+
+
+def test_what_has_no_meaning_for_a_table_of_the_paper_is_refused(tmp_path):
+    for words in (["--part", "judge"], ["--baseline", "beta"]):
+        done = shown("tab2", "--out", str(RESULTS), *words)
+        assert done.exit_code == 2
+        assert "not for tables of the paper" in done.output
+    done = shown("fig1", "--out", str(tmp_path), "--figure", str(tmp_path / "fig1.svg"))
+    assert "no run of fig1" in done.output

@@ -16,10 +16,13 @@ def named(dataset, n_classes, tmp_path):
     return ImageSet.of(FolderReader(tmp_path), dataset=dataset, path=names, label=labels, class_name=names)
 
 
+N_CLASSES = {"cub": 200, "cars": 196, "aircraft": 100}
+
+
 @pytest.mark.parametrize(("name", "file"), [("cub", "cub"), ("cars", "scars"), ("aircraft", "aircraft")])
 def test_the_classes_of_ssb_are_those_of_its_files(real_data, tmp_path, name, file):
     public = read_class_split(real_data / "ssb" / f"{file}_ssb_splits.json")
-    own, said = published_split(named(name, 200, tmp_path))
+    own, said = published_split(named(name, N_CLASSES[name], tmp_path))
     assert set(own.old) == set(public.old)
     assert {group: set(labels) for group, labels in own.groups.items()} == {
         group: set(labels) for group, labels in public.groups.items()
@@ -29,7 +32,7 @@ def test_the_classes_of_ssb_are_those_of_its_files(real_data, tmp_path, name, fi
 
 @pytest.mark.parametrize(("name", "sizes"), [("cub", [34, 34, 32]), ("cars", [7, 15, 76]), ("aircraft", [13, 17, 20])])
 def test_each_class_of_ssb_is_old_or_in_one_group(tmp_path, name, sizes):
-    split, _ = published_split(named(name, 200, tmp_path))
+    split, _ = published_split(named(name, N_CLASSES[name], tmp_path))
     assert [len(labels) for labels in split.groups.values()] == sizes
     assert sorted(split.old + split.new) == list(range(2 * len(split.old)))
 
@@ -40,6 +43,14 @@ def test_other_data_sets_follow_their_rules(tmp_path):
     drawn, said = published_split(named("herbarium19", 683, tmp_path))
     assert len(drawn.old) == 341
     assert "random half" in said
+
+
+@pytest.mark.parametrize(("name", "n_classes"), [("cars", 6), ("cub", 201), ("imagenet1k-ssb", 8)])
+def test_a_folder_that_only_has_the_name_of_a_published_set_is_halved_at_random(tmp_path, name, n_classes):
+    split, said = published_split(named(name, n_classes, tmp_path))
+    assert sorted(split.old + split.new) == list(range(n_classes))
+    assert len(split.old) == n_classes // 2
+    assert said == "a random half of the classes is old"
 
 
 def test_exchanged_classes_of_a_group_are_old_and_the_old_ones_new(tmp_path):

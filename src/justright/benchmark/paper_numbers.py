@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 GROUPS = ("all", "old", "new")
@@ -32,29 +33,43 @@ class PaperRow:
 
 def paper_rows(table: str | None = None) -> list[PaperRow]:
     """The rows of a table, or of all."""
+    return [row for row in _all_rows() if table in (None, row.table)]
+
+
+@cache
+def _all_rows() -> tuple[PaperRow, ...]:
     text = files(__package__).joinpath("paper_numbers.csv").read_text(encoding="utf-8")
     rows = []
     for cells in csv.DictReader(text.splitlines()):
-        if table in (None, cells["table"]):
-            key = (cells["table"], cells["method"], cells["selection"], cells["target"])
-            accuracy = {group: float(cells[group]) for group in GROUPS if cells[group]}
-            change = {group: float(cells[f"change {group}"]) for group in GROUPS if cells[f"change {group}"]}
-            rows.append(PaperRow(*key, accuracy, change))
-    return rows
+        key = (cells["table"], cells["method"], cells["selection"], cells["target"])
+        accuracy = {group: float(cells[group]) for group in GROUPS if cells[group]}
+        change = {group: float(cells[f"change {group}"]) for group in GROUPS if cells[f"change {group}"]}
+        rows.append(PaperRow(*key, accuracy, change))
+    return tuple(rows)
 
 
-def doubts(row: PaperRow, rows: Sequence[PaperRow]) -> list[str]:
-    """Why a row cannot be right as printed: All outside Old and New, or a change that its numbers do not give."""
-    found = []
+def doubts(row: PaperRow, rows: Sequence[PaperRow]) -> dict[str, list[str]]:
+    """Why figures of a row cannot be right as printed, by group.
+
+    All lies outside Old and New (then nobody knows which of the three is wrong), a change is not what the numbers give,
+    or k-means, which sees no labels, differs from itself in another table.
+    """
+    found: dict[str, list[str]] = {group: [] for group in row.accuracy}
     if len(row.accuracy) == len(GROUPS):
         low, high = sorted((row.accuracy["old"], row.accuracy["new"]))
         if not low <= row.accuracy["all"] <= high:
-            found.append(f"All {row.accuracy['all']:g} is not between Old and New ({low:g} to {high:g})")
+            for said in found.values():
+                said.append(f"All {row.accuracy['all']:g} is not between Old and New ({low:g} to {high:g})")
     base = [other for other in rows if _is_base(other, row)]
     for group, printed in row.change.items():
         if base and abs((change := row.accuracy[group] - base[0].accuracy[group]) - printed) >= ROUNDING / 2:
-            found.append(f"{group.capitalize()} is printed as {printed:+g} where its numbers give {change:+.1f}")
-    return found
+            found[group].append(f"{group.capitalize()} is printed as {printed:+g} where its numbers give {change:+.1f}")
+    for other in rows if row.method == "kmeans" else ():
+        for group in found if (other.method, other.target) == (row.method, row.target) else ():
+            if (also := other.accuracy.get(group, row.accuracy[group])) != row.accuracy[group]:
+                text = f"{group.capitalize()} {row.accuracy[group]:g} is {also:g} in {other.table}, on the same images"
+                found[group].append(text)
+    return {group: said for group, said in found.items() if said}
 
 
 def _is_base(other: PaperRow, row: PaperRow) -> bool:

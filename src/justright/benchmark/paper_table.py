@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from justright.benchmark.paper_numbers import doubts, paper_rows
 from justright.benchmark.suite import Suite, SuiteSetting
-from justright.benchmark.suite_line import Line
+from justright.benchmark.suite_line import Line, shown_value
 from justright.benchmark.suite_table import Difference, interval
 
 EVERY = "mean over targets"
@@ -37,6 +38,9 @@ class PaperTableRow:
     method: str
     row: str
     is_guide: bool
+    against: str = ""  # the row that its changes are against; empty for that row itself
+    n_runs: int = 0
+    n_wanted: int = 0  # runs that the suite asks for
     cells: dict[tuple[str, str], Cell] = field(default_factory=dict)  # by target and group
 
     @property
@@ -58,8 +62,30 @@ class PaperTable:
     rows: tuple[PaperTableRow, ...]
     is_count: bool = False
 
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against figures of the paper that are shown."""
+        cells = [(row, target, cell) for row in self.rows for (target, _), cell in row.cells.items()]
+        shown = [(row, target, cell) for row, target, cell in cells if target != EVERY]
+        names = [target if self.is_count else f"{row.name}, {target}" for row, target, _ in shown]
+        said = [f"{name}: {text}" for name, (*_, cell) in zip(names, shown, strict=True) for text in cell.doubts]
+        return list(dict.fromkeys(said))
+
+    def label(self, target: str) -> str:
+        """A target of the paper, and what stands for it here."""
+        here = self.stands_for.get(target, "")
+        return target if here in ("", target) else f"{target} (here: {here})"
+
 
 Values = dict[tuple[str, int], float]  # by target and seed
+
+
+class Printed(NamedTuple):
+    """What the paper says of a cell."""
+
+    value: float
+    change: float | None
+    doubts: Sequence[str]
 
 
 def paper_table(suite: Suite, lines: Sequence[Line]) -> PaperTable:
@@ -73,26 +99,33 @@ def paper_table(suite: Suite, lines: Sequence[Line]) -> PaperTable:
     )
 
 
-def values_of(suite: Suite, lines: Sequence[Line], settings: Sequence[str], group: str) -> Values:
-    """The runs of some settings, in percent; what a group lacks is left out."""
+def values_of(suite: Suite, lines: Sequence[Line], setting: str, group: str) -> Values:
+    """The runs of a setting, in percent; what a group lacks is left out."""
     scale = 1.0 if suite.only_counts else PERCENT
-    chosen = [line for line in lines if line["setting"] in settings and line.get(group) is not None]
-    return {(suite.columns[line["problem"]], line["seed"]): scale * line[group] for line in chosen}
+    found = {
+        (suite.columns[line["problem"]], line["seed"]): shown_value(line, group)
+        for line in lines
+        if line["setting"] == setting
+    }
+    return {key: scale * value for key, value in found.items() if value is not None}
 
 
 def _row(suite: Suite, setting: SuiteSetting, lines: Sequence[Line], targets: Sequence[str]) -> PaperTableRow:
     base = _base(suite, setting)
     cells = {}
     for place, group in enumerate(suite.groups):
-        own = values_of(suite, lines, [setting.name], group)
-        against = {} if base is setting else values_of(suite, lines, [base.name], group)
+        own = values_of(suite, lines, setting.name, group)
+        against = {} if base is setting else values_of(suite, lines, base.name, group)
         for target in (*targets, EVERY):
-            found = {key: value for key, value in own.items() if target in (EVERY, key[0])}
+            found = _complete(own, targets) if target == EVERY else {key: own[key] for key in own if key[0] == target}
             if found:
                 changes = [value - against[key] for key, value in found.items() if key in against]
                 printed = [] if setting.is_guide else list(_printed(suite, setting, target, targets, group, place))
-                cells[target, group] = _cell(list(found.values()), changes, target == EVERY, found, printed)
-    return PaperTableRow(setting.method, setting.row, setting.is_guide, cells)
+                cells[target, group] = _cell(found, changes, printed)
+    n_wanted = sum(each is setting for problem in suite.problems for each, _ in suite.runs_of(problem))
+    n_runs = sum(line["setting"] == setting.name for line in lines)
+    against_row = "" if base is setting else base.row
+    return PaperTableRow(setting.method, setting.row, setting.is_guide, against_row, n_runs, n_wanted, cells)
 
 
 def _base(suite: Suite, setting: SuiteSetting) -> SuiteSetting:
@@ -101,37 +134,42 @@ def _base(suite: Suite, setting: SuiteSetting) -> SuiteSetting:
     return next((each for row in ("none", "bins") for each in alike if each.row == row), alike[0])
 
 
-def _cell(
-    values: list[float],
-    changes: list[float],
-    is_mean: bool,
-    found: Values,
-    printed: list[tuple[float, float | None, list[str]]],
-) -> Cell:
-    if is_mean:  # the spread is that of the mean over targets, not that between targets
-        seeds = sorted({seed for _, seed in found})
-        values = [float(np.mean([value for (_, own), value in found.items() if own == seed])) for seed in seeds]
+def _complete(values: Values, targets: Sequence[str]) -> Values:
+    """Those of the seeds that every target was run with: a mean over some of them is not to be compared."""
+    return {
+        (target, seed): value for (target, seed), value in values.items() if {(t, seed) for t in targets} <= {*values}
+    }
+
+
+def _cell(found: Values, changes: list[float], printed: list[Printed]) -> Cell:
+    """Seed by seed first: the spread of a mean over targets is not that between targets."""
+    seeds = sorted({seed for _, seed in found})
+    values = [float(np.mean([value for (_, own), value in found.items() if own == seed])) for seed in seeds]
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-    paper = float(np.mean([each[0] for each in printed])) if printed else None
-    moved = [each[1] for each in printed if each[1] is not None]
-    said = tuple(text for each in printed for text in each[2])
+    paper = float(np.mean([each.value for each in printed])) if printed else None
+    moved = [each.change for each in printed if each.change is not None]
+    said = tuple(text for each in printed for text in each.doubts)
     by_paper = float(np.mean(moved)) if moved and len(moved) == len(printed) else None
     return Cell(float(np.mean(values)), spread, len(found), interval(changes), paper, by_paper, said)
 
 
 def _printed(
     suite: Suite, setting: SuiteSetting, target: str, targets: Sequence[str], group: str, place: int
-) -> Iterator[tuple[float, float | None, list[str]]]:
-    """What the paper prints for a cell, its change, and doubts; nothing where it does not print all of it."""
+) -> Iterator[Printed]:
+    """What the paper prints for a cell; nothing where it does not print all of it."""
     if suite.printed:
         if target in suite.printed:
-            yield float(suite.printed[target][place]), None, []
+            said = suite.doubted.get(target, {}).get(group)
+            yield Printed(float(suite.printed[target][place]), None, [said] if said else [])
         return
-    rows = paper_rows(suite.name)
     wanted = [target] if target != EVERY else list(targets)
-    key = setting.method, suite.printed_as.get(setting.row, setting.row)
+    key = suite.name, setting.method, suite.printed_as.get(setting.row, setting.row)
+    rows = paper_rows()
     found = [
-        row for row in rows if (row.method, row.selection) == key and row.target in wanted and group in row.accuracy
+        row
+        for row in rows
+        if (row.table, row.method, row.selection) == key and row.target in wanted and group in row.accuracy
     ]
     if len(found) == len(wanted):
-        yield from ((row.accuracy[group], row.change.get(group), doubts(row, rows)) for row in found)
+        for row in found:
+            yield Printed(row.accuracy[group], row.change.get(group), doubts(row, rows).get(group, []))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from justright.benchmark.suite_grid import grid
+from justright.discovery.methods import METHODS
 from justright.errors import DataError, MissingDataError
 from justright.runs.spec import RunSpec
 
@@ -43,7 +44,7 @@ class SuiteProblem:
     # where old classes come from, if not from the target's source: other sources, "rest" for its classes that were not
     # drawn, or a difficulty group of it, whose classes then change places with the old ones
     labels: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of the method, where this problem needs others
+    settings: Mapping[str, Any] = field(default_factory=dict)  # other ones of the methods that have them
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,14 @@ class SuiteSetting:
         return str(self.run.get("method", ""))
 
     @property
+    def role(self) -> str:
+        """That of the pool; empty where the setting does not say it, as k-means has no use for a pool."""
+        return str(self.run.get("pool_role", ""))
+
+    @property
     def is_guide(self) -> bool:
         """Whether classes of the pool only guide, as by our defaults."""
-        return self.run.get("pool_role") == "guide"
+        return self.role == "guide"
 
 
 @dataclass(frozen=True)
@@ -103,13 +109,14 @@ class Suite:
     printed_as: Mapping[str, str] = field(default_factory=dict)  # rows that the paper calls otherwise
     claims: tuple[Claim, ...] = ()
     printed: Mapping[str, Any] = field(default_factory=dict)  # figures of the paper that are no accuracies
+    doubted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # why some of those cannot be right
     only_counts: bool = False  # images and classes are counted, and nothing is run
     is_probed: bool = False  # whether a line tells how well a linear classifier knows the target's classes afterwards
 
     def with_role(self, role: str) -> Suite:
-        """Only the settings in which the pool has this role, and those without a pool."""
-        kept = [each for each in self.settings if each.is_guide == (role == "guide")]
-        if not kept:
+        """Only the settings in which the pool has this role, and those that learn from no labels."""
+        kept = [each for each in self.settings if each.role in (role, "")]
+        if role == "guide" and not any(each.is_guide for each in kept):
             raise DataError(f"{self.name} has no pool that could be a {role}", expected="--role rival")
         return replace(self, settings=tuple(kept))
 
@@ -137,8 +144,9 @@ class Suite:
         given = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
         for name in ("settings", "selector_params"):
             given[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
-        if problem is not None and problem.settings and given["settings"].get("use_labels", True):  # k-means has none
-            given["settings"] |= problem.settings
+        if problem is not None and problem.settings:  # those that the method has: GCD, say, has no entropy
+            known = {item.name for item in fields(METHODS[given.get("method", RunSpec.method)].config_class)}
+            given["settings"] |= {name: value for name, value in problem.settings.items() if name in known}
         if n_target is not None and setting.k_factor != 1:
             given["n_target"] = round(setting.k_factor * n_target)
         if given["n_target"] == 0:  # TOML has no null: 0 asks for an estimate

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from justright.benchmark.suite import Suite
 from justright.benchmark.suite_problem import problem_of
-from justright.benchmark.suite_runner import Todo
+from justright.benchmark.suite_results import Todo
 from justright.files import size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.parts import config_of

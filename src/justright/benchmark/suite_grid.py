@@ -54,7 +54,7 @@ def _problems(content: Table, profile: Table) -> Iterator[dict[str, Any]]:
 
 def _settings(content: Table, meanings: Table, profile: Table, problems: list[Any]) -> Iterator[dict[str, Any]]:
     is_subsets = content["labeled"] == "subsets"
-    roles = ("rival", "guide") if content["labeled"] in ("all", "wide") else ("rival",)
+    roles = ("rival",) if content["labeled"] == "own" else ("rival", "guide")
     for method in content["methods"]:
         if method == "kmeans":
             first = [each["name"] for each in problems if each.get("row", "original") == "original"]
@@ -71,9 +71,14 @@ def _settings(content: Table, meanings: Table, profile: Table, problems: list[An
                 }
                 run |= {"settings": settings, "pool_role": role, "select_labeled": role == "rival"}
                 name = f"{run['method']}: {row}{', as a guide' * (role == 'guide')}"
-                only = [each["name"] for each in problems if each["row"] == row] if is_subsets else None
+                only = [each["name"] for each in _of_row(problems, row, role)] if is_subsets else None
                 if only != []:
                     yield {"name": name, "run": run, "row": row} | ({} if only is None else {"problems": only})
+
+
+def _of_row(problems: list[Any], row: str, role: str) -> list[Any]:
+    """The problems with these labels; only a pool can guide."""
+    return [each for each in problems if each["row"] == row and (role == "rival" or each.get("pool"))]
 
 
 def _meaning(meanings: Table, row: str) -> Table:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from justright.discovery.predictions import Category
 from justright.evaluation import break_down
-from justright.evaluation.files import read_judged
+from justright.evaluation.confusions import Errors
+from justright.evaluation.files import JudgedPredictions, read_judged
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
-from justright.types import Labels
+from justright.types import UNLABELED, Labels
 
 Line = dict[str, Any]
 """What results.jsonl says about a run: problem, part, setting, seed, print (its fingerprint), and scores or failed."""
@@ -26,14 +29,15 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
     weighed, config = None if selection is None else selection.weighed, about["config"]
     kept = [] if weighed is None else weighed.classes["weight"].to_numpy()
     judged = read_judged(run.path / "predictions.parquet", run.truth_file)
-    errors = break_down(judged.y_true, judged.y_pred, judged.is_old).by_kind()
-    n_new = int((~judged.is_old).sum())
+    breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
+    errors, n_new = breakdown.by_kind(), int((~judged.is_old).sum())
     line = {
         "all": scores.all,
         "old": None if np.isnan(scores.old) else scores.old,
         "new": scores.new,
         "new_as_old": errors["new_as_old"] / n_new,
         "new_as_new": errors["new_as_new"] / n_new,
+        "new_as_pool": _in_pool_categories(run.predictions.categories, judged, breakdown) / n_new,
         "n_target": about["n_target"],
         "n_categories": about["n_categories"],
         "n_used": int((run.predictions.sizes > 0).sum()),
@@ -45,6 +49,31 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
         "seconds": round(seconds, 1),
     }
     return line | ({"probe": probe(run.tuned, judged.y_true)} if is_probed else {})
+
+
+def _in_pool_categories(categories: Sequence[Category], judged: JudgedPredictions, errors: Errors) -> int:
+    """New images in a category of a labeled class that the target does not have, where it is matched to no class."""
+    own = {judged.class_names[label] for label in set(judged.y_true[judged.is_old].tolist())}
+    is_pool = np.array([each.kind == "known" and each.name not in own for each in categories])
+    is_pool[errors.cluster[errors.cluster != UNLABELED]] = False
+    return int(is_pool[judged.y_pred[~judged.is_old]].sum())
+
+
+def lacks(line: Line, group: str) -> bool:
+    """Whether the line of a run with rivals, of an older version, does not tell them from new categories (Fig. 3)."""
+    has_rivals = line.get("n_categories", 0) > line.get("n_target", 0)
+    return group in ("new_as_old", "new_as_new") and has_rivals and "new_as_pool" not in line
+
+
+def shown_value(line: Line, group: str) -> float | None:
+    """What a table shows of a run; None where it has no such value.
+
+    A class of the pool is labeled, so an image in its category is taken for old, as the paper has it.
+    """
+    if lacks(line, group) or line.get(group) is None:
+        return None
+    pool = {"new_as_old": 1, "new_as_new": -1}.get(group, 0) * line.get("new_as_pool", 0.0)
+    return float(line[group]) + pool
 
 
 def counts_of(problem: Problem) -> Line:

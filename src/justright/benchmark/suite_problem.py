@@ -13,11 +13,13 @@ from justright.data.class_split import SSB_NAMES, UNGRADED
 from justright.data.columns import column, with_columns
 from justright.data.published_splits import exchanged, published_split
 from justright.errors import DataError
+from justright.hashing import hash_value
 from justright.runs.problem import OWN, Problem, named
 from justright.seeding import generator
 
 REST = "rest of the target's source"
 PUBLISHED = "published"
+DATA = "{data}"  # in a source: the folder of the data
 OTHER_CLASSES = "rest"  # among `labels`: the classes of the target's source that were not drawn
 
 
@@ -41,6 +43,17 @@ def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
     merged = merge_pool([*own, *(_at_most(each, described.pool_per_class, seed) for each in others)])
     problem = Problem(merged, unlabeled, truth, len(target.classes))
     return _with_wrong_labels(problem, described.wrong_labels, seed)
+
+
+def names_of(problem: Problem) -> str:
+    """The fingerprint of the images by their names and classes, for which none has to be read."""
+    sets = problem.pool.images, problem.target
+    return hash_value([[each.paths, each.labels.tolist()] for each in sets], size=8)
+
+
+def is_in_data(described: SuiteProblem) -> bool:
+    """Whether some of the images lie in the folder that `{data}` stands for."""
+    return any(DATA in place for place in (described.target, *described.pool.values(), *described.labels))
 
 
 def _capped(described: SuiteProblem, place: str, data: Path | None) -> ImageSet:
@@ -97,9 +110,9 @@ def _with_other_labels(described: SuiteProblem, source: ImageSet, data: Path | N
 
 
 def _open(place: str, data: Path | None) -> ImageSet:
-    if "{data}" in place and data is None:
+    if DATA in place and data is None:
         raise DataError(f"{place} lies in a folder that was not named", advice="--data FOLDER")
-    source, _, part = place.replace("{data}", str(data)).partition("#")
+    source, _, part = place.replace(DATA, str(data)).partition("#")
     images = open_images(source)
     return images.of_split(part) if part else images
 

@@ -12,6 +12,7 @@ from justright.benchmark.paper_table import Cell, PaperTable
 from justright.benchmark.verdicts import Verdict
 
 DOUBTED = "?"  # stands beside a figure of the paper that cannot be right as printed
+IN_DOUBT = "Figures of the paper in doubt"
 VERDICT_COLUMNS = ("claim of the paper", "here", "difference", "pairs", "paper")
 NAMES = {"new_as_old": "New taken for old", "new_as_new": "New taken for new", "probe": "Transfer"}
 
@@ -24,12 +25,44 @@ class TextTable(NamedTuple):
     rows: list[tuple[str, ...]]
 
 
-def text_tables(table: PaperTable, verdicts: Sequence[Verdict] = ()) -> list[TextTable]:
-    """One a target, then what became of the claims."""
-    found = [_of_target(table, target) for target in table.targets]
-    if verdicts:
-        found.append(TextTable(f"{table.name}: claims", VERDICT_COLUMNS, [each.cells() for each in verdicts]))
-    return found
+def text_tables(table: PaperTable) -> list[TextTable]:
+    """One a target that something was run on; counts of all targets in one."""
+    if table.is_count:
+        parts = [_of_target(table, target) for target in table.targets]
+        rows = [
+            (table.label(target), *row[1:])
+            for target, part in zip(table.targets, parts, strict=True)
+            for row in part.rows
+        ]
+        return [TextTable(f"{table.name}: images and classes", parts[0].columns, rows)] if rows else []
+    return [found for target in table.targets if (found := _of_target(table, target)).rows]
+
+
+def claims_table(table: PaperTable, verdicts: Sequence[Verdict]) -> TextTable | None:
+    """What became of the claims; None where the paper makes none."""
+    rows = [each.cells() for each in verdicts]
+    return TextTable(f"{table.name}: claims", VERDICT_COLUMNS, rows) if rows else None
+
+
+def notes(table: PaperTable) -> list[str]:
+    """How to read it, and what is not there yet: sentences for below the table."""
+    if table.is_count:
+        return [f"{DOUBTED}: cannot be right as printed."] if table.doubts else []
+    against = list(dict.fromkeys(row.against for row in table.rows if row.against))
+    late = [f"{row.name} ({row.n_runs} of {row.n_wanted})" for row in table.rows if row.n_runs < row.n_wanted]
+    said = ["In percent: mean and standard deviation over seeds."]
+    if against:
+        said.append(f"Change: against {' or '.join(against)}, paired by seed, with its 95 % interval.")
+    if any(row.is_guide for row in table.rows):
+        said.append(
+            "(guide): classes of the pool only guide and all own ones count, as in justright discover; "
+            "without it classes of the pool are categories too, as in the paper."
+        )
+    if table.doubts:
+        said.append(f"{DOUBTED}: cannot be right as printed in the paper.")
+    if late:
+        said.append(f"Runs so far: {', '.join(late)}.")
+    return said
 
 
 def _of_target(table: PaperTable, target: str) -> TextTable:
@@ -38,30 +71,22 @@ def _of_target(table: PaperTable, target: str) -> TextTable:
     cells = {(row.name, group): row.cells.get((target, group)) for row in rows for group in groups}
     has_change = [group for group in groups if any((cell := cells[row.name, group]) and cell.change for row in rows)]
     has_paper = [g for g in groups if any((cell := cells[row.name, g]) and cell.paper is not None for row in rows)]
-    parts: list[tuple[str, Callable[[Cell], str], list[str]]] = [
-        ("{}", _count if table.is_count else _mean, groups),
-        ("{}, change", _change, has_change),
-        ("{}, paper", _paper_count if table.is_count else _paper, has_paper),
-    ]
-    columns = [form.format(_name(group)) for form, _, own in parts for group in own]
+    parts: list[tuple[str, str, Callable[[Cell], str]]] = []  # group, heading and text: the paper's beside ours
+    for group in groups:
+        parts.append((group, _name(group), _count if table.is_count else _mean))
+        if group in has_change:
+            parts.append((group, f"{_name(group)}, change", _change))
+        if group in has_paper:
+            parts.append((group, f"{_name(group)}, paper", _paper_count if table.is_count else _paper))
     texts = [
-        (
-            row.name,
-            *(
-                "" if (cell := cells[row.name, group]) is None else text(cell)
-                for _, text, own in parts
-                for group in own
-            ),
-        )
+        (row.name, *("" if (cell := cells[row.name, group]) is None else text(cell) for group, _, text in parts))
         for row in rows
     ]
-    here = table.stands_for.get(target, "")
-    title = f"{table.name}, {target}" + (f" (here: {here})" if here not in ("", target) else "")
-    return TextTable(title, ("", *columns), texts)
+    return TextTable(f"{table.name}, {table.label(target)}", ("", *(heading for _, heading, _ in parts)), texts)
 
 
-def markdown(tables: Sequence[TextTable]) -> str:
-    """Every table under its title."""
+def markdown(tables: Sequence[TextTable], notes: Sequence[str] = (), doubts: Sequence[str] = ()) -> str:
+    """Every table under its title, how to read them, and the figures of the paper in doubt."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -72,28 +97,53 @@ def markdown(tables: Sequence[TextTable]) -> str:
         )
         for each in tables
     ]
+    if notes:
+        parts.append(" ".join(notes))
+    if doubts:
+        parts.append("\n".join([f"**{IN_DOUBT}**", "", *(f"- {each}" for each in doubts)]))
     return "\n\n".join(parts) + "\n"
 
 
-def latex(tables: Sequence[TextTable]) -> str:
-    """Every table as a tabular in a table environment; needs booktabs."""
+def latex(tables: Sequence[TextTable], notes: Sequence[str] = (), doubts: Sequence[str] = ()) -> str:
+    """Every table as a tabular in a table environment; needs booktabs. Notes and doubts follow as comments."""
+
+    def escaped(text: str) -> str:
+        return "".join(ESCAPES.get(letter, letter) for letter in text)
 
     def line(cells: Sequence[str]) -> str:
-        return " & ".join("".join(ESCAPES.get(letter, letter) for letter in cell) for cell in cells) + r" \\"
+        return " & ".join(map(escaped, cells)) + r" \\"
 
     parts = []
     for each in tables:
-        head = [r"\begin{table}", rf"\caption{{{line([each.title])[:-3]}}}"]
+        head = [r"\begin{table}", r"\centering", rf"\caption{{{escaped(each.title)}}}"]
         head += [rf"\begin{{tabular}}{{{'l' * len(each.columns)}}}", r"\toprule", line(each.columns), r"\midrule"]
         parts.append("\n".join([*head, *map(line, each.rows), r"\bottomrule", r"\end{tabular}", r"\end{table}"]))
+    remarks = [*notes, *([IN_DOUBT + ":"] if doubts else []), *doubts]
+    parts += ["\n".join(f"% {each}" for each in remarks)] if remarks else []
     return "\n\n".join(parts) + "\n"
 
 
-ESCAPES = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {"±": r"$\pm$", "\\": r"\textbackslash{}"}
+ESCAPES = {letter: f"\\{letter}" for letter in "&%$#_{}"}
+ESCAPES |= {"±": r"$\pm$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 CSV_COLUMNS = (
     *("table", "profile", "method", "row", "role", "target", "here", "group", "mean", "spread", "runs"),
     *("change", "change low", "change high", "paper", "paper change", "doubts"),
 )
+
+
+def records(table: PaperTable) -> list[dict[str, str | int | float | None]]:
+    """Every number of the table with where it stands, by the names of `CSV_COLUMNS`; None for what is not there."""
+    found = []
+    for row in table.rows:
+        role = "guide" if row.is_guide else "rival"
+        for (target, group), cell in row.cells.items():
+            where = (table.name, table.profile, row.method, row.row, role, target, table.stands_for.get(target))
+            change = cell.change or (None, None, None)
+            numbers = (cell.mean, cell.spread, cell.n, *change, cell.paper, cell.paper_change)
+            finite = [None if each is None or not math.isfinite(each) else each for each in numbers]
+            values = (*where, group, *finite, "; ".join(cell.doubts) or None)
+            found.append(dict(zip(CSV_COLUMNS, values, strict=True)))
+    return found
 
 
 def as_csv(table: PaperTable) -> str:
@@ -101,19 +151,8 @@ def as_csv(table: PaperTable) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    for row in table.rows:
-        for (target, group), cell in row.cells.items():
-            where = (
-                row.method,
-                row.row,
-                "guide" if row.is_guide else "rival",
-                target,
-                table.stands_for.get(target, ""),
-            )
-            numbers = (cell.mean, cell.spread, cell.n, *(cell.change or ("", "", "")), cell.paper, cell.paper_change)
-            texts = [f"{each:.2f}" if isinstance(each, float) and math.isfinite(each) else each for each in numbers]
-            plain = ["" if each is None or each != each else each for each in texts]
-            writer.writerow([table.name, table.profile, *where, group, *plain, "; ".join(cell.doubts)])
+    for record in records(table):
+        writer.writerow([f"{each:.2f}" if isinstance(each, float) else each for each in record.values()])
     return out.getvalue()
 
 
@@ -141,4 +180,4 @@ def _paper(cell: Cell) -> str:
 
 
 def _paper_count(cell: Cell) -> str:
-    return "" if cell.paper is None else f"{cell.paper:,.0f}"
+    return "" if cell.paper is None else f"{cell.paper:,.0f}{DOUBTED * bool(cell.doubts)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from justright.benchmark.paper_numbers import paper_rows
 from justright.benchmark.paper_table import PERCENT
 from justright.benchmark.suite import Claim, Suite, SuiteSetting
-from justright.benchmark.suite_line import Line
+from justright.benchmark.suite_line import Line, shown_value
 from justright.benchmark.suite_table import Difference, interval
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "undecided", "not run"
@@ -31,6 +31,10 @@ class Verdict:
     paper: float | None = None  # the same difference from the paper's figures
     is_guide: bool = False
 
+    def to_json(self) -> dict[str, Any]:
+        """All fields."""
+        return asdict(self)
+
     def cells(self) -> tuple[str, ...]:
         """Text for a table: claim, verdict, difference, pairs, the paper's difference."""
         found = "" if self.difference is None else "{:+.1f} [{:+.1f}, {:+.1f}]".format(*self.difference)
@@ -48,9 +52,11 @@ def verdicts(
 
     Parameters:
         others: gives another suite by its name, and its lines, for a claim that compares two tables.
-        is_guide: judge the runs in which the pool only guides.
+        is_guide: judge the runs in which the pool only guides, and only claims about rows that have such runs.
     """
-    return [_judged(claim, suite, lines, others, is_guide) for claim in suite.claims]
+    guides = {each.row for each in suite.settings if each.is_guide}
+    claims = [claim for claim in suite.claims if not is_guide or guides.intersection((*claim.better, *claim.than))]
+    return [_judged(claim, suite, lines, others, is_guide) for claim in claims]
 
 
 def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Any, is_guide: bool) -> Verdict:
@@ -88,17 +94,19 @@ def _values(
     found: dict[Key, dict[str, float]] = {}
     for line in lines:
         own, target = settings[line["setting"]], suite.columns[line["problem"]]
-        is_asked = own.row in rows and (not claim.targets or target in claim.targets) and line.get(group) is not None
-        if is_asked and _counts(own, claim, method, is_guide):
+        is_asked = own.row in rows and (not claim.targets or target in claim.targets)
+        value = shown_value(line, group)
+        if is_asked and value is not None and _counts(own, claim, method, is_guide):
             key = (target, line["seed"], None if claim.than_method else own.method)
-            found.setdefault(key, {})[own.row] = PERCENT * line[group]
+            found.setdefault(key, {})[own.row] = PERCENT * value
     return {key: float(np.mean(list(each.values()))) for key, each in found.items() if len(each) == len(rows)}
 
 
 def _counts(setting: SuiteSetting, claim: Claim, method: str, is_guide: bool) -> bool:
-    if claim.than_method:
-        return setting.method == (method or NO_LABELS)
-    return setting.method != NO_LABELS and setting.is_guide == is_guide
+    if claim.than_method and setting.method == NO_LABELS:
+        return not method
+    is_method = setting.method == method if claim.than_method else setting.method != NO_LABELS
+    return is_method and setting.is_guide == is_guide
 
 
 def _by_paper(claim: Claim, table: str, table_than: str, suite: Suite) -> float | None:

@@ -8,27 +8,27 @@ from pathlib import Path
 import click
 
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
-from justright.benchmark.suite_runner import missing_runs, run_suite, suite_results
-from justright.benchmark.suite_table import paired, suite_table
+from justright.benchmark.suite_results import missing_runs, suite_results
+from justright.benchmark.suite_runner import run_suite
 from justright.cli.common import FILE, FOLDER, engine_option
-from justright.cli.suite_view import asked_suite, show_suite
+from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.engines import ENGINES
-from justright.files import write_text
 from justright.runs.problem import POOL_ROLES
 
 profile_option = click.option(
     "--profile",
     type=click.Choice(PROFILES),
-    help="For tables of the paper. full: its data sets and scale, taken where --data is given; real: small photo sets, "
-    "on a CPU; glyphs: drawn characters, in minutes, taken else.",
+    help="For tables of the paper. full: its data sets and scale; real: small photo sets, on a CPU; glyphs: drawn "
+    "characters, in minutes. If not given, run takes full with --data and glyphs without, show what was run.",
 )
 backbone_option = click.option("--backbone", help="Another network than the suite's, by name.")
 role_option = click.option(
     "--role",
     type=click.Choice(POOL_ROLES),
     help="For tables of the paper. rival (the default): classes of the pool are categories, and the target's own "
-    "classes are selected from too, as in the paper; guide: as `justright discover` does it.",
+    "classes are selected from too, as in the paper; guide: as `justright discover` does it. Run both, one after the "
+    "other, to see both in the table.",
 )
 
 
@@ -92,8 +92,9 @@ def run(
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. Each finished run adds a line of JSON to
     OUT/results.jsonl. Call it again to continue after a stop: runs that have a line are not repeated, unless their
-    settings have changed. Tables of the paper in one OUT share the runs that they have in common. With --engine
-    processes or ray a problem whose worker is lost is run again.
+    settings, a default behind them or the images have changed; one that was stopped goes on where it was. Tables of the
+    paper in one OUT share the runs that they have in common. With --engine processes or ray a problem whose worker is
+    lost is run again.
 
     \b
     Examples:
@@ -107,7 +108,7 @@ def run(
     whole = asked_suite(suite, profile, backbone)
     asked = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
     out = _folder(out, whole)
-    if not terminal.is_silent and not asked.only_counts and (todo := missing_runs(asked, out, only)):
+    if not terminal.is_silent and not asked.only_counts and (todo := missing_runs(asked, out, only, data)):
         from justright.benchmark.suite_costs import suite_costs
 
         terminal.say(str(suite_costs(asked.with_run(device=device[0] if device else None), todo, data, jobs)))
@@ -122,9 +123,9 @@ def run(
 @click.option("--out", type=FOLDER, help="Folder that `benchmark run` wrote to; benchmark-PROFILE if not given.")
 @profile_option
 @backbone_option
-@click.option("--part", help="Show only problems of this part, such as choose or judge.")
-@click.option("--baseline", metavar="SETTING", help="Compare with this setting instead of the suite's own baseline.")
-@click.option("--figure", type=FILE, help="File for a figure of the differences, as SVG.")
+@click.option("--part", help="Not for tables of the paper: show only problems of this part, such as choose or judge.")
+@click.option("--baseline", metavar="SETTING", help="Not for tables of the paper: the setting to compare with.")
+@click.option("--figure", type=FILE, help="File for a figure, as SVG: Fig. 1, Fig. 3, else what each row changes.")
 @click.option("--to", type=FILE, help="File for the table: its name ends in .md, .tex, .csv or .html.")
 @with_terminal
 def show(
@@ -142,30 +143,36 @@ def show(
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. A table of the paper is shown with mean and
     spread over seeds, the change against no selection with its 95 % interval, the paper's figures (? where they cannot
-    be right as printed), and what our runs say of each claim.
+    be right as printed), and what our runs say of each claim. As HTML it is a page with a figure.
 
     \b
     Examples:
       justright benchmark show tab2 --profile glyphs
       justright benchmark show tab2 --profile glyphs --to tab2.tex
+      justright benchmark show fig1 --profile glyphs --figure fig1.svg
       justright benchmark show selection --out study --part judge
       justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """
-    if out is None and profile is None and read_suite(suite).columns:
-        profile = next((each for each in PROFILES if Path(f"benchmark-{each}").is_dir()), None)
-    asked = asked_suite(suite, profile, backbone)
+    asked = asked_suite(suite, profile or _profile_of(suite, out, backbone), backbone)
     out = _folder(out, asked)
+    if asked.columns and (part or baseline):
+        raise click.UsageError("--part and --baseline are not for tables of the paper.")
     if baseline is not None:
         asked = asked.against(baseline)
     lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]
     if figure is not None:
-        from justright.report.drawing import to_svg
-        from justright.report.run_figures import draw_suite  # matplotlib is slow to import
-
-        by_problem = {each.name: paired(lines, each.name, asked.baseline, "all") for each in asked.settings}
-        write_text(figure, to_svg(draw_suite(suite_table(asked, lines), by_problem, asked.baseline)))
+        draw_suite_figure(asked, lines, figure)
     show_suite(terminal, asked, lines, out, backbone, to)
+
+
+def _profile_of(suite: str, out: Path | None, backbone: str | None) -> str | None:
+    """The first profile of a table of the paper that was run, in this folder or in that of the profile."""
+    if not read_suite(suite).columns:
+        return None
+    folders = {each: out or Path(f"benchmark-{each}") for each in PROFILES}
+    found = [each for each in PROFILES if suite_results(asked_suite(suite, each, backbone), folders[each])]
+    return found[0] if found else None
 
 
 def _folder(out: Path | None, suite: Suite) -> Path:

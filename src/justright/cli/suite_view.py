@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from justright.benchmark.paper_table import paper_table
+from justright.benchmark.paper_table import PaperTable, paper_table
 from justright.benchmark.suite import Suite, read_suite
 from justright.benchmark.suite_line import Line
-from justright.benchmark.suite_runner import failed_runs, suite_results
-from justright.benchmark.suite_table import COLUMNS, suite_table
-from justright.benchmark.table_text import as_csv, latex, markdown, text_tables
+from justright.benchmark.suite_results import RESULTS, failed_runs, read_results, remarks, suite_results
+from justright.benchmark.suite_table import COLUMNS, paired, suite_table
+from justright.benchmark.table_text import (
+    TextTable,
+    as_csv,
+    claims_table,
+    latex,
+    markdown,
+    notes,
+    records,
+    text_tables,
+)
 from justright.benchmark.verdicts import Verdict, verdicts
 from justright.cli.terminal import Terminal
 from justright.errors import JustrightError
@@ -35,7 +44,14 @@ def show_suite(
     """Print the suite as far as it was run, and write its table where that is asked for."""
     for line in failed_runs(suite, out):
         terminal.say(f"No answer: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
-    said = f"Lines: {out / 'results.jsonl'}"
+    for remark in remarks(suite, lines):
+        terminal.say(remark)
+    said = f"Lines: {out / RESULTS}"
+    if not lines and (n_others := len(read_results(out / RESULTS))):
+        terminal.say(
+            f"None of the {n_others:,} lines in {out / RESULTS} is of {suite.name} as asked for; --profile and "
+            "--backbone have to be those of `benchmark run`."
+        )
     if not suite.columns:
         if to is not None:
             raise JustrightError(f"--to {to} for {suite.name}", expected="a table of the paper; --json gives this one")
@@ -45,20 +61,46 @@ def show_suite(
         return
     judged = _verdicts(suite, lines, out, backbone)
     table = paper_table(suite, lines)
-    tables = text_tables(table, judged)
+    tables, claims = text_tables(table), claims_table(table, judged)
     if to is not None:
-        ending = to.suffix[1:].lower()
-        if ending not in FORMATS:
-            raise JustrightError(f"a table as {to}", expected=f"a name that ends in .{', .'.join(FORMATS)}")
-        if ending == "html":
-            from justright.report.suite_page import write_suite_page
-
-            write_suite_page(table, tables, to)
-        else:
-            write_text(to, {"md": markdown, "tex": latex}[ending](tables) if ending != "csv" else as_csv(table))
-    for each in tables:
+        _write(to, table, tables, claims)
+    for each in (*tables, *([claims] if claims else [])):
         terminal.table(each.title, each.columns, each.rows)
-    terminal.result({"lines": lines, "claims": [each.cells() for each in judged]}, f"{len(lines)} runs. {said}")
+    said = " ".join([f"{len(lines)} runs.", *notes(table), said])
+    result = {"lines": lines, "table": records(table), "claims": [each.to_json() for each in judged]}
+    terminal.result(result, said)
+
+
+def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
+    """Write the figure of a suite as SVG: for a table of the paper its own, else the change of every setting."""
+    from justright.report.drawing import to_svg
+    from justright.report.paper_figures import draw_paper
+    from justright.report.run_figures import draw_suite  # matplotlib is slow to import
+
+    if suite.columns:
+        drawn, _ = draw_paper(paper_table(suite, lines))
+        if drawn is None:
+            raise JustrightError(f"--figure {out}: no run of {suite.name} that a figure could show")
+    else:
+        by_problem = {each.name: paired(lines, each.name, suite.baseline, "all") for each in suite.settings}
+        drawn = draw_suite(suite_table(suite, lines), by_problem, suite.baseline)
+    write_text(out, to_svg(drawn))
+
+
+def _write(to: Path, table: PaperTable, tables: list[TextTable], claims: TextTable | None) -> None:
+    """The table in the format that the ending of the name says."""
+    every = [*tables, *([claims] if claims else [])]
+    ending = to.suffix[1:].lower()
+    if ending == "html":
+        from justright.report.suite_page import write_suite_page
+
+        write_suite_page(table, tables, claims, to)
+    elif ending == "csv":
+        write_text(to, as_csv(table))
+    elif ending in FORMATS:
+        write_text(to, (latex if ending == "tex" else markdown)(every, notes(table), table.doubts))
+    else:
+        raise JustrightError(f"a table as {to}", expected=f"a name that ends in .{', .'.join(FORMATS)}")
 
 
 def _verdicts(suite: Suite, lines: Sequence[Line], out: Path, backbone: str | None) -> list[Verdict]:

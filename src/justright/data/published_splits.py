@@ -22,18 +22,18 @@ def published_split(images: ImageSet, name: str | None = None) -> tuple[ClassSpl
 
     SSB's for CUB, Cars and Aircraft, the first half for ImageNet-100, ImageNet-1k for ImageNet-1k-SSB, else a random
     half by numpy's legacy generator with seed 0, which is what Herbarium-19 uses and what the others are given here.
+    A set that only has the name of a published one, and other classes, is one of the others.
 
     Parameters:
         name: of the data set as the catalog has it; what the images say if not given.
     """
     name = name or "".join(images.datasets)
-    known = _ssb()
-    if name in known:
+    known, labels = _ssb(), sorted(images.classes)
+    if name in known and labels == sorted((*known[name].old, *known[name].new)):
         return known[name], "SSB's old and new classes"
     if name == "imagenet100":
         return first_half(images.classes), "the first half of the classes is old, as published"
-    if name == "imagenet1k-ssb":
-        labels = sorted(images.classes)
+    if name == "imagenet1k-ssb" and len(labels) > N_IMAGENET:
         return ClassSplit(tuple(labels[:N_IMAGENET]), {UNGRADED: tuple(labels[N_IMAGENET:])}), "ImageNet-1k is old"
     return random_half(images.classes), RANDOM_HALF
 

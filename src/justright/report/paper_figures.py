@@ -1,0 +1,133 @@
+"""Figures of the paper from our runs: Fig. 1, Fig. 3, and for every table what each row changes."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from justright.benchmark.paper_table import EVERY, PaperTable
+from justright.report.drawing import COLORS, INK, LINE, add_legend, name_ticks, quiet_panels
+from justright.report.elements import short
+from justright.report.error_figures import TAKEN_FOR
+
+PART = re.compile(r"(?P<transfer>transfer, )?part (?P<number>\d+) of (?P<count>\d+)")
+DISCOVERY, TRANSFER = COLORS[5], COLORS[1]  # pink and orange, as in the paper
+LONGEST_NAME = 34
+N_COLUMNS = 3  # of panels
+
+Drawn = tuple[Figure | None, str]  # with its caption; None where nothing was run that it could show
+
+
+def draw_paper(table: PaperTable) -> Drawn:
+    """The figure of a suite: Fig. 1 and Fig. 3 as the paper has them, of any other table what its rows change."""
+    if table.is_count or not table.rows:
+        return None, ""
+    if any(PART.fullmatch(row.row) for row in table.rows):
+        return draw_parts(table)
+    return draw_wrong(table) if "new_as_old" in table.groups else draw_changes(table)
+
+
+def draw_parts(table: PaperTable) -> Drawn:
+    """Fig. 1: accuracy over the similarity of the labeled data, a panel a target; discovery beside transfer."""
+    targets = _filled(table)
+    figure, panels = _panels(len(targets), 2.3)
+    for axes, target in zip(panels, targets, strict=True):
+        for is_guide in (False, True):
+            _line(axes, table, target, "new", DISCOVERY, "discovery: New", is_guide)
+            _line(axes, table, target, "probe", TRANSFER, "transfer: linear probe", is_guide)
+        axes.set_title(_title(table, target), loc="left", fontsize=9.5, color=INK)
+        axes.set_xticks([])
+        axes.margins(x=0.12)
+    for axes in panels[::N_COLUMNS]:
+        axes.set_ylabel("accuracy %", fontsize=8.5)
+    figure.supxlabel("labeled data: farthest from the target  \u2192  nearest to it", fontsize=8.5, color=INK)
+    entries = {name: line for axes in panels for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    add_legend(figure, list(entries.values()), list(entries), ncols=4)
+    said = "Fig. 1 of the paper: the pool in parts of equal size by their distance to the target. Bars are standard "
+    return figure, f"{said}deviations over seeds."
+
+
+def _line(axes: Axes, table: PaperTable, target: str, group: str, color: str, name: str, is_guide: bool) -> None:
+    """A point a part, the farthest first; transfer is read from the rows that learn from labels alone."""
+    points = {}
+    for row in (each for each in table.rows if each.is_guide == is_guide):
+        found = PART.fullmatch(row.row)
+        if found and bool(found["transfer"]) == (group == "probe") and (target, group) in row.cells:
+            points[int(found["count"]) - int(found["number"])] = row.cells[target, group]
+    places = sorted(points)
+    spread = [points[place].spread if math.isfinite(points[place].spread) else 0.0 for place in places]
+    if places:
+        style: dict[str, Any] = {"color": color, "linestyle": "--" if is_guide else "-", "markersize": 5}
+        label = f"{name}{', pool as a guide' * is_guide}"
+        means = [points[place].mean for place in places]
+        axes.errorbar(places, means, spread, marker="o", capsize=2, elinewidth=1, linewidth=1.6, label=label, **style)
+
+
+def draw_wrong(table: PaperTable) -> Drawn:
+    """Fig. 3: new images that are wrong, by what they were taken for; a bar a set of labels, a panel a target."""
+    targets = _filled(table)
+    figure, panels = _panels(len(targets), 0.9 + 0.24 * len(table.rows), sharex=True, sharey=True)
+    kinds = {"new_as_old": TAKEN_FOR["n_as_old"], "new_as_new": TAKEN_FOR["n_as_new"]}
+    for axes, target in zip(panels, targets, strict=True):
+        begin = [0.0] * len(table.rows)
+        for group, (name, color) in kinds.items():
+            cells = [row.cells.get((target, group)) for row in table.rows]
+            shares = [0.0 if cell is None else cell.mean for cell in cells]
+            axes.barh(range(len(shares)), shares, left=begin, color=color, height=0.7, label=f"taken for {name}")
+            begin = [left + share for left, share in zip(begin, shares, strict=True)]
+        axes.set_title(_title(table, target), loc="left", fontsize=9.5, color=INK)
+        axes.set_xlabel("% of New", fontsize=8.5)
+        axes.tick_params(labelbottom=True)  # also above a panel that is not there
+    names = [f"{row.row}{' (guide)' * row.is_guide}" for row in table.rows]
+    name_ticks(panels[0], range(len(names)), [short(name, LONGEST_NAME) for name in names])
+    panels[0].invert_yaxis()
+    add_legend(figure, *panels[0].get_legend_handles_labels(), ncols=2)
+    said = (
+        "Fig. 3 of the paper: New images that are wrong, by what they were taken for. A row without a bar has no such "
+    )
+    return figure, f"{said}figures yet."
+
+
+def draw_changes(table: PaperTable) -> Drawn:
+    """What each row changes on New, with its interval; a hollow mark is what the paper prints."""
+    place_of = EVERY if EVERY in table.targets else table.targets[0]
+    cells = [(row, row.cells.get((place_of, "new"))) for row in table.rows]
+    found = [(row, cell, cell.change) for row, cell in cells if cell is not None and cell.change is not None]
+    if not found:
+        return None, ""
+    figure, (axes,) = quiet_panels(7.2, 1.0 + 0.3 * len(found))
+    axes.axvline(0, color=LINE, linewidth=1)
+    for place, (row, cell, (mean, low, high)) in enumerate(found):
+        color = COLORS[2] if row.is_guide else COLORS[0]
+        axes.plot([low, high], [place, place], color=color, linewidth=1.8)
+        axes.plot([mean], [place], "o", color=color, markersize=6)
+        if cell.paper_change is not None:
+            axes.plot([cell.paper_change], [place], "D", color=COLORS[1], markersize=5, fillstyle="none")
+    name_ticks(axes, range(len(found)), [short(row.name, LONGEST_NAME) for row, *_ in found])
+    axes.invert_yaxis()
+    against = " or ".join(dict.fromkeys(row.against for row, *_ in found))
+    axes.set_xlabel(f"points of New against {against}", fontsize=8.5)
+    return figure, f"{place_of}: change of New with its 95 % interval over pairs of runs; hollow: the paper."
+
+
+def _panels(n: int, height: float, **how: Any) -> tuple[Figure, list[Axes]]:
+    """As many panels as asked for, in rows of three."""
+    n_rows, n_columns = -(-n // N_COLUMNS), min(n, N_COLUMNS)
+    figure, panels = quiet_panels(2.3 * n_columns + 1.5, 0.5 + height * n_rows, (n_rows, n_columns), **how)
+    for axes in panels[n:]:
+        axes.set_visible(False)
+    return figure, panels[:n]
+
+
+def _filled(table: PaperTable) -> list[str]:
+    """The targets that something was run on."""
+    return [target for target in table.targets if any(key[0] == target for row in table.rows for key in row.cells)]
+
+
+def _title(table: PaperTable, target: str) -> str:
+    here = table.stands_for.get(target, "")
+    return target if here in ("", target) else f"{target}: {here}"

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.benchmark.test_suite import TINY
+
+from justright.benchmark.suite import read_suite
+from justright.benchmark.suite_problem import names_of, problem_of
+from justright.benchmark.suite_results import (
+    RESULTS,
+    append_result,
+    fingerprint,
+    missing_runs,
+    read_results,
+    remarks,
+    resolved,
+    suite_results,
+)
+from justright.data import glyph_set
+from justright.data.export import write_tree
+from justright.errors import DataError
+from justright.hashing import signed
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Two problems, the second one in a folder of the data."""
+    place = 'target = "glyphs:per_class=4,scripts=digits"'
+    (tmp_path / "tiny.toml").write_text(TINY.replace(place, 'target = "{data}/digits"'))
+    return read_suite(tmp_path / "tiny.toml")
+
+
+@pytest.fixture
+def data(tmp_path):
+    write_tree(glyph_set(2, ["digits"]), tmp_path / "data" / "digits")
+    return tmp_path / "data"
+
+
+def lines_of(suite, data, **more):
+    """A line for every run, as a finished suite has them."""
+    for problem in suite.problems:
+        images = names_of(problem_of(problem, data))
+        for setting, seed in suite.runs_of(problem):
+            about = {"problem": problem.name, "setting": setting.name, "seed": seed, "images": images, "new": 0.5}
+            about["print"] = fingerprint(suite, problem, setting, seed)
+            about["made_with"] = resolved(suite.spec(setting, seed, None, problem))
+            yield about | more
+
+
+def saved(lines, out):
+    for line in lines:
+        append_result(out / RESULTS, line)
+
+
+def test_what_has_a_line_is_not_missing_and_what_has_none_is(suite, data, tmp_path):
+    lines = list(lines_of(suite, data))
+    saved(lines[:-1], tmp_path)
+    ((problem, runs),) = missing_runs(suite, tmp_path, data=data)
+    assert (problem.name, [(setting.name, seed) for setting, seed in runs]) == ("digits", [("own", 1)])
+    assert suite_results(suite, tmp_path) == lines[:-1]
+
+
+def test_a_line_made_with_another_default_is_missing_but_shown_with_a_remark(suite, data, tmp_path):
+    first, *rest = lines_of(suite, data)
+    older = first | {"made_with": first["made_with"] | {"config.max_iter": 50, "config.gone": 1}}
+    saved([older, *rest], tmp_path)
+    ((problem, runs),) = missing_runs(suite, tmp_path, data=data)
+    assert (problem.name, len(runs)) == ("hebrew", 1)
+    assert len(suite_results(suite, tmp_path)) == 5
+    (said,) = remarks(suite, suite_results(suite, tmp_path))
+    assert said.startswith("1 lines were made with other defaults (config.max_iter was 50, is 100)")
+
+
+def test_an_option_that_came_later_leaves_lines_as_they_are(suite, data, tmp_path):
+    lines = [line | {"made_with": {"config.n_init": 2}} for line in lines_of(suite, data)]
+    saved([{**lines[0], "made_with": {}}, *lines[1:]], tmp_path)
+    assert missing_runs(suite, tmp_path, data=data) == []
+    assert remarks(suite, suite_results(suite, tmp_path)) == []
+
+
+def test_other_images_under_the_same_folder_are_found(suite, data, tmp_path):
+    saved(lines_of(suite, data), tmp_path)
+    assert missing_runs(suite, tmp_path, data=data) == []
+    next((data / "digits").rglob("*.png")).unlink()
+    assert [(problem.name, len(runs)) for problem, runs in missing_runs(suite, tmp_path, data=data)] == [("digits", 2)]
+    saved(list(lines_of(suite, data))[-1:], tmp_path)
+    (said,) = remarks(suite, suite_results(suite, tmp_path))
+    assert said.startswith("Lines of digits come from different images")
+
+
+def test_a_line_that_does_not_tell_what_the_suite_shows_is_missing(suite, data, tmp_path):
+    suite = replace(suite, groups=("new", "new_as_old"))
+    saved(lines_of(suite, data, n_target=4, n_categories=6, new_as_old=0.1), tmp_path)
+    assert len(missing_runs(suite, tmp_path)) == 2
+    saved(lines_of(suite, data, n_target=4, n_categories=6, new_as_old=0.1, new_as_pool=0.0), tmp_path)
+    assert missing_runs(suite, tmp_path) == []
+
+
+def test_a_torn_line_is_left_out_and_garbage_refused(tmp_path):
+    path = tmp_path / RESULTS
+    path.write_text(json.dumps({"problem": "a", "print": "1"}) + '\n{"problem": "b", "pri')
+    assert [line["problem"] for line in read_results(path)] == ["a"]
+    path.write_text("hello\n")
+    with pytest.raises(DataError, match="line 1"):
+        read_results(path)
+
+
+def test_a_damaged_line_is_left_out_and_said_whatever_bit_it_is(tmp_path, caplog):
+    path = tmp_path / RESULTS
+    line = {"problem": "a", "setting": "own", "seed": 0, "print": "1", "all": 0.5, "new": 0.25}
+    good = json.dumps(signed(line)).encode()
+    n_found = 0
+    for place in range(len(good)):
+        caplog.clear()
+        path.write_bytes(good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :] + b"\n")
+        if not path.read_bytes().startswith(b'{"problem": '):
+            with pytest.raises(DataError, match=RESULTS):
+                read_results(path)
+            continue
+        found = [{name: each[name] for name in line if name in each} for each in read_results(path)]
+        assert found == [line] or (found == [] and f"{RESULTS}, line 1 is torn or damaged" in caplog.text)
+        n_found += len(found)
+    assert n_found < 15, "only where the name of the checksum is hit"
+
+
+@pytest.mark.parametrize("data", [b"[]\n", b"[" * 100_000, b"\xff\n", b"\n", b"7\n", b'{"a": 1}\n'])
+def test_what_is_no_line_of_results_is_refused_by_name(tmp_path, data):
+    (tmp_path / RESULTS).write_bytes(data)
+    with pytest.raises(DataError, match=RESULTS):
+        read_results(tmp_path / RESULTS)
