@@ -78,6 +78,7 @@ WRONG = {
     "temperature_teacher": [0.0],
     "n_warmup": [-1],
     "center": ["sometimes", True],
+    "heads_first": (-1, 1.5),
     "momentum_base": [1.2],
     "momentum_last": [-0.1],
     "infer_with": ["both"],

@@ -12,6 +12,7 @@ from justright.runs.outlook import BRIEF, THOROUGH, outlook
 from justright.runs.parts import config_of
 from justright.runs.spec import RunSpec
 
+CUT = SimpleNamespace(ends_in_norm=True)
 N_LABELED, TARGET = 400, glyph_set(30, ["hebrew"]).take(range(600))
 SETTINGS = {"n_epochs": 30, "batch_size": 100, "views": 4}
 
@@ -22,7 +23,13 @@ def config(**changes):
 
 def of(method, config):
     rates = Rates(extract=0.1, view=0.1, step=0.01)
-    return CostPlan(Work(len(TARGET), N_LABELED), rates, method, config, SimpleNamespace(dim=8))
+    return CostPlan(
+        Work(len(TARGET), N_LABELED),
+        rates,
+        method,
+        config,
+        SimpleNamespace(dim=8, cut=CUT),
+    )
 
 
 def test_every_image_is_extracted_seen_plain_and_in_each_view_and_steps_fill_epochs():
@@ -38,7 +45,7 @@ def test_every_image_is_extracted_seen_plain_and_in_each_view_and_steps_fill_epo
 def machine(monkeypatch):
     def take(image, step, name="efficientnet_lite2"):
         monkeypatch.setattr(speed, "try_out", lambda backbone, images, seconds: (image, step))
-        backbone = SimpleNamespace(name=name, device=torch.device("cpu"), dim=8)
+        backbone = SimpleNamespace(name=name, device=torch.device("cpu"), dim=8, cut=CUT)
         return outlook(N_LABELED, TARGET, "simgcd", config(), backbone)
 
     return take
@@ -61,7 +68,7 @@ def test_a_run_that_is_quick_at_a_first_look_is_not_tried_for_long(monkeypatch):
     def tried(image):
         asked = []
         monkeypatch.setattr(speed, "try_out", lambda backbone, images, seconds: asked.append(seconds) or (image, 0.0))
-        backbone = SimpleNamespace(name="efficientnet_lite0", device=torch.device("cpu"), dim=8)
+        backbone = SimpleNamespace(name="efficientnet_lite0", device=torch.device("cpu"), dim=8, cut=CUT)
         outlook(N_LABELED, TARGET, "simgcd", config(), backbone)
         return asked
 

@@ -17,6 +17,7 @@ from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_line import Line, counts_of, result_of
 from justright.benchmark.suite_problem import names_of, problem_of
 from justright.benchmark.suite_results import RESULTS, append_result, fingerprint, missing_runs, resolved, suite_results
+from justright.discovery.methods import FIRST_PARTS
 from justright.engines import Engine
 from justright.errors import DegenerateError, JustrightError
 from justright.progress import Track, silent
@@ -112,7 +113,7 @@ def _run_problem(
                 yield about | result_of(finished, time.perf_counter() - started, suite.is_probed)
             except DegenerateError as error:
                 yield about | {"failed": str(error)}
-            _remove(path / each for each in ("checkpoint", "stage1", "pool.features", "target.features"))
+            _remove(path / each for each in ("checkpoint", *FIRST_PARTS, "pool.features", "target.features"))
             _remove([path / "model.safetensors"])
 
 

@@ -20,6 +20,7 @@ from justright.data.views import Transform
 from justright.discovery.assigner import Learned
 from justright.discovery.checkpoints import Checkpoints
 from justright.discovery.configs import Config
+from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.discovery.processes import Processes
@@ -98,7 +99,7 @@ class Discovery(ABC):
                 expected="at least as many, and one",
                 advice="count the classes of the pool that are kept and the new categories of the target",
             )
-        self.config = self._asked.fitted(int(data.is_used.sum()), self.n_categories)
+        self.config = self._asked.fitted(int(data.is_used.sum()), self.n_categories, self.backbone.cut.ends_in_norm)
         self.backbone_ = own_copy(self.backbone)
         with computing_with(self._begun_with(), self.folder):
             plain = self._views("plain", data, self.bank, track, views=1, precision="float32", seed=0)
@@ -107,7 +108,7 @@ class Discovery(ABC):
 
     def _begun_with(self) -> int | None:
         """How many threads the training in the folder was begun with; None where there is none."""
-        folders = [] if self.folder is None else [self.folder / "stage1", self.folder]
+        folders = [] if self.folder is None else [self.folder / part for part in (*FIRST_PARTS, ".")]
         found = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)
         return next(filter(None, found), None)
 

@@ -30,7 +30,8 @@ from justright.settings import (
 )
 
 # The length of training where nobody says it; chosen on drawn characters, pets, plants and clothes, docs/discovery.md
-STEPS_A_CATEGORY = 12
+STEPS_A_CATEGORY = 20
+STEPS_A_CATEGORY_WITHOUT_NORM = 12  # for networks that end in none: a step of them costs ten times as much
 FEWEST_STEPS = 300
 FEWEST_PASSES = 3  # over all images
 STEADY_SHARE = 0.6  # of the epochs are at the first rate
@@ -69,8 +70,11 @@ class Config:
         """A lighter form of the method for a CPU and small networks. Not the original."""
         return self
 
-    def fitted(self, n_images: int, n_categories: int) -> Any:
-        """The same with what depends on the data filled in, where it is not set."""
+    def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
+        """The same with what depends on data and network filled in, where it is not set.
+
+        ends_in_norm: whether features leave the network through a norm, as those of a ViT do.
+        """
         return self
 
     def exact(self) -> Any:
@@ -113,16 +117,20 @@ class TrainConfig(ContrastiveSettings, Config):
         """As long as the data asks for, at a steady rate first, and with narrower heads."""
         return self.with_settings({"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128})
 
-    def fitted(self, n_images: int, n_categories: int) -> Any:
+    def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """The same with a number of epochs; where it was not set, epochs are short enough to have enough of them."""
         if self.minutes is not None and not self.steady_share:
-            return replace(self, steady_share=STEADY_SHARE).fitted(n_images, n_categories)
+            return replace(self, steady_share=STEADY_SHARE).fitted(n_images, n_categories, ends_in_norm)
         if self.n_epochs is not None:
             return self
         passes = FEWEST_PASSES * n_images / self.batch_size
-        n_steps = math.ceil(max(FEWEST_STEPS, STEPS_A_CATEGORY * n_categories, passes))
+        n_steps = math.ceil(max(self.fewest_steps(n_categories, ends_in_norm), passes))
         an_epoch = self.n_steps or min(max(1, n_images // self.batch_size), math.ceil(n_steps / MOST_EPOCHS))
         return replace(self, n_epochs=math.ceil(n_steps / an_epoch), n_steps=an_epoch)
+
+    def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
+        """That so many categories ask for."""
+        return max(FEWEST_STEPS, n_categories * (STEPS_A_CATEGORY if ends_in_norm else STEPS_A_CATEGORY_WITHOUT_NORM))
 
     def exact(self) -> Any:
         """With new views at every step."""

@@ -98,6 +98,8 @@ class Learner(nn.Module, ABC):
     streams: ClassVar[Mapping[str, int]] = {"weak": 2}
     """How many views of which transform a step needs of each image."""
 
+    is_tuned = True  # else the backbone stays as it is, and views are features already: `heads_first`
+
     def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
         super().__init__()
         self.backbone = backbone
@@ -111,6 +113,11 @@ class Learner(nn.Module, ABC):
     def all_batches(self) -> tuple[BalancedBatches, ...]:
         """All that a step draws a batch from. Those of the guide come last and do not make an epoch longer."""
         return (*self.batches, *([] if self.guide is None else [self.guide.batches]))
+
+    @property
+    def rows(self) -> Int[Array, " rows"]:
+        """The images that its batches are drawn from, in ascending order."""
+        return np.unique(np.concatenate([part for each in self.batches for part in (each.labeled, each.unlabeled)]))
 
     def all_outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """What comes out for batch number `part` of `all_batches`."""
@@ -152,13 +159,18 @@ class Learner(nn.Module, ABC):
     def after_step(self, epoch: int) -> None:
         """What follows the optimizer, such as a teacher that moves."""
 
+    def trained(self) -> dict[str, nn.Parameter]:
+        """The parameters that the optimizer moves, by name."""
+        own = {name: parameter for name, parameter in self.named_parameters() if parameter.requires_grad}
+        return own if self.is_tuned else {name: own[name] for name in own if not name.startswith("backbone.")}
+
     def changing(self) -> dict[str, Tensor]:
         """Every tensor that training changes, by name: what a checkpoint holds."""
-        return {name: parameter for name, parameter in self.named_parameters() if parameter.requires_grad}
+        return dict(self.trained())
 
     def features(self, stored: Stored, n_views: int) -> Float[Tensor, "views images dim"]:
         """The features of views that come one after the other."""
-        features = in_chunks(self.backbone, stored, self.micro_batch)
+        features = in_chunks(self.backbone, stored, self.micro_batch) if self.is_tuned else stored[0]
         return features.view(n_views, -1, features.shape[-1])
 
 

@@ -84,7 +84,7 @@ class Training:
         self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back
         self.device = learner.backbone.device
         self.n_steps = config.n_steps or max(batches.n_steps for batches in learner.batches)
-        self.trained = {name: p for name, p in learner.named_parameters() if p.requires_grad}
+        self.trained = learner.trained()
         self.optimizer = torch.optim.SGD(self._groups(), lr=config.learning_rate, momentum=config.momentum)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.precision == "float16")
 

@@ -9,6 +9,9 @@ from justright.registry import Registry
 if TYPE_CHECKING:
     from justright.discovery.base import Discovery
 
+FIRST_PARTS = ("stage1", "heads")
+"""Folders inside that of a run, for trainings that come before the last one."""
+
 METHODS: Registry[type[Discovery]] = Registry("method")
 METHODS.add("kmeans", "justright.discovery.kmeans:KMeansBaseline", "semi-supervised k-means on frozen features")
 METHODS.add("gcd", "justright.discovery.gcd:GCD", "contrastive learning with and without labels, then k-means")

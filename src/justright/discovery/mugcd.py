@@ -20,8 +20,7 @@ from justright.discovery.additions import Additions
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
-from justright.discovery.simgcd import Heads, SimGCDConfig, center_of, outputs_of
-from justright.discovery.trained import TrainedDiscovery
+from justright.discovery.simgcd import Heads, SimGCDConfig, WithHeads, center_of, outputs_of
 from justright.discovery.training_data import TrainingData
 from justright.errors import JustrightError
 from justright.features.backbone import Backbone, Stored
@@ -70,12 +69,13 @@ class MuGCDConfig(SimGCDConfig):
         """Both trainings in their small form."""
         return replace(super().small(), stage1=self.stage1.small())
 
-    def fitted(self, n_images: int, n_categories: int) -> Any:
+    def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """Both trainings; of the time that there is the first one has half, unless `stage1` says otherwise."""
         first = self.stage1
         if self.minutes is not None and first.minutes in (None, self.minutes):
             first = replace(first, minutes=self.minutes / 2)
-        return replace(super().fitted(n_images, n_categories), stage1=first.fitted(n_images, n_categories))
+        sizes = n_images, n_categories, ends_in_norm
+        return replace(super().fitted(*sizes), stage1=first.fitted(*sizes))
 
     def of_second_training(self) -> Any:
         """The settings with the time that the first training leaves."""
@@ -162,7 +162,7 @@ class MuGCDLearner(Learner):
         return own | {f"teacher.{name}": teacher[name] for name in sorted(students)}
 
 
-class MuGCD(TrainedDiscovery):
+class MuGCD(WithHeads):
     """GCD's representation first, then SimGCD's losses with a mean teacher, who also decides."""
 
     name = "mugcd"
@@ -184,8 +184,9 @@ class MuGCD(TrainedDiscovery):
         heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
         sizes = self.n_categories, len(data.known), backbone.dim
         additions = Additions.of(config, *sizes, self._torch_generator("additions"))
+        config = self._settle(heads, config.of_second_training(), data, plain, track)
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
-        self._train(learner, data, plain, config.of_second_training(), self.folder, track, stage=2)
+        self._train(learner, data, plain, config, self.folder, track, stage=2)
 
         decides: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
         found = dict(decides.backbone.model.named_parameters())

@@ -11,6 +11,7 @@ import torch
 
 from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
+from justright.discovery.heads_first import N_FRESH, FeatureViews
 from justright.discovery.learner import Guide, Learner, mean_feature
 from justright.discovery.loop import Training
 from justright.discovery.training_data import TrainingData
@@ -52,9 +53,12 @@ class TrainedDiscovery(Discovery):
         root = folder / "bank" if config.refresh and folder else self.bank
         options = {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
         options["seed"] = self.seed if config.views_by_seed else 0
-        views = {
+        views: dict[str, Views] = {
             stream: self._views(learner.transform(stream), data, root, track, **options) for stream in learner.streams
         }
+        if not learner.is_tuned:
+            n_views = N_FRESH if config.views == "fresh" else config.views
+            views = {stream: FeatureViews(each, learner.rows, n_views, track) for stream, each in views.items()}
         made_with = {
             "method": self.name,
             "seed": self.seed,
@@ -65,8 +69,10 @@ class TrainedDiscovery(Discovery):
             **more,
         }
         learner.to(self.backbone.device)
-        training = Training(learner, views, data, config, folder, made_with, plain, self.tensorboard)
-        training.run(f"training {self.name}", track)
+        # that nothing changes any more is looked for only where an epoch costs much more than the look
+        seen = plain if learner.is_tuned else None
+        training = Training(learner, views, data, config, folder, made_with, seen, self.tensorboard)
+        training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}", track)
         self.notes_ += training.notes()
 
     def _guide(self, backbone: Backbone, data: TrainingData, plain: Views, config: TrainConfig) -> Guide | None:

@@ -114,7 +114,8 @@ class CostPlan:
     def in_training(self) -> tuple[int, int, int]:
         """Steps of all trainings, the images that they see, and views that are drawn for them and not stored."""
         n_steps = n_seen = n_fresh = 0
-        fitted = self.config.fitted(self.work.n_images, self.work.guessed_categories)
+        sizes = self.work.n_images, self.work.guessed_categories
+        fitted = self.config.fitted(*sizes, self.backbone.cut.ends_in_norm)
         for config, streams in METHODS[self.method].trainings(fitted):
             steps = config.n_epochs * (config.n_steps or -(-self.work.n_images // config.batch_size))
             n_steps, n_seen = n_steps + steps, n_seen + steps * config.batch_size

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from justright.discovery.methods import METHODS
+from justright.discovery.methods import FIRST_PARTS, METHODS
 from justright.errors import JustrightError
 from justright.features.home import home
 from justright.files import bytes_of, parsed_json, size_text
@@ -145,7 +145,7 @@ class DiskPlan:
             head = config.hidden_dim * (self.backbone.dim + config.hidden_dim + config.out_dim)
             n_bytes += self.n_seeds * 3 * 2 * FEATURE_BYTES * (tuned + head)
         seeds = [self.folder, *self.folder.glob("seed-*")]
-        there = [seed / part for seed in seeds for part in ("checkpoint", "stage1")] if trainings else []
+        there = [seed / part for seed in seeds for part in ("checkpoint", *FIRST_PARTS)] if trainings else []
         is_done = (self.folder / "model.safetensors").exists()  # what was trained is kept smaller
         yield PlannedFiles("checkpoints", self.folder, n_bytes, n_bytes if is_done else bytes_of(*there))
         model = self.folder / "model.safetensors"
@@ -161,6 +161,6 @@ def tidy(folder: Path) -> None:
     """Leave of a finished run what a later call starts from: one small checkpoint, no view bank of its own."""
     from justright.discovery.checkpoints import Checkpoints
 
-    for each in (seed / part for seed in (folder, *folder.glob("seed-*")) for part in (".", "stage1")):
+    for each in (seed / part for seed in (folder, *folder.glob("seed-*")) for part in (".", *FIRST_PARTS)):
         Checkpoints(each / "checkpoint").finish()
         shutil.rmtree(each / "bank", ignore_errors=True)

@@ -1,0 +1,68 @@
+"""Heads that learn alone first, on features as the network gives them.
+
+A step of heads costs a hundredth of one that also tunes a conv net, and on such features prototypes find most of the
+clusters by themselves. Tuned from the first step on, the last stage follows known classes before that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from justright.discovery.learner import features_at
+from justright.discovery.training_data import TrainingData
+from justright.features.cuts import Stored
+from justright.features.stored_views import Views
+from justright.progress import Track
+from justright.seeding import generator
+from justright.types import Array
+
+MOST_IMAGES = 20_000  # that heads learn from alone: their features stay in memory
+N_FRESH = 4  # views of an image where none are stored
+
+
+def rows_for_heads(data: TrainingData) -> tuple[Int[Array, " labeled"], Int[Array, " unlabeled"]]:
+    """Labeled and unlabeled images from which heads learn alone: all, or evenly spaced ones of many."""
+    step = -(-(len(data.labeled) + len(data.unlabeled)) // MOST_IMAGES)
+    return data.labeled[::step], data.unlabeled[::step]
+
+
+class FeatureViews(Views):
+    """The features of stored views of some images, as the network gives them now, in memory.
+
+    Parameters:
+        views: what is stored, or drawn, of all images.
+        rows: of the images, in ascending order.
+        n_views: how many views of each.
+        track: told of every view.
+    """
+
+    def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int, track: Track):
+        super().__init__(
+            views.backbone, views.images, views.transform, views.seed, views.n_threads, views.images.table["id"]
+        )
+        self.views, self.rows, self.n_views, self.track = views, rows, n_views, track
+        self.features: Float[Tensor, "views rows dim"] | None = None
+
+    def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
+        """One feature of each row; all are computed at the first call, which a training that is over never makes."""
+        if self.features is None:
+            what = "features of training views"
+            found = [self._of_view(view) for view in self.track(range(self.n_views), self.n_views, what)]
+            self.features = torch.stack(found)
+        return (self.features[torch.from_numpy(views), torch.from_numpy(np.searchsorted(self.rows, rows))],)
+
+    def _of_view(self, view: int) -> Float[Tensor, "rows dim"]:
+        found = features_at(self.backbone, self.views, self.rows, np.full_like(self.rows, view))
+        return torch.from_numpy(found).to(self.backbone.device)
+
+    def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
+        """Views of each image, drawn without replacement."""
+        chance = generator(self.seed, "views of heads", epoch, step).random((self.n_views, n_images))
+        return chance.argsort(axis=0)[:n_views]
+
+    def refresh(self, epoch: int) -> None:
+        """They stay as they are."""
+        return

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.discovery.tiny import Stopped, config_of, data_of, final_bytes, learned, newest, stop_after
+
+from justright.discovery import heads_first
+from justright.discovery.heads_first import FeatureViews, rows_for_heads
+from justright.discovery.simgcd import SimGCDConfig
+from justright.features.bank import open_views
+from justright.progress import silent
+
+
+@pytest.fixture
+def stored(split, backbone, bank):
+    data = data_of(split)
+    return open_views(backbone, data.images, bank, transform="weak", views=3, content_ids=data.content_ids)
+
+
+def test_views_are_the_features_of_what_is_stored(stored, backbone):
+    rows = np.array([1, 4, 5, 30])
+    views = FeatureViews(stored, rows, 3, silent)
+    (found,) = views.batch(np.array([30, 1, 5]), np.array([2, 0, 1]))
+    for row, view, feature in zip((30, 1, 5), (2, 0, 1), found, strict=True):
+        with torch.no_grad():
+            expected = backbone.suffix(stored.batch(np.array([row]), np.array([view])))[0]
+        torch.testing.assert_close(feature, expected, rtol=0, atol=1e-5)
+
+
+def test_a_step_sees_different_views_of_an_image_and_the_same_when_asked_again(stored):
+    views = FeatureViews(stored, np.arange(10), 3, silent)
+    chosen = views.choose(2, 7, 50)
+    assert chosen.shape == (2, 50)
+    assert (chosen[0] != chosen[1]).all()
+    assert set(chosen.ravel().tolist()) == {0, 1, 2}
+    assert (views.choose(2, 7, 50) == chosen).all()
+    assert not (views.choose(2, 8, 50) == chosen).all()
+
+
+def test_of_many_images_evenly_spaced_ones_are_taken(split, monkeypatch):
+    data = data_of(split)
+    labeled, unlabeled = rows_for_heads(data)
+    assert labeled.tolist() == data.labeled.tolist()
+    assert unlabeled.tolist() == data.unlabeled.tolist()
+    monkeypatch.setattr(heads_first, "MOST_IMAGES", 20)
+    labeled, unlabeled = rows_for_heads(data)
+    assert labeled.tolist() == data.labeled[::2].tolist()
+    assert unlabeled.tolist() == data.unlabeled[::2].tolist()
+
+
+@pytest.mark.parametrize("name", ["simgcd", "mugcd"])
+def test_heads_learn_alone_and_the_network_is_tuned_after_that(name, split, backbone, bank, tmp_path):
+    learned(name, split, backbone, bank, tmp_path, heads_first=100)
+    alone = load_file(newest(tmp_path / "heads"))
+    assert not [each for each in alone if "backbone." in each], "the network stays as it is"
+    assert any(each.startswith("network/heads.") for each in alone)
+    plain = learned(name, split, backbone, bank, tmp_path / "plain", heads_first=0)
+    assert not (tmp_path / "plain" / "heads").exists()
+    assert plain.config.heads_first == 0
+    assert final_bytes(tmp_path) != final_bytes(tmp_path / "plain")
+    assert any("backbone." in each for each in final_bytes(tmp_path)), "then it is tuned"
+
+
+def test_heads_that_learn_alone_find_clusters(split, backbone, bank):
+    """With nothing tuned afterwards, prototypes lie where images are: more of one category agree than by chance."""
+    still = {"learning_rate": 0.1, "backbone_share": 0.0, "n_epochs": 1, "n_steps": 1}
+    before = learned("simgcd", split, backbone, bank, heads_first=0, **still | {"learning_rate": 0.0})
+    after = learned("simgcd", split, backbone, bank, heads_first=500, **still)
+    best = [np.mean([each.assigner_.scores(each.features_).max(axis=1)]) for each in (before, after)]
+    assert best[1] > best[0] + 0.1
+
+
+@pytest.mark.parametrize("name", ["simgcd", "mugcd"])
+@pytest.mark.parametrize("n_steps", [3, 60])
+def test_stopped_on_the_way_it_ends_with_the_same_bytes(name, n_steps, split, backbone, bank, tmp_path):
+    asked = {"heads_first": 50, "n_epochs": 12, "n_steps": 2}
+    learned(name, split, backbone, bank, tmp_path / "whole", **asked)
+    for _ in range(4):
+        try:
+            learned(name, split, backbone, bank, tmp_path / "stopped", fit=stop_after(n_steps), **asked)
+        except Stopped:
+            continue
+        break
+    learned(name, split, backbone, bank, tmp_path / "stopped", **asked)
+    assert final_bytes(tmp_path / "stopped") == final_bytes(tmp_path / "whole")
+    assert final_bytes(tmp_path / "stopped" / "heads") == final_bytes(tmp_path / "whole" / "heads")
+
+
+def test_a_finished_training_of_heads_computes_no_feature_again(split, backbone, bank, tmp_path, monkeypatch):
+    asked = {"heads_first": 50}
+    first = learned("simgcd", split, backbone, bank, tmp_path, **asked)
+    monkeypatch.setattr(FeatureViews, "_of_view", None)
+    again = learned("simgcd", split, backbone, bank, tmp_path, **asked)
+    assert again.labels_.tolist() == first.labels_.tolist()
+
+
+def test_views_that_are_drawn_at_every_step_have_features_too(split, backbone, bank):
+    method = learned("simgcd", split, backbone, bank, heads_first=50, views="fresh")
+    assert len(method.labels_) == len(split.unlabeled)
+
+
+def test_by_default_it_is_for_small_trainings_of_networks_that_end_in_no_norm():
+    assert SimGCDConfig().fitted(1000, 50, ends_in_norm=False).heads_first == 0, "not published"
+    small = SimGCDConfig().small()
+    assert small.fitted(1000, 50, ends_in_norm=True).heads_first == 0
+    assert small.fitted(1000, 10, ends_in_norm=False).heads_first == 1000
+    fitted = small.fitted(2000, 100, ends_in_norm=False)
+    assert (fitted.heads_first, fitted.n_warmup) == (2500, 0)
+    assert fitted.n_epochs * fitted.n_steps == 600
+    assert fitted.fitted(2000, 100, ends_in_norm=False) == fitted
+
+
+def test_both_trainings_share_the_time():
+    config = config_of("simgcd", minutes=8.0, heads_first=100)
+    assert (config.of_heads().minutes, config.after_heads().minutes) == (2, 6)
