@@ -10,7 +10,9 @@ from tests.discovery.tiny import Stopped, learned, newest, records, stop_after
 from justright.discovery import loop, plateau
 from justright.discovery.checkpoints import ASSIGNED
 from justright.discovery.loop import Training
-from justright.discovery.plateau import N_EPOCHS, STILL, is_plateau
+from justright.discovery.plateau import COMPARED_SHARE, FEWEST_COMPARED, STILL, is_plateau
+
+N_EPOCHS = FEWEST_COMPARED
 
 
 @pytest.mark.parametrize(
@@ -25,13 +27,20 @@ from justright.discovery.plateau import N_EPOCHS, STILL, is_plateau
     ],
 )
 def test_a_plateau_is_where_changes_fall_no_longer(changes, expected):
-    assert is_plateau(changes) is expected
+    assert is_plateau(changes, 20) is expected
+
+
+def test_a_long_training_is_looked_at_for_longer():
+    n = round(COMPARED_SHARE * 200)
+    assert not is_plateau([0.3] * (2 * n - 1), 200)
+    assert is_plateau([0.3] * 2 * n, 200)
 
 
 @pytest.fixture
 def restless(monkeypatch):
     """What is a plateau after two epochs already."""
-    monkeypatch.setattr(plateau, "N_EPOCHS", 1)
+    monkeypatch.setattr(plateau, "FEWEST_COMPARED", 1)
+    monkeypatch.setattr(plateau, "COMPARED_SHARE", 0.0)
     monkeypatch.setattr(plateau, "LEAST_FALL", 0.0)
 
 
@@ -58,7 +67,7 @@ def test_training_ends_early_once_the_categories_have_settled_and_says_so(
 
 
 def test_a_training_that_still_brings_something_is_as_long_as_planned(split, backbone, bank, tmp_path, monkeypatch):
-    monkeypatch.setattr(plateau, "N_EPOCHS", 100)
+    monkeypatch.setattr(plateau, "FEWEST_COMPARED", 100)
     method = learned("simgcd", split, backbone, bank, tmp_path, **LONG)
     assert len(records(tmp_path)) == 12
     assert method.notes_ == []

@@ -13,7 +13,7 @@ from PIL import Image
 from safetensors.torch import load_file
 from tests.discovery.elastic import KILLED_AT, N_STEPS
 from tests.discovery.tiny import backbone_of_noise, drawn_images, drawn_split, final_bytes, learned, newest, records
-from tests.discovery.together import CALM, FEATURE_ROWS, METHODS, noting_reads, train
+from tests.discovery.together import CALM, FEATURE_ROWS, METHODS, noting_reads, train, train_heads_first
 
 from justright.data.readers import png
 from justright.discovery import learner, loop
@@ -67,6 +67,11 @@ def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
     assert_each_reads_its_share(read_alone, *read)
     assert [(two / f"notes-{rank}.txt").read_text() for rank in range(2)] == ["", ""]  # by the clock of the first
     assert_only_as_many_go_on(two)
+    train_heads_first(one)
+    for part in ("heads first/heads", "heads first"):
+        first, second = load_file(newest(one / part)), load_file(newest(two / part))
+        for key in first:
+            torch.testing.assert_close(second[key], first[key], rtol=1e-3, atol=1e-4)
 
 
 def assert_each_reads_its_share(alone, *ranks):

@@ -87,6 +87,11 @@ def train(root):
         (root / f"refused-{Processes().rank}.txt").write_text(str(error))
 
 
+def train_heads_first(root):
+    asked = CALM | {"n_epochs": 2, "heads_first": 50}
+    learned("mugcd", guided_split(), backbone_of_noise(), root / "banks", root / "heads first", **asked)
+
+
 def train_by_other_clocks(root, rank):
     """The clock of the second process runs a thousand times as fast as that of the first."""
     ticks = count(step=1000**rank)
@@ -107,6 +112,7 @@ def main():
         note["hashed"] = hashed_files(open_folder(Path(sys.argv[1]).parent / "files"))
         train(Path(sys.argv[1]))
         (Path(sys.argv[1]) / f"read-{processes.rank}.json").write_text(json.dumps(note))
+        train_heads_first(Path(sys.argv[1]))
         train_by_other_clocks(Path(sys.argv[1]), processes.rank)
 
 

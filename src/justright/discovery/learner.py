@@ -115,7 +115,7 @@ class Learner(nn.Module, ABC):
         return (*self.batches, *([] if self.guide is None else [self.guide.batches]))
 
     @property
-    def rows(self) -> Int[Array, " rows"]:
+    def drawn_rows(self) -> Int[Array, " rows"]:
         """The images that its batches are drawn from, in ascending order."""
         return np.unique(np.concatenate([part for each in self.batches for part in (each.labeled, each.unlabeled)]))
 

@@ -153,7 +153,7 @@ class Training:
             return "time was up"
         settled = progress.records[self.learner.n_unsettled :]
         changes = [record["changed"] for record in settled if "changed" in record]
-        return "the categories of the target's images had settled" if is_plateau(changes) else ""
+        return "the categories of the target's images had settled" if is_plateau(changes, config.n_epochs or 1) else ""
 
     def _step(self, epoch: int, rows: list[Int[Array, " _"]]) -> LossParts:
         config, learner = self.config, self.learner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from justright.features.stored_views import Views
 from justright.types import Array
 
 MOST_IMAGES = 2048  # of the target that are asked: enough to tell a change of one in a hundred
-N_EPOCHS = 6  # that are compared with as many before them
+COMPARED_SHARE, FEWEST_COMPARED = 0.15, 6  # epochs that are compared with as many before them, of all planned ones
 LEAST_FALL = 0.97  # a plateau: they change at least this share of what those before them changed
 STILL = 0.005  # or: less than this share of the images changes category from one epoch to the next
 
@@ -42,9 +43,10 @@ class Assignments:
         return share
 
 
-def is_plateau(changes: Sequence[float]) -> bool:
-    """Whether the shares of images that changed category, epoch by epoch, fall no longer."""
-    if len(changes) < 2 * N_EPOCHS:
+def is_plateau(changes: Sequence[float], n_epochs: int) -> bool:
+    """Whether the shares of images that changed category, epoch by epoch, fall no longer; n_epochs are planned."""
+    n = max(FEWEST_COMPARED, math.ceil(COMPARED_SHARE * n_epochs))
+    if len(changes) < 2 * n:
         return False
-    before, now = np.mean(changes[-2 * N_EPOCHS : -N_EPOCHS]), np.mean(changes[-N_EPOCHS:])
+    before, now = np.mean(changes[-2 * n : -n]), np.mean(changes[-n:])
     return bool(now < STILL or now >= LEAST_FALL * before)

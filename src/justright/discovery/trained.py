@@ -58,7 +58,7 @@ class TrainedDiscovery(Discovery):
         }
         if not learner.is_tuned:
             n_views = N_FRESH if config.views == "fresh" else config.views
-            views = {stream: FeatureViews(each, learner.rows, n_views, track) for stream, each in views.items()}
+            views = {stream: FeatureViews(each, learner.drawn_rows, n_views, track) for stream, each in views.items()}
         made_with = {
             "method": self.name,
             "seed": self.seed,
