@@ -86,8 +86,15 @@ class SimGCDConfig(AdditionSettings):
         """The settings for heads that learn alone: a fifth of it warm-up, and a quarter of the time there is."""
         n_steps = math.ceil((self.heads_first or 0) / MOST_EPOCHS)
         minutes = None if self.minutes is None else self.minutes / 4
-        own = {"n_epochs": MOST_EPOCHS, "n_steps": n_steps, "n_warmup": MOST_EPOCHS // 5}
-        return replace(self, **own, minutes=minutes, guide_share=0.0, refresh=0.0)
+        return replace(
+            self,
+            n_epochs=MOST_EPOCHS,
+            n_steps=n_steps,
+            n_warmup=MOST_EPOCHS // 5,
+            minutes=minutes,
+            guide_share=0.0,
+            refresh=0.0,
+        )
 
     def after_heads(self) -> Any:
         """The settings with the time that is left after that."""
