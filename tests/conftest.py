@@ -7,6 +7,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+# Processes that run tests side by side share the cores: threads beyond that only wait for each other. This is read
+# when numpy is loaded.
+if n_processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // n_processes)))
+
 import numpy as np
 import pytest
 from PIL import Image

@@ -24,13 +24,6 @@ def environment(home: Path) -> dict[str, str]:
     return os.environ | ENVIRONMENT | {"JUSTRIGHT_HOME": str(home)}
 
 
-def call(home: Path, *command: object, before=None) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; `before` runs in its process before it starts."""
-    return subprocess.run(
-        words(*command), env=environment(home), capture_output=True, text=True, timeout=300, preexec_fn=before
-    )
-
-
 def start(home: Path, *command: object) -> subprocess.Popen[str]:
     """Start a command and go on."""
     nothing = subprocess.DEVNULL

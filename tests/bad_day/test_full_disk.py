@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.bad_day.commands import DIGITS, LETTERS, call, discover, results, tiny_suite
-from tests.bad_day.limited import call_all
+from tests.bad_day.commands import DIGITS, LETTERS, discover, results, tiny_suite
+from tests.bad_day.limited import call_all, call_limited
 
 LIMITS = (0, 100, 3_000, 20_000, 700_000, 2_000_000)
 """Bytes a file may have: the owner's note, run.json, features, index, bank and checkpoint are larger, in turn."""
@@ -101,7 +101,7 @@ def written(folder):
 
 
 def test_the_demo_says_so_too(tmp_path):
-    (ended,) = call_all([(tmp_path / "home", 3_000, ["demo", "--out", tmp_path / "demo"])])
+    ended = call_limited(tmp_path / "home", 3_000, "demo", "--out", tmp_path / "demo")
     assert is_told(ended), ended
 
 
@@ -109,18 +109,18 @@ def test_the_demo_says_so_too(tmp_path):
 def test_an_out_or_home_that_cannot_be_written_is_one_message(tmp_path):
     (tmp_path / "file").touch()
     for home, out in ((tmp_path / "file", tmp_path / "run"), (tmp_path / "home", tmp_path / "file" / "run")):
-        ended = call(home, *discover(out))
-        assert ended.returncode == 1
-        assert f"{tmp_path / 'file'}" in ended.stderr.replace("\n", "")
-        assert "Not a directory" in ended.stderr
-        assert "Traceback" not in ended.stderr
+        ended = call_limited(home, None, *discover(out))
+        assert ended.code == 1
+        assert f"{tmp_path / 'file'}" in ended.err.replace("\n", "")
+        assert "Not a directory" in ended.err
+        assert "Traceback" not in ended.err
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_is_read_only_is_one_message(tmp_path):
     (tmp_path / "locked").mkdir(mode=0o555)
     for home, out in ((tmp_path / "locked", tmp_path / "run"), (tmp_path / "home", tmp_path / "locked" / "run")):
-        ended = call(home, *discover(out))
-        assert ended.returncode == 1
-        assert "Permission denied" in ended.stderr
-        assert "Traceback" not in ended.stderr
+        ended = call_limited(home, None, *discover(out))
+        assert ended.code == 1
+        assert "Permission denied" in ended.err
+        assert "Traceback" not in ended.err

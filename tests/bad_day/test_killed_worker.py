@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 
-from tests.bad_day.commands import call, environment, tiny_suite, wait_for, words
+from tests.bad_day.commands import environment, tiny_suite, wait_for, words
+from tests.bad_day.limited import call_limited
 
 from justright.runs.owner import LOCK
 
@@ -32,6 +33,6 @@ def test_a_killed_process_of_a_suite_ends_it_with_a_message_and_the_next_call_ru
     assert "Traceback" not in said
     assert [problem for problem, _, _ in scores(out)] == ["hebrew"] * 3
     for folder in ("out", "undisturbed"):
-        done = call(home, *suite, "--out", tmp_path / folder)
-        assert done.returncode == 0, done.stderr
+        done = call_limited(home, None, *suite, "--out", tmp_path / folder)
+        assert done.code == 0, done.err
     assert scores(out) == scores(tmp_path / "undisturbed")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 
 import pytest
-from tests.bad_day.commands import call, discover, results, start, tiny_suite, wait_for
+from tests.bad_day.commands import discover, results, start, tiny_suite, wait_for
+from tests.bad_day.limited import call_limited
 
 from justright.runs.owner import LOCK
 
@@ -31,20 +32,20 @@ def started(tmp_path):
 def test_a_second_discover_is_refused_cold_and_warm_and_works_once_the_first_is_killed(tmp_path, started):
     out, home = tmp_path / "out", tmp_path / "home"
     first = started(*discover(out))
-    cold = call(home, *discover(out))
-    done = call(home, *discover(tmp_path / "undisturbed"))
-    assert done.returncode == 0, done.stderr
-    warm = call(home, *discover(out))
+    cold = call_limited(home, None, *discover(out))
+    done = call_limited(home, None, *discover(tmp_path / "undisturbed"))
+    assert done.code == 0, done.err
+    warm = call_limited(home, None, *discover(out))
     for second in (cold, warm):
-        assert second.returncode == 1
-        assert f"is being written by process {first.pid} since 20" in second.stderr
-        assert "Traceback" not in second.stderr
+        assert second.code == 1
+        assert f"is being written by process {first.pid} since 20" in second.err
+        assert "Traceback" not in second.err
     assert [path.name for path in out.iterdir()] == [LOCK], "nothing was written beside the first one's back"
     first.kill()
     first.wait()
     assert (out / LOCK).exists()
-    third = call(home, *discover(out))
-    assert third.returncode == 0, third.stderr
+    third = call_limited(home, None, *discover(out))
+    assert third.code == 0, third.err
     assert results(out) == results(tmp_path / "undisturbed")
     assert not (out / LOCK).exists()
 
@@ -53,11 +54,11 @@ def test_a_second_suite_and_a_second_demo_are_refused_too(tmp_path, started):
     suite = ("benchmark", "run", tiny_suite(tmp_path), "--out", tmp_path / "out")
     first = started(*suite)
     for command in (suite, ("demo", "--out", tmp_path / "out")):
-        second = call(tmp_path / "home", *command)
-        assert second.returncode == 1
-        assert f"is being written by process {first.pid} since 20" in second.stderr
+        second = call_limited(tmp_path / "home", None, *command)
+        assert second.code == 1
+        assert f"is being written by process {first.pid} since 20" in second.err
     first.kill()
     first.wait()
-    done = call(tmp_path / "home", *suite, "--only", "digits")
-    assert done.returncode == 0, done.stderr
+    done = call_limited(tmp_path / "home", None, *suite, "--only", "digits")
+    assert done.code == 0, done.err
     assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 2

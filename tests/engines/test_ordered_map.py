@@ -6,7 +6,7 @@ from operator import neg
 
 import pytest
 from tests.engines.lost_workers import EVERY_ENGINE, FAR_ENGINES, DeadlyDouble
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from justright.engines import ENGINES, in_process, threads
 from justright.engines.ordered_map import worker_count
@@ -40,8 +40,8 @@ def test_blas_has_its_threads_back_after_a_pass_even_one_that_failed():
     def n_threads() -> list[int]:
         return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
-    before = n_threads()
-    with ENGINES["local"](2) as engine:
+    with threadpool_limits(2, "blas"), ENGINES["local"](2) as engine:
+        before = n_threads()
         assert list(engine(lambda _: n_threads(), range(3))) == [[1] * len(before)] * 3
         assert n_threads() == before
         with pytest.raises(ZeroDivisionError):

@@ -84,9 +84,9 @@ class SplitMerge:
 
         The one of lowest inertia may do no more than set a few outliers apart, which is no split.
         """
-        if len(members) <= _MIN_SIZE:
-            return None
         given = np.where(self.is_labeled[members], 0, UNLABELED)
+        if len(members) < 2 * _MIN_SIZE + 2 or (given == UNLABELED).sum() <= _MIN_SIZE:
+            return None  # a half would be too small, however it is cut
         found = []
         for attempt in range(_N_PROPOSALS):
             kmeans = SemiSupKMeans(2, n_init=1, normalize=False, seed=self.seed + attempt)
