@@ -53,7 +53,6 @@ class SimGCDConfig(AdditionSettings):
         "whether the heads see features without their mean before training; auto: unless the network ends in a norm",
         one_of("auto", "always", "never"),
     )
-
     # on features of a conv net prototypes find most clusters by themselves; a ViT's last block changes its features so
     # much that what heads knew of the old ones brings nothing
     heads_first: int | None = setting(
