@@ -29,7 +29,7 @@ from justright.settings import (
     setting,
 )
 
-# The length of training where nobody says it; chosen on drawn characters, pets, plants and clothes, docs/discovery.md
+# The length of training where nobody says it; chosen on drawn characters, docs/discovery.md
 STEPS_A_CATEGORY = 20
 STEPS_A_CATEGORY_WITHOUT_NORM = 12  # for networks that end in none: a step of them costs ten times as much
 FEWEST_STEPS = 300
