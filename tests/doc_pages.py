@@ -38,7 +38,8 @@ def calls(block: str, programs: list[str]) -> list[list[str]]:
 
     There is nothing on its path, so a program that is not listed ends it.
     """
-    record = 'record() { printf "%s\\0" "$@"; echo; } >&3'
+    # one write a call: those of a pipe run side by side
+    record = 'record() { local each form=""; for each; do form+="%s\\0"; done; printf "$form\\n" "$@"; } >&3'
     functions = "\n".join(f'{name}() {{ record {name} "$@"; }}' for name in programs)
     script = f"set -eu\nexec 3>&1 >/dev/null\n{record}\n{functions}\n{block}"
     slurm = {"SLURM_JOB_ID": "1", "SLURM_NNODES": "2", "SLURM_JOB_NODELIST": "first"}

@@ -23,9 +23,11 @@ from justright.runs.owner import LOCK
 from justright.runs.run import Run
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "suite-home"))
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.getbasetemp() / "suite-home"))
+        yield
 
 
 @pytest.fixture
@@ -34,12 +36,20 @@ def suite(tmp_path):
     return read_suite(tmp_path / "tiny.toml")
 
 
+@pytest.fixture(scope="module")
+def whole(home, tmp_path_factory):
+    """The folder of the suite after all of it was run by this process, and the lines that this gave."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "tiny.toml").write_text(TINY)
+    return folder / "out", run_suite(read_suite(folder / "tiny.toml"), folder / "out")
+
+
 def scores(lines):
     return [(line["problem"], line["setting"], line["seed"], line["all"], line["new"]) for line in lines]
 
 
-def test_a_suite_leaves_a_line_a_run_and_is_not_run_twice(suite, tmp_path):
-    lines = run_suite(suite, tmp_path / "out")
+def test_a_suite_leaves_a_line_a_run_and_is_not_run_twice(suite, whole):
+    out, lines = whole
     assert [(line["problem"], line["setting"], line["seed"]) for line in lines] == [
         *(("hebrew", "own", 0), ("hebrew", "own", 1), ("hebrew", "rivals", 1)),
         *(("digits", "own", 0), ("digits", "own", 1)),
@@ -47,15 +57,15 @@ def test_a_suite_leaves_a_line_a_run_and_is_not_run_twice(suite, tmp_path):
     assert all(0 < line["all"] <= 1 for line in lines)
     assert lines[0]["n_categories"] == 22
     assert lines[2]["n_categories"] == 22 + 9, "rivals are categories"
-    before = (tmp_path / "out" / RESULTS).read_bytes()
-    assert scores(run_suite(suite, tmp_path / "out")) == scores(lines)
-    assert (tmp_path / "out" / RESULTS).read_bytes() == before
+    before = (out / RESULTS).read_bytes()
+    assert scores(run_suite(suite, out)) == scores(lines)
+    assert (out / RESULTS).read_bytes() == before
 
 
-def test_after_a_kill_only_what_is_missing_is_run_and_gives_the_same_scores(suite, tmp_path):
-    lines = run_suite(suite, tmp_path / "whole")
+def test_after_a_kill_only_what_is_missing_is_run_and_gives_the_same_scores(suite, whole, tmp_path):
+    out, lines = whole
     (tmp_path / "cut").mkdir()
-    kept = (tmp_path / "whole" / RESULTS).read_text().splitlines()
+    kept = (out / RESULTS).read_text().splitlines()
     (tmp_path / "cut" / RESULTS).write_text("\n".join([*kept[:2], kept[2][:50]]))
     told = []
 
@@ -76,12 +86,12 @@ def test_changed_settings_are_run_again(suite, tmp_path):
     assert len(suite_results(other, tmp_path)) == len(suite_results(suite, tmp_path)) == 2
 
 
-def test_several_problems_at_once_give_the_same_scores(suite, tmp_path):
-    assert scores(run_suite(suite, tmp_path / "two", n_jobs=2)) == scores(run_suite(suite, tmp_path / "one"))
+def test_several_problems_at_once_give_the_same_scores(suite, whole, tmp_path):
+    assert scores(run_suite(suite, tmp_path, n_jobs=2)) == scores(whole[1])
 
 
 @pytest.mark.parametrize("name", FAR_ENGINES)
-def test_another_engine_gives_the_same_scores_though_a_worker_is_killed(suite, tmp_path, name):
+def test_another_engine_gives_the_same_scores_though_a_worker_is_killed(suite, whole, tmp_path, name):
     lock = tmp_path / "far" / "runs" / "digits" / "own-0" / LOCK
 
     def kill():
@@ -97,7 +107,7 @@ def test_another_engine_gives_the_same_scores_though_a_worker_is_killed(suite, t
     with ENGINES[name](1) as engine:
         lines = run_suite(suite, tmp_path / "far", only=("digits",), engine=engine)
     assert killed, "nobody was killed"
-    assert scores(lines) == scores(run_suite(suite, tmp_path / "one", only=("digits",)))
+    assert scores(lines) == scores(line for line in whole[1] if line["problem"] == "digits") != []
 
 
 def test_an_error_in_a_process_is_told_and_ends_the_suite(tmp_path):

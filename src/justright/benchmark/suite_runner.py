@@ -88,10 +88,10 @@ def _lines_of_problem(task: tuple[Any, ...]) -> list[Line]:
 def _run_problem(
     suite: Suite, described: SuiteProblem, runs: list[tuple[SuiteSetting, int]], out: Path, data: Path | None
 ) -> Iterator[Line]:
+    problem = problem_of(described, data)  # one that cannot be read is told before torch is loaded
     from justright.features.backbone import load_backbone
     from justright.runs.run import Run
 
-    problem = problem_of(described, data)
     images, backbones = names_of(problem), dict[tuple[Any, ...], Any]()
     for setting, seed in runs:
         started = time.perf_counter()

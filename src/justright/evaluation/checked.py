@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import ndtri, stdtrit
 
 from justright.errors import DataError, DegenerateError
 from justright.evaluation.proportions import clopper_pearson, exact_interval, n_more_to_halve
@@ -157,6 +156,8 @@ class _Sample:
 
     def effective_size(self, accuracy: float, values: Float[Array, " checked"], n_fitted: int, level: float) -> float:
         """The number of plain looks, with replacement, whose share of right ones would vary as little."""
+        from scipy.special import ndtri, stdtrit  # slow to import, and most commands judge nothing
+
         variance, freedom = self.variance_of_mean(values, n_fitted)
         if variance <= 0 or not 0 < accuracy < 1:
             return self.kish_size

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Int
-from scipy.special import entr
 
 from justright.errors import DataError, DegenerateError
 from justright.types import Array, Labels
@@ -140,6 +139,8 @@ def adjusted_rand_index(counts: Counts) -> float:
 
 
 def _entropy(n: Int[Array, " groups"]) -> float:
+    from scipy.special import entr  # slow to import, and most commands judge nothing
+
     return float(entr(n / n.sum()).sum())
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int, UInt64
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from justright.evaluation.counts import Counts
 from justright.types import UNLABELED, Array, Labels
@@ -56,6 +54,9 @@ def match_counts(counts: Counts) -> Matching:
     A pair that shares no image is no pair, though it would cost nothing. Among equally good maps the choice depends
     on what the clusters hold and never on how they are numbered, so renaming clusters changes no score.
     """
+    from scipy.sparse import csr_array  # slow to import, and most commands judge nothing
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+
     classes, clusters = counts.classes, counts.clusters
     n_classes, n_clusters = len(classes), len(clusters)
     order = np.argsort(_fingerprint(counts), kind="stable")

@@ -6,7 +6,6 @@ from bisect import bisect_left
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import betaincinv, betaln
 
 from justright.types import Array
 
@@ -16,6 +15,8 @@ def clopper_pearson(accuracy: float, n: float, level: float) -> tuple[float, flo
 
     From the tail-quantile of Beta(x, n - x + 1) to the (1 - tail)-quantile of Beta(x + 1, n - x), x = n accuracy.
     """
+    from scipy.special import betaincinv  # slow to import, and most commands judge nothing
+
     tail = (1 - level) / 2
     right, wrong = accuracy * n, (1 - accuracy) * n
     low = float(betaincinv(right, wrong + 1, tail)) if right > 0 else 0.0
@@ -54,6 +55,8 @@ def _hypergeometric(n_images: int, n_right: int, n_checked: int) -> Float[Array,
 
 
 def _log_choose(n: int, k: Int[Array, " outcomes"]) -> Float[Array, " outcomes"]:
+    from scipy.special import betaln
+
     return -betaln(n - k + 1.0, k + 1.0) - np.log1p(n)
 
 
