@@ -1,5 +1,7 @@
 import numpy as np
 
+from justright.clustering import SemiSupKMeans
+from justright.estimation import split_merge as split_merge_module
 from justright.estimation.prior import labeled_prior
 from justright.estimation.split_merge import SplitMerge
 
@@ -40,3 +42,21 @@ def test_what_was_judged_once_is_remembered(monkeypatch):
     first = step.centroids(np.zeros(40, dtype=int), 0, 0)
     monkeypatch.setattr(SplitMerge, "_two_means", None)
     np.testing.assert_array_equal(step.centroids(np.zeros(40, dtype=int), 0, 0), first)
+
+
+def test_no_cut_is_tried_where_a_half_would_be_too_small(monkeypatch):
+    z = np.random.default_rng(0).normal(size=(40, 3))
+    tried = []
+
+    def noting(*options, **more):
+        tried.append(options)
+        return SemiSupKMeans(*options, **more)
+
+    monkeypatch.setattr(split_merge_module, "SemiSupKMeans", noting)
+    few_free = split_merge(z, np.arange(40) >= 5)
+    assert few_free._split(np.arange(40)) is None
+    assert split_merge(z, np.zeros(40, dtype=bool))._split(np.arange(11)) is None
+    assert not tried
+    split_merge(z, np.arange(40) >= 6)._split(np.arange(40))
+    split_merge(z, np.zeros(40, dtype=bool))._split(np.arange(12))
+    assert len(tried) == 8
