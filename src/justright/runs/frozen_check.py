@@ -17,8 +17,8 @@ from justright.types import UNLABELED, Array, Labels, Mask
 MOST_IMAGES = 20_000  # of the target that are clustered
 N_COMPARED = 2_000  # of those, for the silhouette, whose time grows with the square
 N_INIT = 3
-# How far apart the trained clusters must lie, as a share of what k-means reaches on its own ground. Chosen on drawn
-# characters, pets, plants and clothes, judged on birds, flowers and fruits: docs/discovery.md
+# How far apart the trained clusters must lie, as a share of what k-means reaches on its own ground. How often that was
+# right on problems that nothing was chosen on: docs/discovery.md
 LEAST_SHARE = 0.5
 # Of the categories that have images by k-means so many must have some: a training that was cut short leaves many
 # without. Known classes that the target does not show have none in either.
