@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from tests.discovery.tiny import data_of
 from threadpoolctl import threadpool_limits
 
 from justright.clustering import SemiSupKMeans
+from justright.clustering.principal import principal_directions
 from justright.discovery.assigner import BLOCK_ROWS, CategoryAssigner, by_clusters, by_prototypes
+from justright.discovery.configs import Config
 from justright.errors import DataError
 
 
@@ -21,6 +24,8 @@ def scores_as_loops(assigner, features):
     center = [0.0] * features.shape[1] if assigner.center is None else assigner.center.tolist()
     for i, row in enumerate(features.tolist()):
         h = [x - m for x, m in zip(row, center, strict=True)]
+        if assigner.directions is not None:
+            h = [sum(x * p for x, p in zip(h, column, strict=True)) for column in assigner.directions.T.tolist()]
         length = math.sqrt(sum(x * x for x in h))
         for k, (v, o) in enumerate(zip(assigner.vectors.tolist(), assigner.offset.tolist(), strict=True)):
             found[i, k] = sum(x / length * y for x, y in zip(h, v, strict=True)) + o
@@ -39,6 +44,12 @@ def test_what_training_took_off_is_taken_off_again():
     np.testing.assert_allclose(assigner.scores(features), scores_as_loops(assigner, features), atol=1e-5)
     calibrated = assigner.calibrated(features, assigner.assign(features)[0]).with_reference(features)
     assert calibrated.center is center
+
+
+def test_scores_in_directions_agree_with_loops():
+    assigner = CategoryAssigner.of_centroids(rows(4, 3, seed=1))
+    assigner = replace(assigner, center=rows(1, seed=2)[0], directions=rows(5, 3, seed=3))
+    np.testing.assert_allclose(assigner.scores(rows(20)), scores_as_loops(assigner, rows(20)), atol=1e-5)
 
 
 def test_prototypes_score_by_the_cosine():
@@ -157,7 +168,7 @@ def features_for(data):
 def test_clusters_start_with_the_known_classes(split):
     data = data_of(split, np.where(split.labeled.labels == 1, 0.0, 1.0))
     features = features_for(data)
-    learned = by_clusters(data, features, 4, n_init=3, seed=1)
+    learned = by_clusters(data, features, 4, Config(n_init=3), seed=1)
     rows = np.concatenate([data.labeled, data.unlabeled])
     given = np.concatenate([data.labels[data.labeled], np.full(len(data.unlabeled), -1)])
     expected = SemiSupKMeans(4, n_init=3, seed=1).fit(features[rows], given)
@@ -168,6 +179,29 @@ def test_clusters_start_with_the_known_classes(split):
         own = rows[expected.labels_ == number]
         of_class = np.flatnonzero(split.labeled.labels == label)
         assert set(of_class) <= set(own.tolist())
+
+
+@pytest.mark.parametrize(
+    ("directions", "ends_in_norm", "is_turned"),
+    [("never", False, False), ("auto", True, False), ("auto", False, True), ("always", True, True)],
+)
+def test_clusters_lie_in_principal_directions_where_the_config_says_so(split, directions, ends_in_norm, is_turned):
+    data = data_of(split)
+    features = features_for(data)
+    learned = by_clusters(data, features, 4, Config(n_init=3, directions=directions), 1, ends_in_norm)
+    assert (learned.assigner.directions is not None) == is_turned
+    given = np.concatenate([data.labels[data.labeled], np.full(len(data.unlabeled), -1)])
+    rows, seen = np.concatenate([data.labeled, data.unlabeled]), features
+    if is_turned:
+        center, chosen = principal_directions(features[rows], 4)
+        seen = (features - center) @ chosen
+    expected = SemiSupKMeans(4, n_init=3, seed=1).fit(seen[rows], given)
+    assert learned.labels.tolist() == expected.labels_[len(data.labeled) :].tolist()
+    assert learned.features is features
+    # the nearest centroid is found again from features as they are
+    unit = seen / np.linalg.norm(seen, axis=1, keepdims=True)
+    nearest = np.linalg.norm(unit[:, None] - expected.centroids_, axis=2).argmin(axis=1)
+    assert learned.assigner.assign(features)[0].tolist() == nearest.tolist()
 
 
 def test_the_prototype_of_the_largest_cosine_wins_after_the_center_was_taken_off(split):

@@ -11,6 +11,8 @@ from scipy.special import log_softmax, softmax
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.clustering import SemiSupKMeans
+from justright.clustering.principal import principal_directions
+from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
 from justright.errors import DataError
 from justright.parallel import in_threads, n_cores
@@ -28,18 +30,20 @@ Center = Float[Array, " dim"] | None  # what is taken off features that share a 
 class CategoryAssigner:
     """A vector and an offset for each category; what fits best wins.
 
-        s_k = (h - m) / |h - m| . v_k + o_k,     confidence = softmax_k(s_k / temperature) of the best
+        s_k = z / |z| . v_k + o_k,     z = (h - m) P,     confidence = softmax_k(s_k / temperature) of the best
 
-    m is the `center` that training took off, or 0. Prototypes of a classifier are unit vectors without offset (Eq. 3),
-    so s is a cosine. Centroids have the offset -|c|^2 / 2, so that the best is the nearest. `reference` holds quantiles
-    of the best s over the target: an image whose own is lower than nearly all of them looks like no category.
+    m is the `center` that was taken off, or 0; P the `directions` that features were clustered in, or none. Prototypes
+    of a classifier are unit vectors without offset (Eq. 3), so s is a cosine. Centroids have the offset -|c|^2 / 2, so
+    that the best is the nearest. `reference` holds quantiles of the best s over the target: an image whose own is lower
+    than nearly all of them looks like no category.
     """
 
-    vectors: Float[Array, "categories dim"]
+    vectors: Float[Array, "categories kept"]
     offset: Float[Array, " categories"]
     temperature: float = 1.0
     reference: Float[Array, " quantiles"] | None = None
     center: Center = None
+    directions: Float[Array, "dim kept"] | None = None
 
     @staticmethod
     def of_prototypes(prototypes: Float[Array, "categories dim"], center: Center = None) -> CategoryAssigner:
@@ -55,11 +59,12 @@ class CategoryAssigner:
 
     def scores(self, features: Float[Array, "images dim"]) -> Float[Array, "images categories"]:
         """s for every image and category."""
-        return _unit_rows(self.centered(features)) @ self.vectors.T + self.offset
+        return _unit_rows(self.compared(features)) @ self.vectors.T + self.offset
 
-    def centered(self, features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
+    def compared(self, features: Float[Array, "images dim"]) -> Float[Array, "images kept"]:
         """Features as they are compared with the categories, not yet of length 1."""
-        return features if self.center is None else features - self.center
+        centered = features if self.center is None else features - self.center
+        return centered if self.directions is None else centered @ self.directions
 
     def assign(
         self, features: Float[Array, "images dim"]
@@ -125,16 +130,25 @@ def by_clusters(
     data: TrainingData,
     features: Float[Array, "images dim"],
     n_categories: int,
-    n_init: int,
+    config: Config,
     seed: int,
-    max_iter: int = 100,
+    ends_in_norm: bool = True,
 ) -> Learned:
-    """Semi-supervised k-means over known and target images: known class k is cluster k."""
+    """Semi-supervised k-means over known and target images: known class k is cluster k.
+
+    ends_in_norm: whether features leave the network through a norm, as those of a ViT do.
+    """
     labeled = data.labeled
     rows = np.concatenate([labeled, data.unlabeled])
     labels = np.where(np.arange(len(rows)) < len(labeled), data.labels[rows], UNLABELED)
-    found = SemiSupKMeans(n_categories, n_init=n_init, max_iter=max_iter, seed=seed).fit(features[rows], labels)
+    center, directions, clustered = None, None, features[rows]
+    if config.directions == "always" or (config.directions == "auto" and not ends_in_norm):
+        center, directions = principal_directions(clustered, n_categories)
+        clustered = (clustered - center) @ directions
+    found = SemiSupKMeans(n_categories, n_init=config.n_init, max_iter=config.max_iter, seed=seed)
+    found.fit(clustered, labels)
     assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
+    assigner = replace(assigner, center=center, directions=directions)
     return Learned(features, assigner, np.asarray(found.labels_[len(labeled) :], dtype=np.int64))
 
 

@@ -48,6 +48,12 @@ class Config:
     held_out_share: float = setting(0.0, "share of labeled images kept to calibrate on; 0: all of them", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
     max_iter: int = setting(100, "iterations of one such restart at most", COUNT)
+    # pooled activations of a conv net differ most by what all categories share
+    directions: Literal["auto", "always", "never"] = setting(
+        "never",
+        "cluster in as many principal directions as categories; auto: unless the network ends in a norm",
+        one_of("auto", "always", "never"),
+    )
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)
@@ -115,7 +121,8 @@ class TrainConfig(ContrastiveSettings, Config):
 
     def small(self) -> Any:
         """As long as the data asks for, at a steady rate first, and with narrower heads."""
-        return self.with_settings({"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128})
+        changed = {"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128}
+        return self.with_settings(changed | {"directions": "auto"})
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """The same with a number of epochs; where it was not set, epochs are short enough to have enough of them."""

@@ -66,4 +66,4 @@ class GCD(TrainedDiscovery):
         learner = GCDLearner(backbone, self.config, batches, self._torch_generator("heads"))
         self._train(learner, data, plain, self.config, self.folder, track)
         features, config = features_of(backbone, plain), self.config
-        return by_clusters(data, features, self.n_categories, config.n_init, self.seed, config.max_iter)
+        return by_clusters(data, features, self.n_categories, config, self.seed, backbone.cut.ends_in_norm)

@@ -37,4 +37,4 @@ class KMeansBaseline(Discovery):
 
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
         features, config = features_of(backbone, plain), self.config
-        return by_clusters(data, features, self.n_categories, config.n_init, self.seed, config.max_iter)
+        return by_clusters(data, features, self.n_categories, config, self.seed, backbone.cut.ends_in_norm)

@@ -1,6 +1,6 @@
 """A finished model on disk: what was tuned and how categories are found, as safetensors, and the rest as JSON.
 
-model.safetensors  tuned/<name in timm>, vectors, offset, reference, center
+model.safetensors  tuned/<name in timm>, vectors, offset, reference, center, directions
 model.json         method, settings, categories, which backbone, temperature
 backbone.safetensors (on request)  an ordinary timm state dict with the tuned parameters in their places
 """
@@ -24,7 +24,7 @@ from justright.hashing import signed, verified
 
 FORMAT = "justright model 1"
 TUNED = "tuned/"
-NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center")  # tensors of the assigner
+NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center", "directions")  # tensors of the assigner
 FROM_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
 REQUIRED = FROM_METHOD | {"backbone", "temperature", "checksum"}  # what model.json must hold
 OF_BACKBONE = {"name", "prefix_fingerprint", "resolution"}  # what it must say of the backbone

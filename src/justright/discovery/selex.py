@@ -120,4 +120,4 @@ class SelEx(TrainedDiscovery):
         learner = SelExLearner(backbone, config, data, plain, self.n_categories, self.seed, first)
         self._train(learner, data, plain, config, self.folder, track)
         features = features_of(backbone, plain)
-        return by_clusters(data, features, self.n_categories, config.n_init, self.seed, config.max_iter)
+        return by_clusters(data, features, self.n_categories, config, self.seed, backbone.cut.ends_in_norm)

@@ -81,7 +81,7 @@ class XCon(TrainedDiscovery):
         learner = XConLearner(backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, data, plain, config, self.folder, track)
         features = features_of(backbone, plain)
-        return by_clusters(data, features, self.n_categories, config.n_init, self.seed, config.max_iter)
+        return by_clusters(data, features, self.n_categories, config, self.seed, backbone.cut.ends_in_norm)
 
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
         """Which expert each image belongs to."""

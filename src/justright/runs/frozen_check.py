@@ -102,7 +102,7 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     again = None
     if len(held_out):
         again = method.found_again_, float(np.mean(clusters.predict(pool.features[held_out]) == labels[held_out]))
-    trained = method.assigner_.centered(method.features_[rows])
+    trained = method.assigner_.compared(method.features_[rows])
     apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
     used = len(np.unique(method.labels_)), method.n_categories
     return FrozenCheck(again, len(held_out), apart, used, found)

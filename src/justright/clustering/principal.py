@@ -1,0 +1,27 @@
+"""The directions in which features differ most, evened out: where k-means of a conv net's features finds more."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from justright.types import Array
+
+
+def principal_directions(
+    features: Float[Array, "images dim"], n: int
+) -> tuple[Float[Array, " dim"], Float[Array, "dim kept"]]:
+    """The mean m of features h, and P = [p_1 / s_1^(1/2), ..., p_n / s_n^(1/2)] for z = (h - m) P.
+
+    p_j are the n principal directions, s_j the standard deviation along them: the root of s_j instead of s_j itself
+    evens the directions out by half. Fewer than n are kept where features have fewer.
+    """
+    center = features.mean(axis=0, dtype=np.float64)
+    with threadpool_limits(1, "blas"):  # the bytes do not depend on how many threads there are
+        apart = features - center
+        variance, vectors = np.linalg.eigh(apart.T @ apart / len(features))  # in ascending order
+    kept = np.argsort(variance)[::-1][:n]
+    kept = kept[variance[kept] > variance.max(initial=0.0) * np.finfo(np.float32).eps]
+    directions = vectors[:, kept] / variance[kept] ** 0.25
+    return center.astype(np.float32), directions.astype(np.float32)
