@@ -219,7 +219,7 @@ def discover(
         run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, opened_engine)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:
-            said = outlook(len(problem.pool.images), problem.target, spec.method, run.config, network)
+            said = outlook(len(problem.pool.images), problem.target, spec, network)
             if said:
                 terminal.say(said)
         finished = run.all(is_owned=True)

@@ -69,6 +69,7 @@ class Work:
     n_classes: int = 0
     n_categories: int = 0
     n_devices: int = 1  # they share audit, extract, bank, select and training evenly
+    n_seeds: int = 1  # trainings from the same features and views, one after the other
 
     @property
     def guessed_categories(self) -> int:
@@ -122,13 +123,14 @@ class CostPlan:
             n_steps, n_seen = n_steps + steps, n_seen + steps * config.batch_size
             n_seen += round(HEADS_COST * getattr(config, "heads_first", 0) * config.batch_size)
             n_fresh += 2 * len(streams) * steps * config.batch_size if config.views == "fresh" else 0
-        return n_steps, n_seen, n_fresh
+        n_seeds = self.work.n_seeds
+        return n_steps * n_seeds, n_seen * n_seeds, n_fresh * n_seeds
 
     @property
     def most_minutes(self) -> float:
-        """The time that training may take, as far as it is limited."""
+        """The time that training may take, as far as it is limited; in the settings stands the share of a seed."""
         minutes = getattr(self.config, "minutes", None)
-        return math.inf if minutes is None else minutes
+        return math.inf if minutes is None else minutes * self.work.n_seeds
 
     def seconds(self) -> dict[str, float]:
         """The time of each stage, in the order in which they run."""

@@ -7,6 +7,8 @@ from typing import Any
 
 from justright.data import ImageSet
 from justright.runs.costs import CostPlan, Rates, Work, time_text
+from justright.runs.parts import config_of
+from justright.runs.spec import RunSpec
 
 LONG = 120.0  # seconds; of a shorter run nothing is said
 BRIEF, THOROUGH = 0.1, 2.0  # seconds of trying
@@ -14,15 +16,16 @@ SURELY = 5.0  # so many times quicker at a first look is surely quick
 SHORTER = 3  # a third of the training
 
 
-def outlook(n_labeled: int, target: ImageSet, method: str, config: Any, backbone: Any) -> str:
+def outlook(n_labeled: int, target: ImageSet, spec: RunSpec, backbone: Any) -> str:
     """What to say of a run that takes long, from two seconds of trying on its own images; nothing of a quick one."""
     from justright.features.automatic import CHEAPEST, CPU_COST
     from justright.features.speed import try_out
 
+    config, work = config_of(spec), Work(len(target), n_labeled, n_categories=spec.n_target or 0, n_seeds=spec.n_seeds)
     for tried, least in ((BRIEF, LONG / SURELY), (THOROUGH, LONG)):  # what is quick at a first look needs no second one
         image, step = try_out(backbone, target, tried)
         rates = Rates(extract=image, view=image, step=step)
-        plan = CostPlan(Work(len(target), n_labeled), rates, method, config, backbone)
+        plan = CostPlan(work, rates, spec.method, config, backbone)
         seconds = sum(plan.seconds().values())
         if seconds < least:
             return ""
@@ -31,7 +34,7 @@ def outlook(n_labeled: int, target: ImageSet, method: str, config: Any, backbone
     if n_steps:
         minutes = max(1, round(plan.seconds()["train"] / 60 / SHORTER))
         for option, settings in (
-            (f"--minutes {minutes}", {"minutes": float(minutes)}),
+            (f"--minutes {minutes}", {"minutes": minutes / spec.n_seeds}),
             ("--set views=2", {"views": 2}),
         ):
             other = sum(replace(plan, config=config.with_settings(settings)).seconds().values())
