@@ -39,6 +39,7 @@ class Program:
     ):
         variables = {"JUSTRIGHT_HOME": str(home or os.environ.get("JUSTRIGHT_HOME", "")), **(more or {})}
         self.pid: int = _ask("start", [str(word) for word in words], limit, variables)
+        self.ended: Ended | None = None
 
     def line(self) -> str:
         """The next line that it prints; empty where it has ended."""
@@ -50,7 +51,7 @@ class Program:
 
     def is_running(self) -> bool:
         """Whether it has not ended yet."""
-        return _ask("is running", self.pid)
+        return self.ended is None and _ask("is running", self.pid)
 
     def end(self, seconds: float | None = None) -> Ended:
         """Wait for its end, no longer than so many seconds."""
@@ -59,11 +60,13 @@ class Program:
             if time.monotonic() > until:
                 raise AssertionError(f"it did not end within {seconds} seconds: {self.kill()}")
             time.sleep(0.01)
-        return Ended(*_ask("end", self.pid))
+        self.ended = self.ended or Ended(*_ask("end", self.pid))
+        return self.ended
 
     def kill(self) -> Ended:
-        """End it at once."""
-        self.send_signal(signal.SIGKILL)
+        """End it at once, if it has not ended yet."""
+        if self.ended is None:
+            self.send_signal(signal.SIGKILL)
         return self.end()
 
 
