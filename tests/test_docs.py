@@ -167,7 +167,6 @@ def place(drawn_data, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("justright.review.launch.serve", keep_a_cluster)
     monkeypatch.setattr("click.launch", lambda address: 0)
-    monkeypatch.setattr("justright.runs.measured_rates.N_ROWS", 200)  # no page says how quick this machine is
     return tmp_path
 
 
