@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 from tests.benchmark.test_suite import TINY
+from tests.forked_programs import Program
 
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 LETTERS = "glyphs:scripts=hebrew,per_class=4"
 DIGITS = "glyphs:scripts=digits,per_class=4"
 
 
-def words(*command: object) -> list[str]:
-    """What starts `justright` as a program."""
-    return [sys.executable, "-m", "justright", *map(str, command)]
-
-
-def environment(home: Path) -> dict[str, str]:
-    return os.environ | ENVIRONMENT | {"JUSTRIGHT_HOME": str(home)}
-
-
-def start(home: Path, *command: object) -> subprocess.Popen[str]:
-    """Start a command and go on."""
-    nothing = subprocess.DEVNULL
-    return subprocess.Popen(words(*command), env=environment(home), stdout=nothing, stderr=nothing, text=True)
-
-
-def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+def wait_for(path: Path, process: Program) -> None:
     """Until a process has written something into a file."""
     while not (path.exists() and path.stat().st_size):
-        assert process.poll() is None, f"ended with {process.returncode}"
+        assert process.is_running(), process.end()
         time.sleep(0.01)
 
 

@@ -69,6 +69,12 @@ def backbone():
     return backbone_of_noise()
 
 
+@pytest.fixture(scope="module")
+def read_into(backbone):
+    """A network that models are read into: each reading replaces all that was tuned."""
+    return own_copy(backbone)
+
+
 @pytest.fixture(scope="module", params=["kmeans", "simgcd"])
 def method(request):
     return request.param
@@ -104,11 +110,11 @@ def damages(good: bytes, other: bytes) -> dict[str, bytes]:
     return {name: data for name, data in found.items() if data != good}
 
 
-def everything(path: Path, backbone: Backbone) -> str:
+def everything(path: Path, read_into: Backbone) -> str:
     """All that a run says to those who read it, as one fingerprint."""
     run = RunFolder.open(path)
     pool, target = run.frozen
-    _, assigner, about = read_model(path, own_copy(backbone))
+    _, assigner, about = read_model(path, read_into)
     truth = run.truth_file
     said = [
         {name: value for name, value in run.about.items() if name != "files"},
@@ -131,16 +137,16 @@ def outcome(work) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_file_of_a_finished_run_is_read_as_it_was_or_refused_by_name(finished, copied, backbone, name):
+def test_a_damaged_file_of_a_finished_run_is_read_as_it_was_or_refused_by_name(finished, copied, read_into, name):
     file = copied / "run" / name
     if not file.exists():
         assert name == "metrics.jsonl"  # k-means has no epochs
         return
-    before = everything(copied / "run", backbone)
+    before = everything(copied / "run", read_into)
     good, refused = file.read_bytes(), 0
     for damage, data in damages(good, (finished / "other" / name).read_bytes()).items():
         file.write_bytes(data)
-        found = outcome(lambda: everything(copied / "run", backbone))
+        found = outcome(lambda: everything(copied / "run", read_into))
         if damage == "of another run" and name == "run.json":
             assert found.startswith("refused: ")  # by the name of a file that it does not fit
         elif found.startswith("refused: "):
@@ -150,7 +156,7 @@ def test_a_damaged_file_of_a_finished_run_is_read_as_it_was_or_refused_by_name(f
             assert found == before, damage
     assert refused
     file.unlink()
-    assert name in outcome(lambda: everything(copied / "run", backbone)) or name == "run.json"
+    assert name in outcome(lambda: everything(copied / "run", read_into)) or name == "run.json"
 
 
 @pytest.mark.parametrize("name", FILES)

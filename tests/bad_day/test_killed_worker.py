@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 
-from tests.bad_day.commands import environment, tiny_suite, wait_for, words
+from tests.bad_day.commands import tiny_suite, wait_for
 from tests.bad_day.limited import call_limited
+from tests.forked_programs import Program
 
 from justright.runs.owner import LOCK
 
@@ -21,16 +21,14 @@ def scores(out):
 def test_a_killed_process_of_a_suite_ends_it_with_a_message_and_the_next_call_runs_what_is_missing(tmp_path):
     out, home = tmp_path / "out", tmp_path / "home"
     suite = ("benchmark", "run", tiny_suite(tmp_path))
-    process = subprocess.Popen(
-        words(*suite, "--jobs", 2, "--out", out), env=environment(home), stderr=subprocess.PIPE, text=True
-    )
+    process = Program(*suite, "--jobs", 2, "--out", out, home=home)
     lock = out / "runs" / "digits" / "own-0" / LOCK
     wait_for(lock, process)
     os.kill(json.loads(lock.read_text())["process"], signal.SIGKILL)
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 1
-    assert "digits: its process was ended by SIGKILL" in said
-    assert "Traceback" not in said
+    ended = process.end()
+    assert ended.code == 1
+    assert "digits: its process was ended by SIGKILL" in ended.err
+    assert "Traceback" not in ended.err
     assert [problem for problem, _, _ in scores(out)] == ["hebrew"] * 3
     for folder in ("out", "undisturbed"):
         done = call_limited(home, None, *suite, "--out", tmp_path / folder)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 
 import pytest
-from tests.bad_day.commands import discover, results, start, tiny_suite, wait_for
+from tests.bad_day.commands import discover, results, tiny_suite, wait_for
 from tests.bad_day.limited import call_limited
+from tests.forked_programs import Program
 
 from justright.runs.owner import LOCK
 
@@ -17,7 +18,7 @@ def started(tmp_path):
     processes = []
 
     def begin(*command):
-        process = start(tmp_path / "home", *command)
+        process = Program(*command, home=tmp_path / "home")
         processes.append(process)
         wait_for(tmp_path / "out" / LOCK, process)
         process.send_signal(signal.SIGSTOP)
@@ -26,7 +27,6 @@ def started(tmp_path):
     yield begin
     for process in processes:
         process.kill()
-        process.wait()
 
 
 def test_a_second_discover_is_refused_cold_and_warm_and_works_once_the_first_is_killed(tmp_path, started):
@@ -42,7 +42,6 @@ def test_a_second_discover_is_refused_cold_and_warm_and_works_once_the_first_is_
         assert "Traceback" not in second.err
     assert [path.name for path in out.iterdir()] == [LOCK], "nothing was written beside the first one's back"
     first.kill()
-    first.wait()
     assert (out / LOCK).exists()
     third = call_limited(home, None, *discover(out))
     assert third.code == 0, third.err
@@ -58,7 +57,6 @@ def test_a_second_suite_and_a_second_demo_are_refused_too(tmp_path, started):
         assert second.code == 1
         assert f"is being written by process {first.pid} since 20" in second.err
     first.kill()
-    first.wait()
     done = call_limited(tmp_path / "home", None, *suite, "--only", "digits")
     assert done.code == 0, done.err
     assert len((tmp_path / "out" / "results.jsonl").read_text().splitlines()) == 2

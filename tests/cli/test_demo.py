@@ -12,6 +12,7 @@ from justright.cli.demo import rows_over_seeds
 from justright.data.catalog.glyphs import classes_of
 from justright.demo import experiments
 from justright.demo.experiments import OWN, glyph_problem
+from justright.report import feature_map
 from justright.report.seed_groups import mean_and_spread
 from justright.runs.run_folder import RunFolder
 
@@ -22,6 +23,7 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "N_STEPS", 2)
     for name in ("N_EPOCHS", "FULL_EPOCHS"):
         monkeypatch.setattr(experiments, name, 1)
+    monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])  # tests/report draws maps by t-SNE
     # much like the target, and nothing like it; tests/demo draws all of them
     monkeypatch.setattr(experiments, "POOL_SCRIPTS", ("greek", "box-drawing"))
 

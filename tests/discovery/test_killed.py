@@ -1,13 +1,7 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 from tests.discovery.tiny import TRAINED, final_bytes, records
-
-ROOT = Path(__file__).parents[2]
+from tests.forked_programs import Program
 
 
 def contents(folder):
@@ -15,10 +9,8 @@ def contents(folder):
 
 
 def test_a_training_killed_again_and_again_ends_as_one_that_was_left_alone(tmp_path):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.discovery.killing", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr
+    done = Program("-m", "tests.discovery.killing", tmp_path).end()
+    assert done.code == 0, done.err
     for name in TRAINED:
         killed, undisturbed = tmp_path / name / "killed", tmp_path / name / "undisturbed"
         for stage in ["run", "run/stage1"] if name == "mugcd" else ["run"]:

@@ -70,7 +70,7 @@ def test_a_method_from_outside_runs_stops_goes_on_predicts_and_is_saved(pulled, 
 
 
 def test_learning_beats_clusters_of_frozen_features(tmp_path):
-    images = glyph_set(32, ["armenian"])
+    images = glyph_set(24, ["armenian"])
     images = images.of_classes(sorted(images.classes)[:16])
     split, truth = gcd_split(images, random_half(images.classes))
     y_true, is_old = truth.open_for_evaluation()
@@ -78,7 +78,7 @@ def test_learning_beats_clusters_of_frozen_features(tmp_path):
     for name in ("kmeans", "gcd", "simgcd", "cms", "selex"):
         config = METHODS[name].config_class(n_init=3)
         if name != "kmeans":
-            quick = {"n_epochs": 14, "batch_size": 64, "views": 2, "learning_rate": 0.03}
+            quick = {"n_epochs": 8, "batch_size": 64, "views": 2, "learning_rate": 0.05}
             config = config.small().with_settings(quick)
         method = METHODS[name](16, backbone, config, bank=tmp_path).fit(split)
         accuracy[name] = evaluate(y_true, method.labels_, is_old, n_resamples=10).all

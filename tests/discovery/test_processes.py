@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from safetensors.torch import load_file
 from tests.discovery.elastic import KILLED_AT, N_STEPS
 from tests.discovery.tiny import backbone_of_noise, drawn_images, drawn_split, final_bytes, learned, newest, records
 from tests.discovery.together import CALM, FEATURE_ROWS, METHODS, noting_reads, train, train_heads_first
+from tests.forked_programs import Program
 
 from justright.data.readers import png
 from justright.discovery import learner, loop
@@ -23,11 +25,21 @@ from justright.errors import JustrightError
 ROOT = Path(__file__).parents[2]
 
 
-def run_two(root, program="together", *options):
+def run_two(root):
+    """Two processes that know of each other what torchrun would tell them."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    both = [Program("-m", "tests.discovery.together", root, more=told | {"RANK": str(rank)}) for rank in range(2)]
+    for ended in [each.end() for each in both]:
+        assert ended.code == 0, ended.err[-20000:]
+
+
+def run_by_torchrun(root):
     environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", *options]
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1"]
     done = subprocess.run(
-        [sys.executable, "-m", *torchrun, "-m", f"tests.discovery.{program}", str(root)],
+        [sys.executable, "-m", *torchrun, "-m", "tests.discovery.elastic", str(root)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -101,7 +113,7 @@ def assert_only_as_many_go_on(two):
 
 
 def test_a_process_that_is_killed_is_started_again_and_all_end_as_if_nothing_had_been(tmp_path):
-    run_two(tmp_path, "elastic", "--max-restarts", "1")
+    run_by_torchrun(tmp_path)
     assert final_bytes(tmp_path / "killed") == final_bytes(tmp_path / "calm")
     assert records(tmp_path / "killed") == records(tmp_path / "calm")
     assert (tmp_path / "labels-0.txt").read_text() == (tmp_path / "labels-1.txt").read_text()

@@ -7,6 +7,7 @@ from tests.discovery.tiny import config_of, data_of, final_bytes, learned
 
 from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split
+from justright.discovery import simgcd
 from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import timm
@@ -80,7 +81,9 @@ def test_a_center_outlives_saving(split, backbone, bank, tmp_path):
     assert loaded.predict(split.unlabeled, neither=0.0).cluster.tolist() == method.labels_.tolist()
 
 
-def test_by_itself_only_a_network_that_ends_in_no_norm_is_centered(split, backbone, bank, tmp_path):
+def test_by_itself_only_a_network_that_ends_in_no_norm_is_centered(split, backbone, bank, tmp_path, monkeypatch):
+    for name in ("FEWEST_STEPS_OF_HEADS", "STEPS_OF_HEADS_A_CATEGORY"):  # before the network, as for every conv net
+        monkeypatch.setattr(simgcd, name, 1)
     torch.manual_seed(0)
     conv_net = Backbone(timm.create_model("test_resnet", num_classes=0), "conv", ImageRecipe(32, 32))
     assert learned("simgcd", split, backbone, bank, n_epochs=1).assigner_.center is None

@@ -1,4 +1,4 @@
-"""A program for torchrun: train some methods, with as many processes as there are."""
+"""A program for two processes, or more: train some methods together."""
 
 from __future__ import annotations
 

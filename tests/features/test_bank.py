@@ -1,10 +1,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
+from tests.forked_programs import Program
 
 from justright.errors import DataError, JustrightError
 from justright.features import bank_files
@@ -39,14 +37,10 @@ def contents(folder):
 def test_a_killed_build_goes_on_and_ends_with_the_same_bytes(tmp_path):
     code = f"import runpy, sys; runpy.run_path({__file__!r})['build_slowly'](sys.argv[1])"
     killed = tmp_path / "killed"
-    process = subprocess.Popen([sys.executable, "-c", code, str(killed)])
-    try:
-        while len(list(killed.rglob("rows*.npy"))) < 4 and process.poll() is None:
-            time.sleep(0.02)
-        os.kill(process.pid, signal.SIGKILL)
-    finally:
-        process.wait()
-    assert process.returncode == -signal.SIGKILL
+    process = Program("-c", code, killed)
+    while len(list(killed.rglob("rows*.npy"))) < 4 and process.is_running():
+        time.sleep(0.02)
+    assert process.kill().code == -signal.SIGKILL
     finished = {path: path.stat().st_mtime_ns for path in killed.rglob("rows*.npy")}
     resumed = bank_of(killed, noise(12)).build()
     assert 0 < len(finished) < len(resumed.blocks) * 3

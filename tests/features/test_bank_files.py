@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import torch
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise
+from tests.forked_programs import Program
 
 from justright.errors import JustrightError
 from justright.features.bank_files import is_whole, open_shard
@@ -118,10 +118,11 @@ def test_a_full_disk_is_an_error_that_says_what_to_do_and_leaves_nothing_behind(
     code = (
         f"import runpy, sys, pathlib; runpy.run_path({__file__!r})['build_with_small_files'](pathlib.Path(sys.argv[1]))"
     )
-    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert "rows000000-view" in ended.stdout
-    assert "cannot be written: File too large" in ended.stdout
-    assert "make room and run again" in ended.stdout
+    ended = Program("-c", code, tmp_path).end()
+    assert ended.code == 0, ended.err
+    assert "rows000000-view" in ended.out
+    assert "cannot be written: File too large" in ended.out
+    assert "make room and run again" in ended.out
     assert not [path.name for path in tmp_path.rglob("*") if path.name.startswith((".", "rows"))]
     rebuilt = bank_of(tmp_path, shard_bytes=10_000).build()
     assert torch.equal(rebuilt.batch(ROWS, VIEWS)[0], bank_of(tmp_path / "alone").build().batch(ROWS, VIEWS)[0])

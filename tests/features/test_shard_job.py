@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 from tests.features.tiny_extraction import BAD, N_BATCHES, N, contents, draw, run, tiny
+from tests.forked_programs import Program
 
 from justright.data.folder import open_folder
 from justright.errors import DegenerateError
 from justright.features.cache import FeatureCache
 from justright.features.shard_job import SHARD_BATCHES
 from justright.features.table import FeatureTable
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_the_number_of_workers_changes_no_byte(drawn, tmp_path):
@@ -33,12 +27,12 @@ def test_the_number_of_workers_changes_no_byte(drawn, tmp_path):
 
 KILLED = """
 import sys
-sys.path.insert(0, {root!r})
 from tests.features.tiny_extraction import extract, open_folder, tiny
 from pathlib import Path
 backbone = tiny()
 backbone.pause = 0.03
-extract(open_folder(Path({images!r})), backbone, Path({out!r}), batch_size=2, n_workers={workers})
+images, out, n_workers = sys.argv[1:]
+extract(open_folder(Path(images)), backbone, Path(out), batch_size=2, n_workers=int(n_workers))
 """
 
 
@@ -47,14 +41,12 @@ def test_kill_and_resume_give_the_bytes_of_an_undisturbed_run(tmp_path, n_worker
     images = draw(tmp_path / "images")
     run(images, tmp_path / "whole")
     out = tmp_path / "killed"
-    code = KILLED.format(root=str(ROOT), images=str(tmp_path / "images"), out=str(out), workers=n_workers)
-    process = subprocess.Popen([sys.executable, "-c", code])
+    process = Program("-c", KILLED, tmp_path / "images", out, n_workers)
     try:
         wait_for_a_shard(process, out)
         time.sleep(random.uniform(0, 0.2))  # anywhere inside a shard
     finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        process.kill()
     n_finished = (out / "shards.jsonl").read_bytes().count(b"\n")
     assert 1 <= n_finished < 3, "it was to be killed halfway"
     backbone = tiny()
@@ -66,7 +58,7 @@ def test_kill_and_resume_give_the_bytes_of_an_undisturbed_run(tmp_path, n_worker
 def wait_for_a_shard(process, out, seconds=60):
     end = time.monotonic() + seconds
     while not ((out / "shards.jsonl").exists() and (out / "shards.jsonl").stat().st_size):
-        assert process.poll() is None, "the process ended by itself"
+        assert process.is_running(), "the process ended by itself"
         assert time.monotonic() < end, "no shard was finished"
         time.sleep(0.005)
 

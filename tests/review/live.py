@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from tests.forked_programs import Program
 
 from justright.review.connections import ConnectionLimits
 
@@ -33,17 +32,16 @@ class LiveReview:
         self.run = run
         self.limits = limits
         self.port = 0
-        self.process: subprocess.Popen[str] | None = None
+        self.process: Program | None = None
         self.url = ""
 
     def start(self) -> None:
         options = ["--port", str(self.port), "--quiet", "--reviewer", "anna"]
-        words = ["-m", "justright", "review", str(self.run), *options]
+        words = ["review", str(self.run), *options]
         if self.limits:
             words = ["-c", WITH_LIMITS, str(self.run), json.dumps(asdict(self.limits))]
-        self.process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
+        self.process = Program(*words)
+        self.url = self.process.line().strip()
         self.port = urlsplit(self.url).port or 0
         assert self.port, "the server did not start"
 
@@ -55,21 +53,9 @@ class LiveReview:
 
     def kill(self) -> None:
         assert self.process is not None
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self._close()
+        self.process.kill()
 
     def stop(self) -> int:
         assert self.process is not None
         self.process.send_signal(signal.SIGINT)
-        try:
-            return self.process.wait(10)
-        finally:
-            self.process.kill()
-            self.process.wait()
-            self._close()
-
-    def _close(self) -> None:
-        assert self.process is not None
-        assert self.process.stdout is not None
-        self.process.stdout.close()
+        return self.process.end(seconds=10).code

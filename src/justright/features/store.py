@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -90,11 +91,16 @@ def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, 
     return mapped(path, header, 0, n_rows), index, header
 
 
+@cache
+def _header_reader() -> Callable[[Any], Header]:
+    return TypeAdapter(Header).validate_python  # once: it takes longer to make than a header to read
+
+
 def read_header(path: Place) -> tuple[Header, bool]:
     """The header of a store, and whether the store is complete."""
     value = _read_json(path)
     try:
-        header = TypeAdapter(Header).validate_python({name: value[name] for name in Header.__dataclass_fields__})
+        header = _header_reader()({name: value[name] for name in Header.__dataclass_fields__})
         if np.dtype(header.dtype).kind != "f" or min(header.shape, default=0) < 1:
             raise ValueError(f"features of {header.dtype} and the shape {header.shape}")
     except (ValueError, KeyError, TypeError) as error:
