@@ -35,7 +35,7 @@ def test_every_method_meets_every_row_as_rival_and_as_guide_and_k_means_stands_a
         *("xcon: none, as a guide", "xcon: bins, as a guide"),
     ]
     plain, _, bins, _, guide = (each["run"] for each in made["settings"])
-    assert plain["settings"] == {"use_labels": False}
+    assert plain["settings"] == {"use_labels": False, "directions": "never"}
     assert bins["settings"] == {"n_epochs": 3, "n_experts": 2}
     assert bins["selector_params"] == {"n_bins": 2}
     assert (bins["pool_role"], bins["select_labeled"]) == ("rival", True)

@@ -78,6 +78,7 @@ WRONG = {
     "temperature_teacher": [0.0],
     "n_warmup": [-1],
     "center": ["sometimes", True],
+    "directions": ["sometimes", True],
     "heads_first": (-1, 1.5),
     "momentum_base": [1.2],
     "momentum_last": [-0.1],
@@ -152,7 +153,7 @@ def test_published_settings_are_the_defaults():
 
 
 def test_the_small_form_is_lighter_for_trained_methods_alone():
-    assert KMeansConfig().small() == KMeansConfig()
+    assert KMeansConfig().small() == KMeansConfig(directions="auto")
     config = XConConfig().small()
     assert (config.n_epochs, config.hidden_dim, config.out_dim, config.n_out) == (None, 512, 128, None)
 

@@ -12,7 +12,8 @@ Table = Mapping[str, Any]  # what TOML calls a table
 MAIN = ("cub", "cars", "aircraft", "dogs", "insects")  # the pool of Tab. 2
 WIDE = (*MAIN, "nabirds", "herbarium", "imagenet100", "imagenet1k-ssb")  # that of Tab. 3
 POOLS = {"all": MAIN, "wide": WIDE, "own": ()}
-PLAIN = {"method": "kmeans", "selector": "none", "settings": {"use_labels": False}}  # the k-means row of the tables
+# the k-means row of the tables: features as they are
+PLAIN = {"method": "kmeans", "selector": "none", "settings": {"use_labels": False, "directions": "never"}}
 
 
 def grid(content: Table, shared: Table, profile: Table) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Config:
 
     def small(self) -> Any:
         """A lighter form of the method for a CPU and small networks. Not the original."""
-        return self
+        return self.with_settings({"directions": "auto"})
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """The same with what depends on data and network filled in, where it is not set.
@@ -122,7 +122,7 @@ class TrainConfig(ContrastiveSettings, Config):
     def small(self) -> Any:
         """As long as the data asks for, at a steady rate first, and with narrower heads."""
         changed = {"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128}
-        return self.with_settings(changed | {"directions": "auto"})
+        return super().small().with_settings(changed)
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """The same with a number of epochs; where it was not set, epochs are short enough to have enough of them."""
