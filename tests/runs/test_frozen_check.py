@@ -4,8 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.metrics import silhouette_score
 
+from justright.clustering import SemiSupKMeans
+from justright.clustering.principal import principal_directions
 from justright.discovery.assigner import CategoryAssigner
+from justright.discovery.configs import Config
 from justright.features.table import FeatureTable
 from justright.runs import frozen_check as module
 from justright.runs.frozen_check import FrozenCheck, clustered_rows, frozen_check
@@ -19,7 +23,7 @@ def around(labels, noise, seed=0):
     return CENTERS[labels] + np.random.default_rng(seed).normal(scale=noise, size=(len(labels), 5)).astype(np.float32)
 
 
-def method(noise, found_again, clusters=TRUE):
+def method(noise, found_again, clusters=TRUE, directions="never"):
     """What training left: classes 3 and 7 of the pool are known, categories 2 to 4 are new."""
     return SimpleNamespace(
         known_labels_=(3, 7),
@@ -31,6 +35,8 @@ def method(noise, found_again, clusters=TRUE):
         features_=around(TRUE, noise),
         labels_=np.asarray(clusters),
         assigner_=CategoryAssigner.of_prototypes(CENTERS),
+        config=Config(directions=directions),
+        backbone=SimpleNamespace(cut=SimpleNamespace(ends_in_norm=False)),
     )
 
 
@@ -48,6 +54,24 @@ def test_clusters_of_frozen_features_are_those_of_k_means_with_known_classes_fir
     assert len(set(found.clusters[TRUE >= 2])) == 3
     assert found.found_again == (1.0, 1.0)
     assert found.scored(TRUE, TRUE < 2).scores == {"all": 1.0, "old": 1.0, "new": 1.0}
+
+
+def test_k_means_sees_principal_directions_where_the_config_of_the_method_says_so(frozen):
+    pool, target = frozen
+    known, n_known = np.asarray(pool.features[8:20]), 12
+    seen = np.concatenate([known, np.asarray(target.features)])
+    center, directions = principal_directions(seen, 5)
+    turned = (seen - center) @ directions
+    given = np.concatenate([np.searchsorted((3, 7), pool.labels[8:20]), np.full(100, -1)])
+    clusters = SemiSupKMeans(5, n_init=module.N_INIT, seed=0).fit(turned, given)
+    for chosen, is_turned in (("auto", True), ("always", True), ("never", False)):
+        found = frozen_check(method(0.1, 1.0, directions=chosen), *frozen)
+        expected = silhouette_score(turned[n_known:], clusters.labels_[n_known:], metric="cosine")
+        assert (found.silhouette[1] == pytest.approx(expected, abs=1e-6)) == is_turned
+        if is_turned:
+            assert found.clusters.tolist() == clusters.labels_[n_known:].tolist()
+            again = clusters.predict((np.asarray(pool.features[HELD_OUT]) - center) @ directions)
+            assert found.found_again[1] == np.mean(again == np.searchsorted((3, 7), pool.labels[HELD_OUT]))
 
 
 def test_a_trained_result_is_recommended_where_it_is_as_good(frozen):

@@ -142,7 +142,7 @@ def by_clusters(
     rows = np.concatenate([labeled, data.unlabeled])
     labels = np.where(np.arange(len(rows)) < len(labeled), data.labels[rows], UNLABELED)
     center, directions, clustered = None, None, features[rows]
-    if config.directions == "always" or (config.directions == "auto" and not ends_in_norm):
+    if config.in_directions(ends_in_norm):
         center, directions = principal_directions(clustered, n_categories)
         clustered = (clustered - center) @ directions
     found = SemiSupKMeans(n_categories, n_init=config.n_init, max_iter=config.max_iter, seed=seed)

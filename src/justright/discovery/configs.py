@@ -63,6 +63,10 @@ class Config:
         """Whether the method learns from labeled images at all."""
         return True
 
+    def in_directions(self, ends_in_norm: bool) -> bool:
+        """Whether features are clustered in principal directions; `ends_in_norm` as for `fitted`."""
+        return self.directions == "always" or (self.directions == "auto" and not ends_in_norm)
+
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """The same with some settings changed, as `asdict` gives them; a name that it lacks is refused."""
         known = {item.name for item in fields(self)}

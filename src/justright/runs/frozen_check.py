@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.clustering import SemiSupKMeans
+from justright.clustering.principal import principal_directions
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
 from justright.types import UNLABELED, Array, Labels, Mask
@@ -97,11 +98,15 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     features = np.concatenate([np.asarray(pool.features[known]), np.asarray(target.features[rows])])
     given = np.concatenate([labels[known], np.full(len(rows), UNLABELED)])
     n_clusters = min(method.n_categories, len(set(given[: len(known)].tolist())) + len(rows))
+    held_out_features = np.asarray(pool.features[held_out])
+    if method.config.in_directions(method.backbone.cut.ends_in_norm):  # as `--method kmeans` would
+        center, directions = principal_directions(features, n_clusters)
+        features, held_out_features = ((each - center) @ directions for each in (features, held_out_features))
     clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=method.seed).fit(features, given)
     found = np.asarray(clusters.labels_[len(known) :])
     again = None
     if len(held_out):
-        again = method.found_again_, float(np.mean(clusters.predict(pool.features[held_out]) == labels[held_out]))
+        again = method.found_again_, float(np.mean(clusters.predict(held_out_features) == labels[held_out]))
     trained = method.assigner_.compared(method.features_[rows])
     apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
     used = len(np.unique(method.labels_)), method.n_categories
