@@ -48,7 +48,7 @@ class Anchored(TrainedDiscovery):
     def _learn(self, backbone, data, plain, track):
         learner = AnchoredLearner(backbone, self.config, data.batches(self.config.batch_size, self.seed))
         self._train(learner, data, plain, self.config, self.folder, track)
-        return by_clusters(data, features_of(backbone, plain), self.n_categories, 10, self.seed)
+        return by_clusters(data, features_of(backbone, plain), self.n_categories, self.config, self.seed)
 
 
 METHODS.add("anchored", Anchored, "pulls features of one class together, without a head")
