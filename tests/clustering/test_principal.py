@@ -5,7 +5,7 @@ import math
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from justright.clustering.principal import principal_directions
+from justright.clustering.principal import BLOCK_ROWS, in_directions, principal_directions
 
 
 def drawn(n=60, dim=6, seed=0):
@@ -45,6 +45,13 @@ def test_a_spread_of_4_becomes_one_of_2():
     np.testing.assert_allclose(((features - center) @ directions).std(axis=0), [4.0, 2.0], rtol=0.02)
 
 
+def test_blocks_of_images_add_up():
+    features = drawn(BLOCK_ROWS + 7, 4)
+    center, directions = principal_directions(features, 4)
+    spread = np.linalg.svd(features - features.mean(axis=0), compute_uv=False) / np.sqrt(len(features))
+    np.testing.assert_allclose(in_directions(features, center, directions).std(axis=0), np.sqrt(spread), rtol=1e-3)
+
+
 def test_no_more_directions_are_kept_than_features_have():
     features = drawn(4, 6)
     assert principal_directions(features, 6)[1].shape == (6, 3)
@@ -53,8 +60,9 @@ def test_no_more_directions_are_kept_than_features_have():
 
 
 def test_the_bytes_do_not_depend_on_the_number_of_threads():
-    features, found = drawn(3000, 300), []
+    features, found = drawn(BLOCK_ROWS + 100, 300), []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads, "blas"):
-            found.append([part.tobytes() for part in principal_directions(features, 40)])
+            parts = principal_directions(features, 40)
+            found.append([part.tobytes() for part in (*parts, in_directions(features, *parts))])
     assert found[0] == found[1]

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -18,7 +19,7 @@ from pathlib import Path
 import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
 
-from justright.discovery import base, checkpoints, loop
+from justright.discovery import base, loop, tensor_files
 from justright.discovery.records import EpochRecords
 from justright.features.bank import open_views
 
@@ -41,12 +42,14 @@ def die():
 def arm(what, number):
     """Make this process kill itself at a moment; gives the track that `fit` reports to."""
     counts = count(1)
-    save_file, write = checkpoints.save_file, EpochRecords.write
+    replacing, write = tensor_files.replacing, EpochRecords.write
 
-    def save_and_die(tensors, path, metadata):
-        save_file(tensors, path, metadata=metadata)
-        if next(counts) == number:
-            die()  # the file is there under its temporary name only
+    @contextmanager
+    def replacing_or_dying(path):
+        with replacing(path) as temporary:
+            yield temporary
+            if next(counts) == number:
+                die()  # the file is there under its temporary name only
 
     def record_and_die(records, record):
         is_due = next(counts) == number
@@ -65,7 +68,7 @@ def arm(what, number):
                 die()
 
     if what == "saving":
-        checkpoints.save_file = save_and_die
+        tensor_files.replacing = replacing_or_dying
     elif what in ("recording", "recorded"):
         EpochRecords.write = record_and_die
     else:

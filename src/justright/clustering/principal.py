@@ -8,6 +8,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.types import Array
 
+BLOCK_ROWS = 4096
+
 
 def principal_directions(
     features: Float[Array, "images dim"], n: int
@@ -18,10 +20,21 @@ def principal_directions(
     evens the directions out by half. Fewer than n are kept where features have fewer.
     """
     center = features.mean(axis=0, dtype=np.float64)
+    covariance = np.zeros((len(center), len(center)))
     with threadpool_limits(1, "blas"):  # the bytes do not depend on how many threads there are
-        apart = features - center
-        variance, vectors = np.linalg.eigh(apart.T @ apart / len(features))  # in ascending order
+        for at in range(0, len(features), BLOCK_ROWS):
+            apart = features[at : at + BLOCK_ROWS] - center
+            covariance += apart.T @ apart / len(features)
+        variance, vectors = np.linalg.eigh(covariance)  # in ascending order
     kept = np.argsort(variance)[::-1][:n]
     kept = kept[variance[kept] > variance.max(initial=0.0) * np.finfo(np.float32).eps]
     directions = vectors[:, kept] / variance[kept] ** 0.25
     return center.astype(np.float32), directions.astype(np.float32)
+
+
+def in_directions(
+    features: Float[Array, "images dim"], center: Float[Array, " dim"], directions: Float[Array, "dim kept"]
+) -> Float[Array, "images kept"]:
+    """z = (h - m) P, whatever the number of threads."""
+    with threadpool_limits(1, "blas"):
+        return (features - center) @ directions

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.principal import principal_directions
+from justright.clustering.principal import in_directions, principal_directions
 from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
 from justright.errors import DataError
@@ -144,7 +144,7 @@ def by_clusters(
     center, directions, clustered = None, None, features[rows]
     if config.in_directions(ends_in_norm):
         center, directions = principal_directions(clustered, n_categories)
-        clustered = (clustered - center) @ directions
+        clustered = in_directions(clustered, center, directions)
     found = SemiSupKMeans(n_categories, n_init=config.n_init, max_iter=config.max_iter, seed=seed)
     found.fit(clustered, labels)
     assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))

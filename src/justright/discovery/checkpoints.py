@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
+from justright.discovery.tensor_files import write_tensors
 from justright.errors import DataError
-from justright.files import parsed_json, remove_leftovers, replacing
+from justright.files import parsed_json, remove_leftovers
 from justright.settings import flat
 
 _log = logging.getLogger(__name__)
@@ -48,8 +48,7 @@ class Checkpoints:
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
         said = json.dumps(checkpoint.state)
         about = {"format": FORMAT, "state": said, "checksum": checksum(tensors, said)}
-        with replacing(path) as temporary:
-            save_file(tensors, temporary, metadata=about)
+        write_tensors(path, tensors, about)
         for old in self._files()[N_KEPT:]:
             old.unlink()
         return path

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import checksum
+from justright.discovery.tensor_files import write_tensors
 from justright.errors import DataError
 from justright.features.backbone import Backbone
-from justright.files import parsed_json, remove_leftovers, replacing, write_json
+from justright.files import parsed_json, remove_leftovers, write_json
 from justright.hashing import signed, verified
 
 FORMAT = "justright model 1"
@@ -35,8 +36,7 @@ def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, ab
     tensors = {f"{TUNED}{name}": tensor.cpu() for name, tensor in backbone.tuned_state().items()}
     parts = {name: getattr(assigner, name) for name in (*NEEDED, *OPTIONAL)}
     tensors |= {name: torch.from_numpy(np.ascontiguousarray(part)) for name, part in parts.items() if part is not None}
-    with replacing(folder / "model.safetensors") as temporary:
-        save_file(tensors, temporary)
+    write_tensors(folder / "model.safetensors", tensors)
     network = {
         "name": backbone.name,
         "prefix_fingerprint": backbone.prefix_fingerprint,
@@ -88,5 +88,4 @@ def read_model(folder: Path, backbone: Backbone) -> tuple[Backbone, CategoryAssi
 
 def write_backbone(path: Path, backbone: Backbone) -> None:
     """An ordinary timm state dict: `timm.create_model(...).load_state_dict(safetensors.torch.load_file(path))`."""
-    with replacing(path) as temporary:
-        save_file({name: tensor.cpu().clone() for name, tensor in backbone.full_state_dict().items()}, temporary)
+    write_tensors(path, {name: tensor.cpu() for name, tensor in backbone.full_state_dict().items()})

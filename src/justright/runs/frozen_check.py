@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.principal import principal_directions
+from justright.clustering.principal import in_directions, principal_directions
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
 from justright.types import UNLABELED, Array, Labels, Mask
@@ -100,8 +100,8 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     n_clusters = min(method.n_categories, len(set(given[: len(known)].tolist())) + len(rows))
     held_out_features = np.asarray(pool.features[held_out])
     if method.config.in_directions(method.backbone.cut.ends_in_norm):  # as `--method kmeans` would
-        center, directions = principal_directions(features, n_clusters)
-        features, held_out_features = ((each - center) @ directions for each in (features, held_out_features))
+        axes = principal_directions(features, n_clusters)
+        features, held_out_features = (in_directions(each, *axes) for each in (features, held_out_features))
     clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=method.seed).fit(features, given)
     found = np.asarray(clusters.labels_[len(known) :])
     again = None
