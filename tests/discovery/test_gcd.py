@@ -5,7 +5,8 @@ import pytest
 import torch
 from tests.discovery.tiny import config_of, data_of, learned
 
-from justright.discovery.gcd import GCDLearner
+from justright.discovery.gcd import GCDConfig, GCDLearner
+from justright.discovery.mugcd import MuGCDConfig
 from justright.losses import SelfContrastiveLoss, WeightedSupConLoss
 
 
@@ -44,3 +45,14 @@ def test_labels_are_semi_supervised_clusters_of_the_tuned_features(split, backbo
     nearest = np.linalg.norm(unit[:, None] - centroids, axis=2).argmin(axis=1)
     assert (method.labels_ == nearest).mean() > 0.85  # the last round of k-means may have moved a centroid after it
     assert (method.confidence_[method.labels_ != nearest] == 0).all()
+
+
+def test_a_network_that_ends_in_no_norm_is_trained_for_fewer_steps():
+    def n_steps(n_categories, ends_in_norm):
+        fitted = GCDConfig().small().fitted(2000, n_categories, ends_in_norm)
+        return fitted.n_epochs * fitted.n_steps
+
+    assert n_steps(10, False) == 200
+    assert 300 <= n_steps(60, False) < 310  # an epoch more or less
+    assert n_steps(60, True) >= 1200
+    assert MuGCDConfig().small().fitted(2000, 60, False).stage1 == GCDConfig().small().fitted(2000, 60, False)

@@ -21,6 +21,10 @@ from justright.models.heads import ProjectionHead
 from justright.progress import Track
 from justright.settings import COUNT, setting
 
+# The length of training on features that end in no norm, where more steps brought nothing; chosen on pets and leaves,
+# docs/discovery.md
+STEPS_ON_ACTIVATIONS_A_CATEGORY, FEWEST_STEPS_ON_ACTIVATIONS = 5, 200
+
 
 @dataclass(frozen=True)
 class GCDConfig(TrainConfig):
@@ -31,6 +35,12 @@ class GCDConfig(TrainConfig):
     def small(self) -> Any:
         """Shorter, narrower heads, and no learned vectors after them."""
         return super().small().with_settings({"n_out": None})
+
+    def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
+        """Fewer for pooled activations, whose clusters such training hardly changes."""
+        if ends_in_norm:
+            return super().fewest_steps(n_categories, ends_in_norm)
+        return max(FEWEST_STEPS_ON_ACTIVATIONS, STEPS_ON_ACTIVATIONS_A_CATEGORY * n_categories)
 
 
 def projection_head(backbone: Backbone, config: GCDConfig, generator: torch.Generator) -> ProjectionHead:
