@@ -1,8 +1,9 @@
 """Frozen conv nets on a CPU through OpenVINO, an extra: `pip install 'justright[cpu]'`.
 
 Two to three times as fast as torch, and equal to it up to rounding in float32 (benchmarks/bench_fast_cpu.py). ViTs gain
-nothing, so they stay with torch, and so does a network that cannot be converted or comes out otherwise. What was
-computed names its runtime in the header of a store, the key of a cache and the name of a bank.
+a tenth at best, for most of their time is matrix products that torch does near the pace of the processor
+(benchmarks/bench_vit_bound.py), so they stay with torch, and so does a network that cannot be converted or comes out
+otherwise. What was computed names its runtime in the header of a store, the key of a cache and the name of a bank.
 """
 
 from __future__ import annotations

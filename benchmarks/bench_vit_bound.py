@@ -1,0 +1,181 @@
+"""How much faster a frozen ViT could get on a CPU in float32: its step beside its matrix products alone, one thread.
+
+    python benchmarks/bench_vit_bound.py                    ViT-S/14, ViT-B/14, ViT-B/16 and the embedded ViT
+    python benchmarks/bench_vit_bound.py dinov2_vits14      only that one
+
+A runtime can spare what lies between the products: copies, norms, softmax, GELU, fresh memory. The products stay. So
+they are multiplied alone, into memory that is there, each shape by torch or by numpy, whichever is quicker at it; those
+of attention are counted at the best pace of any shape, since small ones are far from it in every library. The time of
+the step over that is what no runtime can pass that multiplies no faster than these libraries; openvino shows what one
+does. Parameters are random where no checkpoint is embedded: they do not change the time.
+
+Step, openvino and all products of a step take turns in one process, in processor seconds. Ratios are taken within a
+round, and their median counts: other load on the machine slows all of them, though not to the same degree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from bench_extract import photos
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+
+from justright.features.backbone import Backbone, load_backbone, random_backbone
+from justright.features.extract import BATCH_SIZE
+from justright.features.fast_cpu import fast_module
+from justright.features.feature_network import FeatureNetwork
+from justright.features.guarded_timm import Attention
+
+GOAL = 1.3
+NAMES = ("dinov2_vits14", "dinov2_vitb14", "dino_vitb16", "glyph_vit")
+EMBEDDED = "glyph_vit"
+ENOUGH = 2e9  # operations in a timing of one shape, so that the clock's step does not show
+
+Shape = tuple[int, int, int]  # rows x inner times inner x columns
+
+
+class Whole(nn.Module):
+    """Images to features, as one module that can be converted."""
+
+    def __init__(self, backbone: Backbone):
+        super().__init__()
+        self.cut, self.model = backbone.cut, backbone.model
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.cut.suffix(self.cut.prefix(images))
+
+
+def backbone_of(name: str) -> Backbone:
+    torch.manual_seed(0)
+    backbone = load_backbone(name) if name == EMBEDDED else random_backbone(name)
+    for parameter_name, parameter in backbone.model.named_parameters():
+        if parameter_name.endswith("gamma") and name != EMBEDDED:
+            parameter.data.fill_(1.0)  # fresh layer scales are 1e-5, and no difference could show
+    return backbone
+
+
+def products_of(network: FeatureNetwork, images: Tensor) -> tuple[Counter[Shape], float]:
+    """The products of layers by their shapes, and the operations of those inside attention, in one step.
+
+    The few of the last block that are written as sums over letters are left out, which can only raise the bound.
+    """
+    shapes: Counter[Shape] = Counter()
+    inside = 0.0
+
+    def saw_layer(layer: nn.Module, _: object, out: Tensor) -> None:
+        columns, inner = layer.weight.shape[0], layer.weight[0].numel()
+        shapes[out.numel() // columns, inner, columns] += 1
+
+    def saw_attention(attention: Attention, _: object, out: Tensor) -> None:
+        nonlocal inside
+        n_images, n_tokens, _ = out.shape
+        inside += 2 * 2 * n_images * n_tokens**2 * attention.num_heads * attention.head_dim
+
+    hooks = []
+    for module in network.backbone.model.modules():
+        if isinstance(module, nn.Linear | nn.Conv2d):
+            hooks.append(module.register_forward_hook(saw_layer))
+        elif isinstance(module, Attention):
+            hooks.append(module.register_forward_hook(saw_attention))
+    network(images)
+    for hook in hooks:
+        hook.remove()
+    return shapes, inside
+
+
+def operations(shape: Shape) -> float:
+    rows, inner, columns = shape
+    return 2.0 * rows * inner * columns
+
+
+def bare_product(shape: Shape, library: str) -> Callable[[], object]:
+    rows, inner, columns = shape
+    x, weight, out = torch.randn(rows, inner), torch.randn(inner, columns), torch.empty(rows, columns)
+    if library == "torch":
+        return lambda: torch.mm(x, weight, out=out)
+    return lambda: np.matmul(x.numpy(), weight.numpy(), out=out.numpy())
+
+
+def seconds(work: Callable[[], object], n_times: int = 1) -> float:
+    started = time.process_time()
+    for _ in range(n_times):
+        work()
+    return (time.process_time() - started) / n_times
+
+
+def quicker_library(shape: Shape) -> tuple[float, Callable[[], object]]:
+    """Operations a second of a shape by the library that is quicker at it, and the product by it."""
+    ways = [bare_product(shape, library) for library in ("torch", "numpy")]
+    n_times = max(1, round(ENOUGH / operations(shape)))
+    times = [[seconds(way, n_times) for way in ways] for _ in range(4)][1:]  # the first warms up
+    took, place = min((min(each), place) for place, each in enumerate(zip(*times, strict=True)))
+    return operations(shape) / took, ways[place]
+
+
+def report(name: str, n_rounds: int) -> None:
+    backbone = backbone_of(name)
+    side = backbone.recipe.resolution
+    network = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class")
+    images, files = torch.rand(BATCH_SIZE, 3, side, side) * 2 - 1, photos(BATCH_SIZE)
+    shapes, inside = products_of(network, images)
+    fast = fast_module(Whole(backbone), images[:2])
+    bare = {shape: quicker_library(shape) for shape in shapes}
+    in_layers = sum(operations(shape) * n for shape, n in shapes.items())
+
+    def products() -> None:
+        for shape, n in shapes.items():
+            for _ in range(n):
+                bare[shape][1]()
+
+    ways: dict[str, Callable[[], object]] = {"step": lambda: network(images), "products": products}
+    ways["decode"] = lambda: [backbone.recipe.preprocess(files.image(row)) for row in range(len(files))]
+    if fast is not None:
+        ways["openvino"] = lambda: fast(images)
+    n_times = max(1, round(ENOUGH / in_layers))
+    rounds = [{what: seconds(way, n_times) for what, way in ways.items()} for _ in range(n_rounds + 1)][1:]
+
+    def line(what: str, key: str, more: str = "") -> None:
+        took = statistics.median(each[key] for each in rounds)
+        print(f"  {what:30} {1000 * took / BATCH_SIZE:7.2f} ms an image  {more}")
+
+    def over(key: str) -> float:
+        return statistics.median(each[key] / each["step"] for each in rounds)
+
+    load = f"load {os.getloadavg()[0]:.1f}"
+    print(f"\n{name}, {side} pixels, batches of {BATCH_SIZE}, one thread, median of {n_rounds} rounds, {load}")
+    line("decoding and resizing a photo", "decode")
+    line("the step, by torch", "step")
+    line("products of its layers alone", "products", f"{over('products'):.0%} of the step")
+    if fast is not None:
+        apart = np.abs(fast(images)[0].numpy() - network(images)).max() / np.abs(network(images)).max()
+        line("the step, by openvino", "openvino", f"{1 / over('openvino'):.2f} times as fast, {apart:.0e} apart")
+    # attention at the best pace of any shape, as it is in the same rounds
+    best = max(pace for pace, _ in bare.values())
+    mean = in_layers / sum(operations(shape) * n / bare[shape][0] for shape, n in shapes.items())
+    share = over("products") * (1 + inside / in_layers * mean / best)
+    verdict = "not ruled out by this" if share * GOAL <= 1 else "out of reach"
+    print(f"  with those of attention at the best pace {share:.0%}, so no more than {1 / share:.2f} times; ", end="")
+    print(f"{GOAL} times is {verdict}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=NAMES)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with threadpool_limits(1):
+        for name in options.names:
+            report(name, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
