@@ -11,6 +11,7 @@ from justright.benchmark.suite_problem import names_of, problem_of
 from justright.benchmark.suite_results import (
     RESULTS,
     append_result,
+    changed_defaults,
     fingerprint,
     missing_runs,
     read_results,
@@ -20,8 +21,10 @@ from justright.benchmark.suite_results import (
 )
 from justright.data import glyph_set
 from justright.data.export import write_tree
+from justright.discovery import gcd
 from justright.errors import DataError
 from justright.hashing import signed
+from justright.runs.spec import RunSpec
 
 
 @pytest.fixture
@@ -71,6 +74,19 @@ def test_a_line_made_with_another_default_is_missing_but_shown_with_a_remark(sui
     assert len(suite_results(suite, tmp_path)) == 5
     (said,) = remarks(suite, suite_results(suite, tmp_path))
     assert said.startswith("1 lines were made with other defaults (config.max_iter was 50, is 100)")
+
+
+def test_another_rule_for_the_length_of_training_is_noticed(monkeypatch):
+    spec = RunSpec(method="gcd", backbone="efficientnet_lite0", scale="small")
+    line = {"made_with": resolved(spec)}
+    assert line["made_with"]["config.n_epochs"] is None
+    assert not changed_defaults(line, spec)
+    monkeypatch.setattr(gcd, "FEWEST_STEPS_ON_ACTIVATIONS", 500)
+    changed = changed_defaults(line, spec)
+    assert changed
+    assert all(name.startswith("fitted_without_norm.") for name in changed)
+    told = resolved(replace(spec, settings={"n_epochs": 3}))
+    assert not [name for name in told if name.startswith("fitted")], "nothing is left to a rule"
 
 
 def test_an_option_that_came_later_leaves_lines_as_they_are(suite, data, tmp_path):

@@ -22,6 +22,7 @@ from justright.selection import SELECTORS
 from justright.settings import flat
 
 RESULTS = "results.jsonl"
+EXAMPLE = 1000, 50  # images and categories
 
 Todo = list[tuple[SuiteProblem, list[tuple[SuiteSetting, int]]]]
 
@@ -124,13 +125,19 @@ def fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed
 
 
 def resolved(spec: RunSpec) -> dict[str, Any]:
-    """Everything that method and selector are set to, defaults too, as plain values."""
+    """Everything that method and selector are set to, defaults too, as plain values.
+
+    What depends on the data, such as the length of training, is told for an example, so that another rule is noticed.
+    """
     defaults = dict[str, Any]()
     if spec.selector in SELECTORS:  # not where a file gives the weights
         defaults = {each.name: each.default for each in fields(SELECTORS[spec.selector]) if each.default is not MISSING}
     for name in ("seed", "n_clusters"):  # these follow the run
         defaults.pop(name, None)
     values = {"config": asdict(config_of(spec)), "selector": defaults | dict(spec.selector_params)}
+    for what, ends_in_norm in {"fitted": True, "fitted_without_norm": False}.items():
+        fitted = asdict(config_of(spec).fitted(*EXAMPLE, ends_in_norm))
+        values[what] = {name: value for name, value in fitted.items() if value != values["config"][name]}
     return flat(json.loads(json.dumps(values, default=str)))
 
 
