@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +13,18 @@ from pathlib import Path
 if n_processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // n_processes)))
 
+import jaxtyping
 import numpy as np
 import pytest
+import torch._dynamo  # noqa: F401  what justright is the first to import, the hook of jaxtyping compiles once more
 from PIL import Image
+from tests.type_checks import typed
+
+jaxtyping.jaxtyped = typed
+
+# Where the environment forbids to keep what is compiled, each process would compile and rewrite all tests anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")  # as the command line does, see justright.cli
 
