@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
 import sys
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 import torch._dynamo  # noqa: F401  what justright is the first to import, the hook of jaxtyping compiles once more
 from PIL import Image
+from tests.forked_workers import context as forked_workers_context
 from tests.type_checks import typed
 
 jaxtyping.jaxtyped = typed
@@ -63,6 +65,12 @@ def make_tree(tmp_path: Path) -> Callable[..., Path]:
         return root
 
     return make
+
+
+@pytest.fixture
+def forked_workers(monkeypatch) -> None:
+    """Let engines and suites fork their workers from one that has imported torch; see tests/forked_workers.py."""
+    monkeypatch.setattr(multiprocessing, "get_context", forked_workers_context)
 
 
 @pytest.fixture(scope="session")
