@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,11 +14,17 @@ from pathlib import Path
 if n_processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // n_processes)))
 
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")  # as the command line does, see justright.cli
+
 import numpy as np
 import pytest
+import torch._dynamo  # noqa: F401  what justright is the first to import, the hook of jaxtyping compiles once more
 from PIL import Image
+from tests.forked_workers import context as forked_workers_context
 
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")  # as the command line does, see justright.cli
+# Where the environment forbids to keep what is compiled, each process would compile and rewrite all tests anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No test pulls the plug, and what a killed process has written is there without it: waiting for the disk shows nothing.
 os.fsync = lambda file: None
@@ -53,6 +61,12 @@ def make_tree(tmp_path: Path) -> Callable[..., Path]:
         return root
 
     return make
+
+
+@pytest.fixture
+def forked_workers(monkeypatch) -> None:
+    """Let engines and suites fork their workers from one that has imported torch; see tests/forked_workers.py."""
+    monkeypatch.setattr(multiprocessing, "get_context", forked_workers_context)
 
 
 @pytest.fixture(scope="session")

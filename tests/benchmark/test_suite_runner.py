@@ -86,10 +86,12 @@ def test_changed_settings_are_run_again(suite, tmp_path):
     assert len(suite_results(other, tmp_path)) == len(suite_results(suite, tmp_path)) == 2
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_several_problems_at_once_give_the_same_scores(suite, whole, tmp_path):
     assert scores(run_suite(suite, tmp_path, n_jobs=2)) == scores(whole[1])
 
 
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("name", FAR_ENGINES)
 def test_another_engine_gives_the_same_scores_though_a_worker_is_killed(suite, whole, tmp_path, name):
     lock = tmp_path / "far" / "runs" / "digits" / "own-0" / LOCK
@@ -110,6 +112,7 @@ def test_another_engine_gives_the_same_scores_though_a_worker_is_killed(suite, w
     assert scores(lines) == scores(line for line in whole[1] if line["problem"] == "digits") != []
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_an_error_in_a_process_is_told_and_ends_the_suite(tmp_path):
     (tmp_path / "bad.toml").write_text(TINY.replace("scripts=digits", "scripts=klingon"))
     with pytest.raises(JustrightError, match="klingon"):

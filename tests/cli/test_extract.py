@@ -147,6 +147,7 @@ def test_the_help_lists_every_backbone_that_has_a_name():
     assert named == {*checkpoints.BACKBONES, "any name of timm", "efficientnet_lite0+efficientnet_lite2"}
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_another_engine_and_an_address_give_the_same_features(call, make_tree, tmp_path):
     photos = make_tree({"cats": 3, "dogs": 2})
     call("extract", photos, "--out", tmp_path / "here", "--no-cache")

@@ -16,6 +16,7 @@ from justright.features.batch_work import BatchWork
 from justright.features.feature_network import FeatureNetwork
 
 
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("name", FAR_ENGINES)
 def test_another_engine_gives_the_bytes_of_one_process_though_workers_are_killed(with_bad, tmp_path, name):
     run(with_bad, tmp_path / "here", max_bad=0.1)

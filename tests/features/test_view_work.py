@@ -24,6 +24,7 @@ def files(bank):
     return {path.name: path.read_bytes() for path in bank.directory.glob("rows*")}
 
 
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("name", FAR_ENGINES)
 def test_another_engine_gives_the_bytes_of_one_process_though_a_worker_is_killed(drawn, tmp_path, name):
     here = bank_of(tmp_path / "here", drawn.take(FEW)).build()

@@ -1,0 +1,50 @@
+"""Worker processes for tests in which a fresh interpreter is not the point: torch is imported once for all of them.
+
+They are forked from a server that is started anew and has no threads, not from the process of the tests. What is
+started, killed, replaced and sent is as with fresh ones; tests/engines,
+tests/runs/test_run.py and tests/bad_day/test_killed_worker.py start those.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+from multiprocessing import forkserver
+from multiprocessing.context import BaseContext, ForkServerContext, ForkServerProcess
+from pathlib import Path
+from typing import Any
+
+
+class Worker(ForkServerProcess):
+    """A process with the environment of the one that asks for it, as if it had been spawned."""
+
+    def __init__(self, *given: Any, **named: Any):
+        super().__init__(*given, **named)
+        self.variables = dict(os.environ)
+
+    def run(self) -> None:
+        """Do what it is there for."""
+        os.environ.clear()
+        os.environ.update(self.variables)
+        super().run()
+
+
+class Workers(ForkServerContext):
+    """In place of the context that spawns."""
+
+    Process = Worker
+
+
+def context(method: str | None = None) -> BaseContext:
+    """In place of `multiprocessing.get_context`."""
+    if method != "spawn":
+        return _get_context(method)
+    workers = Workers()
+    workers.set_forkserver_preload(["tests.everything"])
+    with contextlib.chdir(Path(__file__).parents[1]):  # where the server finds it
+        forkserver.ensure_running()
+    return workers
+
+
+_get_context = multiprocessing.get_context
