@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
-from tests.discovery.tiny import config_of, data_of, final_bytes, learned
+from tests.discovery.tiny import config_of, data_of, drawn_split, final_bytes, learned
 
 from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split
 from justright.discovery import simgcd
-from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner
+from justright.discovery.mugcd import MuGCDConfig
+from justright.discovery.simgcd import Heads, SimGCD, SimGCDConfig, SimGCDLearner, are_uneven
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import timm
 from justright.losses import SimGCDObjective, SimGCDSettings
@@ -121,3 +124,50 @@ def test_first_parameters_of_heads_do_not_depend_on_the_global_generator(split, 
         torch.manual_seed(number)
         learned("simgcd", split, backbone, bank, tmp_path / str(number), n_epochs=1)
     assert final_bytes(tmp_path / "0") == final_bytes(tmp_path / "1")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([30, 30, 30], False),
+        ([1, 1, 1, 1], False),
+        ([7, 9, 12, 10, 14, 8], False),
+        ([100, 50, 25, 12, 6, 3], True),
+        ([10, 1, 1, 1, 1], True),
+        ([5], False),
+        ([], False),
+        ([0, 0], False),
+    ],
+)
+def test_sizes_are_uneven_where_chance_would_not_make_them_so(sizes, expected):
+    assert are_uneven(np.array(sizes, dtype=np.int64)) is expected
+
+
+@pytest.mark.parametrize("mean", [1, 2, 5, 20])
+def test_chance_alone_does_not_make_sizes_uneven(mean):
+    found = [are_uneven(np.random.default_rng(seed).poisson(mean, 200)) for seed in range(20)]
+    assert not any(found)
+
+
+def test_uneven_classes_take_less_entropy_unless_it_was_asked_for():
+    uneven, even = np.array([64, 32, 16, 8, 4]), np.full(5, 20)
+    small = SimGCDConfig().small()
+    assert small.for_classes(even) == small
+    assert small.for_classes(uneven) == replace(small, entropy_scale=1.0)
+    assert SimGCDConfig().for_classes(uneven) == SimGCDConfig(), "not published"
+    assert small.with_settings({"entropy_scale": 3.0}).for_classes(uneven).entropy_scale == 3.0
+    both = {"entropy_scale": 3.0, "entropy_scale_uneven": 0.5}
+    assert small.with_settings(both).for_classes(uneven).entropy_scale == 0.5
+    assert MuGCDConfig().small().for_classes(uneven).entropy_scale == 1.0
+
+
+@pytest.mark.parametrize("is_uneven", [False, True])
+def test_a_run_says_that_its_labeled_classes_are_uneven(is_uneven, backbone, tmp_path):
+    split = drawn_split(per_class=24)
+    labels = split.labeled.labels
+    first = np.flatnonzero(labels == labels[0])
+    rows = np.concatenate([first, *(np.flatnonzero(labels == label)[:1] for label in set(labels[labels != labels[0]]))])
+    given = replace(split, labeled=split.labeled.take(np.sort(rows))) if is_uneven else split
+    found = learned("simgcd", given, backbone, tmp_path, entropy_scale_uneven=0.5)
+    said = [note for note in found.notes_ if "entropy_scale is 0.5, not 2.0" in note]
+    assert (found.config.entropy_scale, len(said)) == ((0.5, 1) if is_uneven else (2.0, 0))

@@ -99,12 +99,25 @@ class Discovery(ABC):
                 expected="at least as many, and one",
                 advice="count the classes of the pool that are kept and the new categories of the target",
             )
-        self.config = self._asked.fitted(int(data.is_used.sum()), self.n_categories, self.backbone.cut.ends_in_norm)
+        asked = self._for_classes(data)
+        self.config = asked.fitted(int(data.is_used.sum()), self.n_categories, self.backbone.cut.ends_in_norm)
         self.backbone_ = own_copy(self.backbone)
         with computing_with(self._begun_with(), self.folder):
             plain = self._views("plain", data, self.bank, track, views=1, precision="float32", seed=0)
             self._conclude(data, self._learn(self.backbone_, data, plain, track))
         return self
+
+    def _for_classes(self, data: TrainingData) -> Any:
+        """The settings for the sizes of the labeled classes, with a note of what that changes."""
+        sizes = np.bincount(data.labels[data.labeled], minlength=len(data.known))
+        made = self._asked.for_classes(sizes)
+        before, now = asdict(self._asked), asdict(made)
+        self.notes_ += [
+            f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {now[name]}, not {before[name]}"
+            for name in now
+            if now[name] != before[name]
+        ]
+        return made
 
     def _begun_with(self) -> int | None:
         """How many threads the training in the folder was begun with; None where there is none."""

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
+from jaxtyping import Int
+
 from justright.errors import JustrightError
 from justright.features.bank_records import BANK_PRECISIONS, BankPrecision
 from justright.features.feature_network import PRECISIONS, Precision
@@ -28,6 +30,7 @@ from justright.settings import (
     refuse_out_of_range,
     setting,
 )
+from justright.types import Array
 
 # The length of training where nobody says it; chosen on drawn characters, docs/discovery.md
 STEPS_A_CATEGORY = 20
@@ -85,6 +88,10 @@ class Config:
 
         ends_in_norm: whether features leave the network through a norm, as those of a ViT do.
         """
+        return self
+
+    def for_classes(self, sizes: Int[Array, " classes"]) -> Any:
+        """The same for known classes of which so many images are labeled."""
         return self
 
     def exact(self) -> Any:

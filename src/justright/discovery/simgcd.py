@@ -26,12 +26,15 @@ from justright.losses import LossParts, SimGCDObjective
 from justright.models.heads import ProjectionHead, PrototypeClassifier
 from justright.models.schedules import teacher_temperature
 from justright.progress import Track
-from justright.settings import POSITIVE, YES_OR_NO, at_least, one_of, setting
+from justright.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, at_least, one_of, setting
 from justright.types import Array
 
 # The length of both trainings where heads learn alone first; chosen on pets and plants, docs/discovery.md
 STEPS_OF_HEADS_A_CATEGORY, FEWEST_STEPS_OF_HEADS = 25, 1000
 STEPS_AFTER_HEADS_A_CATEGORY, FEWEST_STEPS_AFTER_HEADS = 6, 200
+# Classes are uneven where the squared spread of their sizes, as a share of the mean, is by so much larger than chance
+# makes it. Sizes of 10 to 1 in equal ratios have 0.4.
+LEAST_UNEVEN = 0.2
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,28 @@ class SimGCDConfig(AdditionSettings):
         at_least(0).or_none(),
     )
 
+    # the mean entropy wants categories of one size: for uneven ones it tears the large ones apart
+    entropy_scale_uneven: float | None = setting(
+        None,
+        "entropy_scale where sizes of labeled classes differ by more than chance; None: the same",
+        NOT_NEGATIVE.or_none(),
+    )
+
     def small(self) -> Any:
         """The warm-up grows with training: 30 epochs of 200 would be too few steps for many categories."""
-        return super().small().with_settings({"n_warmup": None, "heads_first": None})
+        changed = {"n_warmup": None, "heads_first": None, "entropy_scale_uneven": 1.0}
+        return super().small().with_settings(changed)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> Any:
+        """The same with some settings changed; an entropy that is asked for holds for uneven classes too."""
+        asked = {"entropy_scale_uneven": None} if "entropy_scale" in settings else {}
+        return super().with_settings(asked | dict(settings))
+
+    def for_classes(self, sizes: Int[Array, " classes"]) -> Any:
+        """With less entropy where the sizes of labeled classes say that categories are uneven."""
+        if self.entropy_scale_uneven is None or not are_uneven(sizes):
+            return self
+        return replace(self, entropy_scale=self.entropy_scale_uneven)
 
     def fitted(self, n_images: int, n_categories: int, ends_in_norm: bool = True) -> Any:
         """The same with numbers of steps and epochs."""
@@ -102,6 +124,16 @@ class SimGCDConfig(AdditionSettings):
     def temperature_at(self, epoch: int) -> float:
         """The teacher's temperature in an epoch."""
         return teacher_temperature(epoch, self.temperature_teacher_first, self.temperature_teacher, self.n_warmup or 0)
+
+
+def are_uneven(sizes: Int[Array, " classes"]) -> bool:
+    """Whether class sizes differ by more than if each image fell into any class with the same chance.
+
+    var(n) / mean(n)^2 - 1 / mean(n) > LEAST_UNEVEN
+    """
+    if len(sizes) < 2 or not sizes.any():
+        return False
+    return bool(sizes.var() / sizes.mean() ** 2 - 1 / sizes.mean() > LEAST_UNEVEN)
 
 
 class Heads(nn.Module):
