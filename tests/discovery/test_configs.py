@@ -74,6 +74,7 @@ WRONG = {
     "expert_scale": [-1.0],
     "temperature_student": [0.0],
     "entropy_scale": [-1.0],
+    "entropy_scale_uneven": [-1.0],
     "temperature_teacher_first": [0.0],
     "temperature_teacher": [0.0],
     "n_warmup": [-1],
