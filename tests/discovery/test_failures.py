@@ -49,3 +49,9 @@ def test_a_gradient_that_is_not_finite_stops(bad):
     stop_if_gradient_not_finite([fine, without], "epoch 1")
     with pytest.raises(DivergedError, match="gradient is not finite in epoch 1"):
         stop_if_gradient_not_finite([fine, without, wrong], "epoch 1")
+
+
+def test_large_numbers_whose_sum_is_not_finite_pass():
+    large = torch.nn.Parameter(torch.zeros(3))
+    large.grad = torch.full((3,), 3e38)
+    stop_if_gradient_not_finite([large], "epoch 1")
