@@ -85,7 +85,10 @@ class Training:
         self.device = learner.backbone.device
         self.n_steps = config.n_steps or max(batches.n_steps for batches in learner.batches)
         self.trained = learner.trained()
-        self.optimizer = torch.optim.SGD(self._groups(), lr=config.learning_rate, momentum=config.momentum)
+        # fused: the same bits in half the time; where losses are scaled it has no form for a CPU
+        is_fused = self.device.type == "cpu" and config.precision != "float16"
+        rates = {"lr": config.learning_rate, "momentum": config.momentum}
+        self.optimizer = torch.optim.SGD(self._groups(), **rates, fused=is_fused)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.precision == "float16")
 
     def run(self, what: str, track: Track = silent) -> None:
