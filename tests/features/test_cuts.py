@@ -57,6 +57,15 @@ def test_other_networks_are_cut_by_themselves(kind):
     assert 0 < sum(1 for _ in backbone.tuned_parameters()) < sum(1 for _ in model.parameters())
 
 
+@pytest.mark.parametrize(
+    ("kind", "tuned"), [("efficient", ("conv_head", "bn2")), ("residual", ("layer4",)), ("convnext", ("stages.3",))]
+)
+def test_convolutions_after_the_last_stage_are_tuned_instead_of_it(kind, tuned):
+    backbone = Backbone(OTHERS[kind]().eval(), kind, ImageRecipe(resolution=64, resize=64))
+    assert backbone.cut.tuned[: len(tuned)] == tuned
+    assert all(path.startswith(("conv_head", "bn2")) for path in backbone.cut.tuned) == (kind == "efficient")
+
+
 def test_a_network_that_cannot_be_cut_is_frozen_whole(caplog):
     class Odd(torch.nn.Module):
         feature_info = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,6 +34,10 @@ class XConConfig(GCDConfig):
     batch_size: int = setting(256, "images a step", COUNT)
     n_experts: int = setting(8, "parts of the data, each with a head of its own", COUNT)
     expert_scale: float = setting(0.1, "factor of the mean loss of the experts beside the global one", NOT_NEGATIVE)
+
+    def small(self) -> Any:
+        """With batches as large as those of the others: experts see as many images again."""
+        return super().small().with_settings({"batch_size": 128})
 
 
 class XConLearner(Learner):

@@ -34,7 +34,8 @@ class Backbone(nn.Module):
     """A timm network in eval mode for good: dropout is off and batch norm keeps its statistics.
 
     Images are normalized by `recipe`. `forward(images)` is `suffix(prefix(images))`; only the parameters of the
-    last block (ViT) or the last stage (conv net) require gradients. The final norm stays frozen.
+    last block (ViT) or of what `LastStageCut` takes for the last stage (conv net) require gradients. The final norm
+    stays frozen.
     """
 
     def __init__(self, model: Network, name: str, recipe: ImageRecipe):

@@ -3,7 +3,8 @@
 Four ways, from the most to the least known:
 `ClassTokenCut`   a ViT whose last block `last_block` covers; stores n and x_0, never forms keys or values.
 `LastBlockCut`    any other network of blocks (q/k norm, rotary positions, average pooling); stores its tokens.
-`LastStageCut`    conv nets and other networks in stages; stores the feature map that enters the last stage.
+`LastStageCut`    conv nets and other networks in stages; stores the feature map that enters the last stage, or the
+                  convolutions after it, where there are some.
 `Cut`             a network that none of these computes faithfully; stores its features and tunes nothing.
 """
 
@@ -129,7 +130,11 @@ class LastBlockCut(Cut):
 
 
 class LastStageCut(Cut):
-    """The last stage that timm lists for the network, the layers after it, then pooling."""
+    """The last stage that timm lists for the network, the layers after it, then pooling.
+
+    Where such layers are more than norms (EfficientNet, MobileNetV2) they alone are the last stage here: tuning them
+    was as good as tuning both, at a third of the cost (docs/decisions.md).
+    """
 
     names = ("map",)
     is_staged = True
@@ -137,9 +142,12 @@ class LastStageCut(Cut):
     def __init__(self, model: Network):
         super().__init__(model)
         path: str = model.feature_info[-1]["module"]
+        self.tail = _modules_after(model, path)
+        if any(parameter.ndim > 1 for module in self.tail.values() for parameter in module.parameters()):
+            path = next(iter(self.tail))
+            self.tail = _modules_after(model, path)
         self.stage = model.get_submodule(path)
         make_stoppable(self.stage)
-        self.tail = _modules_after(model, path)
         # a final norm stays frozen, as in a ViT
         self.tuned = (path, *(name for name, module in self.tail.items() if not isinstance(module, nn.LayerNorm)))
         self.is_channels_first = getattr(model, "output_fmt", "NCHW") == "NCHW"
