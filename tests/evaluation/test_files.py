@@ -48,6 +48,15 @@ def test_equal_ids_are_told_apart_by_path(write):
     assert read_judged(predictions, truth).y_true.tolist() == [7, 8]
 
 
+def test_where_ids_and_paths_are_both_shared_the_two_together_tell_images_apart(write):
+    predictions = write("p.csv", "id,path,cluster\nx,a.png,0\nx,b.png,1\ny,a.png,2\n")
+    truth = write("t.csv", "id,path,label,is_old\ny,a.png,9,0\nx,b.png,8,0\nx,a.png,7,1\n")
+    assert read_judged(predictions, truth).y_true.tolist() == [7, 8, 9]
+    twice = write("twice.csv", "id,path,cluster\nx,a.png,0\nx,a.png,1\ny,a.png,2\n")
+    with pytest.raises(DataError, match="lists 1 images more than once"):
+        read_judged(twice, truth)
+
+
 def test_checks_name_some_of_the_predictions(write):
     sample = read_checked(write("p.csv", PREDICTIONS), write("c.csv", "id,is_right\n7,true\n007,false\n"))
     assert sample.checked.tolist() == [2, 0]

@@ -17,6 +17,7 @@ from justright.errors import DataError, MissingDataError
 from justright.types import Array, Labels, Mask
 
 KEYS = ("id", "path")  # what may name an image, in this order of preference
+BOTH = "id and path"  # where copies share an id, and archives a path inside them
 TRUTH = ("label", "class_name", "is_old", "has_kept_labels")
 CLUSTER = ("cluster", "category")
 """Where predictions say the cluster; a CSV for people has its name only."""
@@ -106,13 +107,19 @@ class _File:
     def has(self, name: str) -> bool:
         return name in self.table.column_names
 
+    def names(self, key: str) -> pa.ChunkedArray:
+        """What a key calls each image."""
+        if key != BOTH:
+            return self.table[key].cast(pa.string())
+        return pc.binary_join_element_wise(*(self.table[each].cast(pa.string()) for each in KEYS), " ")
+
     def names_each_once(self, key: str) -> bool:
-        column = self.table[key]
+        column = self.names(key)
         return column.null_count == 0 and pc.count_distinct(column).as_py() == len(column)
 
     def rows_in(self, other: _File, key: str) -> Int[Array, " rows"]:
         """For each row here the row of `other` that names the same image; DataError where one has none."""
-        names, others = (each.table[key].cast(pa.string()) for each in (self, other))
+        names, others = self.names(key), other.names(key)
         place = pc.index_in(names, value_set=others.combine_chunks())
         if n_missing := place.null_count:
             examples = _examples(names.filter(pc.is_null(place)))
@@ -181,9 +188,10 @@ def _shared_key(left: _File, right: _File) -> str:
         came = f"{left.path} and {right.path} share neither an id nor a path column."
         raise DataError(came, expected="a column id or path in both, to tell which rows belong together")
     # images with equal content may share an id; their paths still tell them apart
-    for key in shared:
+    for key in [*shared, BOTH] if len(shared) == len(KEYS) else shared:
         if left.names_each_once(key) and right.names_each_once(key):
             return key
+    key = shared[-1]
     file = right if left.names_each_once(key) else left
     names = pc.value_counts(file.table[key])
     twice = names.field("values").filter(pc.greater(names.field("counts"), 1))
