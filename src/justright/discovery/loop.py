@@ -87,8 +87,9 @@ class Training:
         self.trained = learner.trained()
         # fused: the same bits in half the time; where losses are scaled it has no form for a CPU
         is_fused = self.device.type == "cpu" and config.precision != "float16"
-        rates = {"lr": config.learning_rate, "momentum": config.momentum}
-        self.optimizer = torch.optim.SGD(self._groups(), **rates, fused=is_fused)
+        self.optimizer = torch.optim.SGD(
+            self._groups(), lr=config.learning_rate, momentum=config.momentum, fused=is_fused
+        )
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.precision == "float16")
 
     def run(self, what: str, track: Track = silent) -> None:
