@@ -1,4 +1,4 @@
-"""Pure functions on arrays: centroids, similarities, distances, optimal transport, the beta density."""
+"""Pure functions on arrays: centroids, similarities, distances, optimal transport, the beta density, t-SNE."""
 
 from justright.geometry.beta import DOMAINS, beta_density, to_unit_interval
 from justright.geometry.class_sums import ClassSums
@@ -12,6 +12,7 @@ from justright.geometry.similarity import (
     row_quantile,
 )
 from justright.geometry.transport import distance_to_target, domain_similarity, emd, flow
+from justright.geometry.tsne import neighbor_map
 
 __all__ = [
     "DISTANCES",
@@ -30,6 +31,7 @@ __all__ = [
     "farthest_similarity",
     "flow",
     "nearest_similarity",
+    "neighbor_map",
     "row_chunks",
     "row_norms",
     "row_quantile",

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.data.image_set import ImageSet
 from justright.features.table import FeatureTable
-from justright.geometry import directions
+from justright.geometry import directions, neighbor_map
 from justright.report.drawing import INK, TIGHT, add_legend, color_of, quiet_panels
 from justright.report.elements import Missing, Picture, short
 from justright.report.page_images import PageImages, SheetOrder
@@ -59,7 +59,7 @@ def feature_map(pool: FeatureTable, target: FeatureTable, seed: int = 0) -> Feat
     names, of_image = datasets(pool.index["dataset"])
     source = np.concatenate([of_image[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
     with threadpool_limits(1):  # for so few points threads only wait for each other, minutes on a busy machine
-        points = _neighbors(x, seed)
+        points = _on_a_plane(x)
     return FeatureMap(points, source, np.concatenate(rows), tuple(names), (len(pool), len(target)))
 
 
@@ -112,7 +112,7 @@ def tiles(
     return sheets
 
 
-def _neighbors(x: Float[Array, "points dim"], seed: int) -> Float[Array, "points 2"]:
+def _on_a_plane(x: Float[Array, "points dim"]) -> Float[Array, "points 2"]:
     """t-SNE from the two main directions on: what is far apart at large stays so."""
     centered = x - x.mean(axis=0)
     main = np.linalg.eigh(centered.T @ centered)[1][:, ::-1][:, :2]
@@ -122,9 +122,5 @@ def _neighbors(x: Float[Array, "points dim"], seed: int) -> Float[Array, "points
     start[:, : main.shape[1]] = centered @ main
     if len(x) < FEWEST:
         return start
-    from sklearn.manifold import TSNE  # a second to import, and only those who draw a map wait
-
     start = start / max(float(start.std(axis=0).max()), 1e-12) * 1e-4
-    perplexity = min(30.0, (len(x) - 1) / 3)
-    found = TSNE(perplexity=perplexity, init=start, random_state=seed, max_iter=N_STEPS).fit_transform(x)
-    return np.asarray(found, dtype=np.float64)
+    return neighbor_map(x, start, min(30.0, (len(x) - 1) / 3), N_STEPS)
