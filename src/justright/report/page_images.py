@@ -6,6 +6,7 @@ import base64
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from jaxtyping import Int
@@ -108,9 +109,7 @@ class PageImages:
             return None, problems
         columns = min(order.columns, len(tiles))
         sheet = contact_sheet(tiles, columns, GAP)
-        # the paper of the page shows between the images, whatever its color
-        black = contact_sheet([np.zeros((order.pixels, order.pixels, 3), dtype=np.uint8)] * len(tiles), columns, GAP)
-        sheet.putalpha(ImageOps.invert(black.convert("L")))
+        sheet.putalpha(_opaque(len(tiles), order.pixels, columns))
         return Picture(data_uri(sheet), sheet.width, sheet.height, order.alt), problems
 
     def _pay(self, order: SheetOrder, picture: Picture | None, problems: list[str]) -> Picture | None:
@@ -124,6 +123,13 @@ class PageImages:
             self.n_left_out += 1
             return None
         return picture
+
+
+@cache
+def _opaque(n_tiles: int, pixels: int, columns: int) -> Image.Image:
+    """White where a sheet has images: the paper of the page shows between them, whatever its color."""
+    black = contact_sheet([Image.new("RGB", (pixels, pixels))] * n_tiles, columns, GAP)
+    return ImageOps.invert(black.convert("L"))
 
 
 def _n_characters(picture: Picture | None) -> int:
