@@ -63,3 +63,12 @@ def own_run(finished, tmp_path):
     """A copy of the finished run to change."""
     shutil.copytree(finished.path, tmp_path / "run")
     return RunFolder.open(tmp_path / "run")
+
+
+@pytest.fixture
+def bare_run(own_run):
+    """A copy without what figures are drawn from: its page is made quickly, and its clusters are all there."""
+    for name in ("weights.parquet", "metrics.jsonl", "count.json", "scores.json", "truth.parquet"):
+        (own_run.path / name).unlink()
+    (own_run.path / "pool.features").rename(own_run.path / "elsewhere")
+    return RunFolder.open(own_run.path)

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from unittest.mock import patch
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from justright.report.drawing import COLORS, OTHERS, color_of, for_page, to_svg
+from justright.report.drawing import COLORS, OTHERS, add_legend, color_of, for_page, quiet_panels, to_svg
 
 
 def test_after_the_last_color_all_share_one():
@@ -28,3 +33,25 @@ def test_ids_of_two_figures_do_not_meet_and_a_document_is_taken_as_it_is():
     assert first.replace("one-", "two-") == second
     assert "xmlns" not in first
     assert "<metadata>" not in first
+
+
+def two_panels():
+    """With pixels, a legend, a label that is there and some that are not, and a title that has to give way."""
+    figure, (left, right) = quiet_panels(4.0, 2.0, (1, 2), dpi=150)
+    left.scatter(*np.random.default_rng(0).normal(size=(2, 50)), rasterized=True)
+    left.set(title="one", xlabel="across")
+    (line,) = right.plot([1, 2], [1e-6, 2e-6])
+    right.set_title("above the power of ten", loc="left")
+    add_legend(figure, [line], ["a line"])
+    return figure
+
+
+def test_a_figure_is_drawn_once_and_as_it_would_be_saved(tmp_path):
+    figure = two_panels()
+    with patch.object(Axes, "draw", autospec=True, side_effect=Axes.draw) as draw:
+        drawn = to_svg(figure)
+    assert draw.call_count == 2, "once for each panel"
+    assert figure.dpi == 150
+    with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}):
+        two_panels().savefig(tmp_path / "saved.svg", metadata={"Date": None})
+    assert (tmp_path / "saved.svg").read_text(encoding="utf-8") == drawn

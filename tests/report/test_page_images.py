@@ -3,12 +3,13 @@ from __future__ import annotations
 import base64
 import io
 import re
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from justright.data import open_images
+from justright.data import ImageSet, open_images
 from justright.report.elements import Missing, environment
 from justright.report.page_images import GAP, PageImages, SheetOrder
 
@@ -75,6 +76,15 @@ def test_the_richest_plan_that_fits_is_taken(images):
     assert costs[0] > costs[1] > costs[2]
     for budget, expected in ((10**6, 0), ((costs[0] + 2 * costs[1]) / 3, 1), (10, 2)):
         assert PageImages(images, int(budget)).richest(plans) is plans[expected]
+
+
+def test_sheets_that_told_the_cost_are_not_drawn_again(images):
+    plans = [[order(row, pixels=pixels) for row in range(1, 11)] for pixels in (48, 8)]
+    with patch.object(ImageSet, "image", autospec=True, side_effect=ImageSet.image) as image:
+        page_images = PageImages(images, 10**6)
+        shown = list(page_images.sheets(page_images.richest(plans)))
+    assert image.call_count == 10
+    assert shown == list(PageImages(images, 10**6).sheets(plans[0]))
 
 
 def test_without_images_there_is_a_reason():

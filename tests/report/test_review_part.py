@@ -106,8 +106,8 @@ def test_the_summary_counts_clusters_and_reviewers_and_gives_the_interval(finish
     assert "1 reviewer looked at 0 of 24 clusters. No image was checked at random" in summary(finished)
 
 
-def test_the_page_tells_what_reviewers_said_about_each_cluster(own_run):
-    opened = OpenReview(own_run)
+def test_the_page_tells_what_reviewers_said_about_each_cluster(bare_run):
+    opened = OpenReview(bare_run)
     new = [n for n, each in enumerate(opened.predictions.categories) if each.kind == "discovered"]
     names = [opened.predictions.categories[n].name for n in new]
     acting.act(opened, "name", cluster=new[0], name="alpha")
@@ -118,7 +118,7 @@ def test_the_page_tells_what_reviewers_said_about_each_cluster(own_run):
     acting.act(opened, "keep", cluster=0)
     for n in range(10):
         acting.check(opened, n > 1)
-    html = page(own_run)
+    html = page(bare_run)
     check(html)
     n_clusters = len(opened.predictions.categories)  # one is merged, one is made
     assert f"2 reviewers looked at 3 of {n_clusters} clusters: 2 kept, 1 rejected. About 80.0 %" in text_of(part(html))
@@ -135,18 +135,18 @@ def test_the_page_tells_what_reviewers_said_about_each_cluster(own_run):
     assert "Nobody has reviewed" not in html
 
 
-def test_without_a_review_the_page_says_how_to_make_one(own_run, report):
-    renamed = RunFolder.open(own_run.path.rename(own_run.path.with_name("my <run>")))
-    for html in (page(renamed), RunPage(renamed, picture_share=0.0).html()):
-        check(html)
-        assert "<code>justright review &#39;my &lt;run&gt;&#39;</code>" in part(html)
-        assert "name by reviewers" not in html
+def test_without_a_review_the_page_says_how_to_make_one(bare_run, report):
+    renamed = RunFolder.open(bare_run.path.rename(bare_run.path.with_name("my <run>")))
+    html = page(renamed)
+    check(html)
+    assert "<code>justright review &#39;my &lt;run&gt;&#39;</code>" in part(html)
+    assert "name by reviewers" not in html
     assert "Nobody has reviewed these clusters yet" in text_of(part(report))
 
 
 @pytest.mark.parametrize("damage", ["lost line", "noise", "folder"])
-def test_a_damaged_log_is_told_and_the_clusters_are_shown(own_run, damage):
-    opened = OpenReview(own_run)
+def test_a_damaged_log_is_told_and_the_clusters_are_shown(bare_run, damage):
+    opened = OpenReview(bare_run)
     for cluster in range(3):
         acting.act(opened, "name", cluster=cluster, name="a name that must not be shown")
     log = opened.log.path
@@ -158,7 +158,7 @@ def test_a_damaged_log_is_told_and_the_clusters_are_shown(own_run, damage):
     else:
         log.unlink()
         log.mkdir()
-    html = page(own_run)
+    html = page(bare_run)
     check(html)
     told = text_of(part(html))
     reason = {"lost line": "goes from action 1 to 3", "noise": "holds no review", "folder": "Is a directory"}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ from tests.conftest import picture
 from tests.report.html_checks import check, opened, text_of
 from tests.report.large_run import make_large_run
 
+from justright.data.readers import FolderReader
 from justright.discovery.predictions import Category, Predictions
 from justright.report import feature_map, run_report
 from justright.report.drawing import for_page, to_svg
@@ -79,9 +81,9 @@ def test_the_outcome_stands_before_all_parts(report, finished):
     assert f"simgcd with beta selection; {n_categories} categories, K given; seed 0" in top
 
 
-def test_a_vote_of_seeds_is_told_before_the_pictures(own_run):
-    own_run.save_about(dict(own_run.about) | {"notes": ["a vote of seeds 0, 1, 2: all <b>agree</b>"]})
-    top = RunPage(RunFolder.open(own_run.path), picture_share=0.0).html().partition("<h2>")[0]
+def test_a_vote_of_seeds_is_told_before_the_pictures(bare_run):
+    bare_run.save_about(dict(bare_run.about) | {"notes": ["a vote of seeds 0, 1, 2: all <b>agree</b>"]})
+    top = RunPage(RunFolder.open(bare_run.path), picture_share=0.0).html().partition("<h2>")[0]
     assert "<p>A vote of seeds 0, 1, 2: all &lt;b&gt;agree&lt;/b&gt;.</p>" in top
 
 
@@ -291,8 +293,9 @@ def noise(tmp_path_factory):
 
 
 def test_thousands_of_clusters_and_classes_stay_below_the_limit(noise, tmp_path, monkeypatch):
-    # as many marks on the map, and as many bytes, wherever they lie
-    monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])
+    # as many marks on the map, and as many bytes, wherever they lie and however often a file is read
+    monkeypatch.setattr(feature_map, "_on_a_plane", lambda x: x[:, :2])
+    monkeypatch.setattr(FolderReader, "image", cache(FolderReader.image))
     run = make_large_run(tmp_path / "run", *noise, n_images=20_000, n_clusters=2000, n_classes=3200)
     html = write_report(run).read_text(encoding="utf-8")
     assert 10**6 < len(html.encode()) < MOST_BYTES

@@ -11,6 +11,7 @@ from typing import Any
 import matplotlib
 from markupsafe import Markup, escape
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure, FigureBase
 
 # each can be told from the next, on light and on dark paper
@@ -64,13 +65,25 @@ def write_above(axes: Axes, x: float, said: str, fontsize: float = 8.5) -> None:
 
 def to_svg(figure: Figure) -> str:
     """The figure as SVG text: the same bytes for the same figure, with text that can be searched."""
+    _place_empty_labels(figure)
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}), warnings.catch_warnings():
         # the font that measures the text lacks some scripts; the program that shows it has them
         warnings.filterwarnings("ignore", message=r"Glyph \d+", category=UserWarning)
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support", category=UserWarning)
-        figure.savefig(text, format="svg", metadata={"Date": None})
+        dpi = figure.dpi
+        # the canvas lays out while it draws; `savefig` would draw everything twice, first for the layout alone
+        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})  # type: ignore[no-untyped-call]
+        figure.dpi = dpi  # the canvas leaves its own: pixels would be coarser the next time
     return text.getvalue()
+
+
+def _place_empty_labels(figure: Figure) -> None:
+    """Give axes without a label a place for it: to find one, matplotlib would measure all ticks again and again."""
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if not axis.get_label_text():
+                axis.set_label_coords(0, 0)
 
 
 def for_page(drawn: Figure | str, name: str, title: str) -> Markup:

@@ -17,6 +17,7 @@ from justright.report.drawing import INK, TIGHT, add_legend, color_of, quiet_pan
 from justright.report.elements import Missing, Picture, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.report.pool_and_target import datasets
+from justright.report.small_images import SmallImages
 from justright.runs.problem import OWN
 from justright.seeding import generator
 from justright.types import Array
@@ -86,7 +87,7 @@ def draw_map(found: FeatureMap) -> Figure:
 
 
 def tiles(
-    found: FeatureMap, figure: Figure, sets: Sequence[ImageSet | Missing], budget: int = BUDGET
+    found: FeatureMap, figure: Figure, sets: Sequence[ImageSet | SmallImages | Missing], budget: int = BUDGET
 ) -> list[tuple[Picture, str]]:
     """Sheets of the images, each with the places of their marks in thousandths of width and height of the figure.
 

@@ -6,6 +6,7 @@ import base64
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from jaxtyping import Int
@@ -17,19 +18,23 @@ from justright.errors import JustrightError
 from justright.parallel import in_threads
 from justright.progress import Track, silent
 from justright.report.elements import Missing, Picture
+from justright.report.small_images import SmallImages
 from justright.seeding import generator
 from justright.types import Array
 
 GAP = 2
 QUALITY = 55  # of WebP: a face is still a face, in a third of the bytes of a fine JPEG
+EFFORT = 2  # of WebP, from 0 to 6: takes half the time of 4, the usual one, for a few percent more bytes
 N_THREADS = 4  # decoding releases the interpreter's lock
 N_SAMPLED, MARGIN = 40, 1.08  # sheets that tell what all of them cost, and how far that may be off
+
+Sheet = tuple[Picture | None, list[str]]  # and why images are missing in it
 
 
 def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> str:
     """The image as text that a page can hold."""
     buffer = io.BytesIO()
-    image.save(buffer, kind, quality=quality)
+    image.save(buffer, kind, quality=quality, method=EFFORT)
     return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
@@ -38,7 +43,7 @@ def spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
     return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SheetOrder:
     """One sheet that is asked for."""
 
@@ -52,11 +57,12 @@ class SheetOrder:
 class PageImages:
     """Makes sheets of the images of a set until `budget` characters are spent; from then on it gives none."""
 
-    images: ImageSet | Missing
+    images: ImageSet | SmallImages | Missing
     budget: int
     n_asked: int = field(default=0, init=False)
     n_left_out: int = field(default=0, init=False)  # sheets that are missing because the budget was spent
     problems: list[str] = field(default_factory=list, init=False)  # why images of the n_asked could not be read
+    _sampled: dict[SheetOrder, Sheet] = field(default_factory=dict, init=False)  # of the richest plan: not drawn twice
 
     def sheets(
         self, orders: Sequence[SheetOrder], track: Track = silent, what: str = "images"
@@ -73,8 +79,10 @@ class PageImages:
         """
         for orders in plans[:-1]:
             sample = generator(0, "sheets").permutation(len(orders))[:N_SAMPLED].tolist()
-            cost = np.mean([_n_characters(self._sheet(orders[place])[0]) for place in sample]) if sample else 0.0
+            drawn = {orders[place]: self._draw(orders[place]) for place in sample}
+            cost = np.mean([_n_characters(picture) for picture, _ in drawn.values()]) if drawn else 0.0
             if cost * len(orders) * MARGIN <= share * self.budget:
+                self._sampled |= drawn
                 return orders
         return plans[-1]
 
@@ -82,8 +90,12 @@ class PageImages:
         """A single sheet."""
         return next(self.sheets([order]))
 
-    def _sheet(self, order: SheetOrder) -> tuple[Picture | None, list[str]]:
-        """The picture, and why images are missing in it. Nothing is drawn once the budget is spent."""
+    def _sheet(self, order: SheetOrder) -> Sheet:
+        """The sheet, unless it was drawn already to tell what it costs."""
+        return self._sampled.pop(order, None) or self._draw(order)
+
+    def _draw(self, order: SheetOrder) -> Sheet:
+        """Nothing is drawn once the budget is spent."""
         tiles: list[Image.Image] = []
         problems: list[str] = []
         if self.budget <= 0 or isinstance(self.images, Missing):
@@ -97,9 +109,7 @@ class PageImages:
             return None, problems
         columns = min(order.columns, len(tiles))
         sheet = contact_sheet(tiles, columns, GAP)
-        # the paper of the page shows between the images, whatever its color
-        black = contact_sheet([np.zeros((order.pixels, order.pixels, 3), dtype=np.uint8)] * len(tiles), columns, GAP)
-        sheet.putalpha(ImageOps.invert(black.convert("L")))
+        sheet.putalpha(_opaque(len(tiles), order.pixels, columns))
         return Picture(data_uri(sheet), sheet.width, sheet.height, order.alt), problems
 
     def _pay(self, order: SheetOrder, picture: Picture | None, problems: list[str]) -> Picture | None:
@@ -113,6 +123,13 @@ class PageImages:
             self.n_left_out += 1
             return None
         return picture
+
+
+@cache
+def _opaque(n_tiles: int, pixels: int, columns: int) -> Image.Image:
+    """White where a sheet has images: the paper of the page shows between them, whatever its color."""
+    black = contact_sheet([Image.new("RGB", (pixels, pixels))] * n_tiles, columns, GAP)
+    return ImageOps.invert(black.convert("L"))
 
 
 def _n_characters(picture: Picture | None) -> int:

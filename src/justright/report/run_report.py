@@ -21,6 +21,7 @@ from justright.report.result_part import result_part
 from justright.report.review_part import review_of
 from justright.report.run_figures import SavedCount, draw_counts, draw_training, reported
 from justright.report.score_parts import errors_part, judged, scores_part
+from justright.report.small_images import SmallImages
 from justright.runs.run_folder import RunFolder
 
 NAME = "report.html"
@@ -73,9 +74,16 @@ class RunPage:
         return render("run.html", name=name, about=provenance.resolved(about), result=result.values, parts=parts)
 
     @cached_property
+    def _target(self) -> SmallImages | Missing:
+        return attempt(lambda: SmallImages(self.run.target), "the list of target images cannot be read")
+
+    @cached_property
+    def _pool(self) -> SmallImages | Missing:
+        return attempt(lambda: SmallImages(self.run.pool), "The list of labeled images cannot be read")
+
+    @cached_property
     def _page_images(self) -> PageImages:
-        images = attempt(lambda: self.run.target, "the list of target images cannot be read")
-        return PageImages(images, int(self.picture_share * CLUSTER_BUDGET))
+        return PageImages(self._target, int(self.picture_share * CLUSTER_BUDGET))
 
     @cached_property
     def _views(self) -> tuple[list[ClusterView], str]:
@@ -95,15 +103,14 @@ class RunPage:
         if isinstance(frozen, Missing):
             return {"map": frozen, "figure": None, "tiles": []}
         found = feature_map(*frozen)
-        figure, sets = draw_map(found), [attempt(lambda: self.run.pool, ""), attempt(lambda: self.run.target, "")]
-        budget = int(self.picture_share * MAP_BUDGET)
-        return {"map": found, "figure": figure, "tiles": tiles(found, figure, sets, budget)}
+        figure, budget = draw_map(found), int(self.picture_share * MAP_BUDGET)
+        return {"map": found, "figure": figure, "tiles": tiles(found, figure, [self._pool, self._target], budget)}
 
     def _selection(self) -> Values | Missing:
         saved = attempt(lambda: self.run.selection, "Nothing was selected: every labeled image weighs the same")
         if isinstance(saved, Missing):
             return saved
-        pool = attempt(lambda: self.run.pool, "The list of labeled images cannot be read")
+        pool = self._pool
         if not isinstance(pool, Missing) and len(pool) != len(saved.images):
             pool = Missing(f"{len(saved.images):,} images were weighed, and pool.parquet lists {len(pool):,}")
         page_images = PageImages(pool, int(self.picture_share * CLASS_BUDGET))
