@@ -10,16 +10,21 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: demo test check format bench clean
+.PHONY: demo test lint pytest format bench clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/justright demo
 
 test: $(VENV)/.test
 	@scripts/chromium
+	@$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+pytest: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 format: $(VENV)/.test
