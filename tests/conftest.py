@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import shutil
@@ -28,6 +29,15 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No test pulls the plug, and what a killed process has written is there without it: waiting for the disk shows nothing.
 os.fsync = lambda file: None
+
+gc.disable()  # what is imported stays: looking through it again and again finds nothing
+
+
+def pytest_collection_finish() -> None:
+    """From here on there is something to find, among what the tests make."""
+    gc.freeze()
+    gc.enable()
+
 
 SHARED = Path(__file__).parents[2] / "shared"
 

@@ -24,6 +24,7 @@ from tests.review.acting import act
 
 from justright.benchmark.suite import suite_names
 from justright.cli import main
+from justright.runs import measured_rates
 
 # in commands: what is printed, and what is run; the printed words go through the parser of the command too
 SMALLER = {
@@ -159,14 +160,23 @@ def drawn_data(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """One place for what commands keep: the same images have the same features on every page."""
+    return tmp_path_factory.mktemp("home")
+
+
 @pytest.fixture
-def place(drawn_data, tmp_path, monkeypatch):
+def place(drawn_data, home, tmp_path, monkeypatch):
     """A folder with everything that the pages name."""
     shutil.copytree(drawn_data, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(home))
     monkeypatch.setattr("justright.review.launch.serve", keep_a_cluster)
     monkeypatch.setattr("click.launch", lambda address: 0)
+    # tests/runs/test_measured_rates.py measures
+    for name, few in {"FEWEST": 4, "SECONDS": 0.0, "N_STEPS": 1, "N_ROWS": 100, "N_CLASSES": 5}.items():
+        monkeypatch.setattr(measured_rates, name, few)
     return tmp_path
 
 

@@ -24,30 +24,31 @@ def small(tmp_path, monkeypatch):
     for name in ("N_EPOCHS", "FULL_EPOCHS"):
         monkeypatch.setattr(experiments, name, 1)
     monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])  # tests/report draws maps by t-SNE
-    # much like the target, and nothing like it; tests/demo draws all of them
+    # tests/demo draws all of them: one alphabet, a pool much like it, and one nothing like it
+    monkeypatch.setattr(experiments, "TARGET_SCRIPTS", ("georgian",))
     monkeypatch.setattr(experiments, "POOL_SCRIPTS", ("greek", "box-drawing"))
 
 
 def test_the_demo_runs_and_says_what_it_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(experiments, "glyph_problem", lambda seed: glyph_problem(4, pool_per_class=1, seed=seed))
-    # with seed 11 so few images a class still leave each of the 39 old ones a label
+    monkeypatch.setattr(experiments, "glyph_problem", lambda seed: glyph_problem(3, pool_per_class=1, seed=seed))
+    # with seed 11 so few images a class still leave each of the 20 old ones a label
     names = ("own", "everything", "beta", "everything-as-rivals")  # every role
     monkeypatch.setattr(experiments, "SETTINGS", {name: experiments.SETTINGS[name] for name in names})
     done = CliRunner().invoke(main, ["demo", "--seed", "11", "--out", str(tmp_path / "out"), "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert list(found["scores"]) == list(names)
-    assert found["categories"]["true"] == 79
-    assert found["kept"]["own"] == {OWN: 39}
-    assert found["kept"]["everything"] == {OWN: 39} | {name: len(classes_of(name)) for name in experiments.POOL_SCRIPTS}
+    assert found["categories"]["true"] == 41
+    assert found["kept"]["own"] == {OWN: 20}
+    assert found["kept"]["everything"] == {OWN: 20} | {name: len(classes_of(name)) for name in experiments.POOL_SCRIPTS}
     assert (tmp_path / "out" / "comparison.html").exists()
     assert (tmp_path / "out" / "beta" / "report.html").exists()
     assert "As a guide" in found["verdict"]
     assert "as rivals" in found["verdict"]
     for setting in ("own", "everything"):
         about = RunFolder.open(tmp_path / "out" / setting).about
-        assert about["n_categories"] == 79
-    assert RunFolder.open(tmp_path / "out" / "everything-as-rivals").about["n_categories"] > 79
+        assert about["n_categories"] == 41
+    assert RunFolder.open(tmp_path / "out" / "everything-as-rivals").about["n_categories"] > 41
 
 
 def test_the_long_form_runs_every_experiment(tmp_path, monkeypatch):
@@ -57,6 +58,7 @@ def test_the_long_form_runs_every_experiment(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "SETTINGS", settings)
     monkeypatch.setattr(experiments, "FULL_SEEDS", (0, 1))
     monkeypatch.setattr(experiments, "LABELED_SETS", {"medium": ("lao",)})
+    monkeypatch.setattr(experiments, "CLASSES_A_SET", 5)
     done = CliRunner().invoke(main, ["demo", "--full", "--out", str(tmp_path / "out"), "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from tests.forked_programs import Program
 
 from justright.cli import main
 from justright.data.columns import NAME
@@ -227,14 +228,15 @@ def test_weights_that_nearly_vanish_are_told_once_and_with_the_options_that_help
     """In a process of its own, where nothing stands between what the library logs and the person."""
     stored = [str(stores / name) for name in ("birds", "pets", "target")]
     words = ["select", *stored[:2], "--target", stored[2], *map(str, FAR), *more]
-    done = subprocess.run([sys.executable, "-m", "justright", *words], capture_output=True, text=True, check=True)
-    assert "below" not in done.stdout
-    told = [line for line in done.stderr.splitlines() if "below" in line]
+    done = Program(*words).end()
+    assert done.code == 0, done.err
+    assert "below" not in done.out
+    told = [line for line in done.err.splitlines() if "below" in line]
     advice = "try --domain affine or --normalize mean"
     assert told == [f"Note: 100% of the weights are below 0.001: labels will hardly count; {advice}."]
     if more:
-        assert json.loads(done.stdout)["selector"] == "beta"
-        assert done.stderr.splitlines() == told
+        assert json.loads(done.out)["selector"] == "beta"
+        assert done.err.splitlines() == told
 
 
 def test_the_library_says_it_once_too(stores, caplog):

@@ -23,7 +23,7 @@ from justright.hashing import hash_bytes
 
 METHODS = ("simgcd", "xcon", "mugcd", "cms", "selex")
 FEATURE_ROWS = 8
-CALM = {"n_epochs": 3, "learning_rate": 0.01}
+CALM = {"n_epochs": 2, "learning_rate": 0.01}
 """At a high rate a network of this size magnifies rounding a hundred times within a few steps."""
 
 
