@@ -41,6 +41,24 @@ def test_a_method_without_training_has_no_steps_to_measure(tmp_path, monkeypatch
     assert predict == pytest.approx(abs(predict))
 
 
+def test_what_is_timed_is_a_step_that_tunes_and_not_one_of_heads_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
+    seen, simgcd = [], METHODS["simgcd"]
+
+    def made(n_categories, backbone, config, **more):
+        seen.append(config.heads_first)
+        return simgcd(n_categories, backbone, config, **more)
+
+    monkeypatch.setattr(measured_rates, "METHODS", {"simgcd": made})
+    made.trainings, config = simgcd.trainings, simgcd.config_class().small()
+    assert config.fitted(100, 5, ends_in_norm=False).heads_first > 0
+    step, _ = measured_rates._training(
+        random_backbone("glyph_vit"), "simgcd", config, glyph_set(1, ["digits"]), tmp_path
+    )
+    assert step > 0
+    assert seen == [0]
+
+
 def test_noise_never_makes_an_image_cost_nothing():
     assert measured_rates._by_image(5.0, 1.0, n=10, n_few=2) == 0.5
     assert measured_rates._by_image(1.0, 2.0, n=10, n_few=2) == 0.1

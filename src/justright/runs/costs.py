@@ -18,7 +18,7 @@ IMAGE_BYTES = 550  # of one image in memory, its row and its content id as text:
 TREE_IMAGES = 6000  # images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`
 IMAGES_A_CATEGORY = 30  # of the target, where K is not known yet
 AXES = 128  # principal axes that the estimate keeps of every image
-HEADS_COST = 0.2  # of a step in which heads learn alone, beside one that tunes EfficientNet-Lite0 at 160 pixels
+HEADS_COST = 0.1  # of a step in which heads learn alone, beside one that tunes EfficientNet-Lite0 at 224 pixels
 ROWS_AT_ONCE = 8192  # images that selection compares with all classes at a time
 
 CHEAPER = {

@@ -131,6 +131,8 @@ def _training(backbone: Any, method: str, config: Any, photos: ImageSet, folder:
 
     size = min(config.batch_size, len(photos))
     light = {"n_epochs": 1, "n_steps": 1 + N_STEPS, "batch_size": size, "views": 2, "refresh": 0.0}
+    if hasattr(config, "heads_first"):
+        light["heads_first"] = 0  # a step in which heads learn alone costs a part of one, see `costs`
     made = METHODS[method](2, backbone, config.with_settings(light), bank=folder / "views")
     made.fit(Split(photos.take([]), photos), track=timed)
     return float(np.median(np.diff(times))) / size, predict
