@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 import logging
 
@@ -110,6 +111,10 @@ def test_other_images_or_another_backbone_are_no_way_to_go_on(split, backbone, b
         learned("gcd", drawn_split(seed=1), backbone, bank, tmp_path, n_epochs=1)
     with pytest.raises(DataError, match="backbone: "):
         learned("gcd", split, backbone_of_noise(seed=1), bank, tmp_path, n_epochs=1)
+    tuned_less = copy.deepcopy(backbone)
+    tuned_less.model.blocks[-1].mlp.requires_grad_(False)
+    with pytest.raises(DataError, match="something else:\n  frozen: "):
+        learned("gcd", split, tuned_less, bank, tmp_path, n_epochs=1)
 
 
 def test_a_changed_first_stage_of_mugcd_is_refused(split, backbone, bank, tmp_path):

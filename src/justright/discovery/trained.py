@@ -65,6 +65,7 @@ class TrainedDiscovery(Discovery):
             "n_categories": self.n_categories,
             "config": asdict(config),
             "backbone": self.backbone.fingerprint,
+            "frozen": self.backbone.prefix_fingerprint,  # another version may tune another part
             "data": data.fingerprint(),
             **more,
         }
