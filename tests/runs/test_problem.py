@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from justright.audit.quarantine import BadKind, Quarantined
 from justright.data import ImageSet, open_images
+from justright.data.columns import with_columns
 from justright.errors import DataError, DegenerateError
+from justright.evaluation.files import read_judged
 from justright.features.table import FeatureTable
 from justright.runs.problem import OWN, make_problem
 
@@ -105,6 +109,18 @@ def test_images_go_on_with_the_ids_of_their_features_and_are_not_hashed_again(ma
     assert found.pool.images.with_ids().ids == ["id 0", "id 1"]
     assert found.target.with_ids().ids == ["id 0", "id 1", "id 2"]
     assert found.target.paths == problem.target.paths
+
+
+def test_the_truth_names_images_as_the_predictions_do_even_where_two_share_a_path(make_tree, tmp_path):
+    target = open_images(make_tree({"cat": 2, "dog": 2}))
+    same = ImageSet(with_columns(target.table, {"path": pa.array(["0.png"] * 4)}), target.readers)  # of four archives
+    problem = make_problem([open_images(make_tree({"oak": 2}, "trees", 9))], None, same, has_labels=True)
+    found = problem.with_ids_of(table_of(problem.pool.images), table_of(problem.target))
+    found.truth.save(tmp_path / "truth.parquet")
+    predictions = pa.table({"id": found.target.ids[::-1], "path": found.target.paths, "cluster": [1, 1, 0, 0]})
+    pq.write_table(predictions, tmp_path / "predictions.parquet")
+    judged = read_judged(tmp_path / "predictions.parquet", tmp_path / "truth.parquet")
+    assert judged.y_true.tolist() == [1, 1, 0, 0]
 
 
 def test_images_without_features_are_left_out_by_name(make_tree):

@@ -40,6 +40,10 @@ class Truth:
         """The same labels, judged against other labeled data, which has these classes."""
         return Truth(self._images, old_classes)
 
+    def named_by(self, images: ImageSet) -> Truth:
+        """The same labels under the ids of these images, which are its own in the same order."""
+        return Truth(self._images.named_by(images.table["id"]), self._old_classes)
+
     def open_for_evaluation(self) -> tuple[Labels, Mask]:
         """True labels and the mask of old classes, both aligned with the unlabeled images."""
         labels = self._images.labels

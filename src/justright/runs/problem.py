@@ -57,15 +57,16 @@ class Problem:
     def with_ids_of(self, pool: FeatureTable, target: FeatureTable) -> Problem:
         """The same with the images that could be read when features were extracted, and with the ids found there.
 
-        The truth must fit the target as it is.
+        The truth must fit the target as it is, and gets the ids too: images of two archives may share their paths.
         """
         if self.truth is not None and len(target) != len(self.target):
             raise DataError(
                 f"{len(self.target) - len(target):,} images of the target cannot be read",
                 advice="leave them out of the target and of the truth; `justright audit` lists them",
             )
-        images = _readable(self.pool.images, pool)
-        return replace(self, pool=replace(self.pool, images=images), target=_readable(self.target, target))
+        images, unlabeled = _readable(self.pool.images, pool), _readable(self.target, target)
+        truth = None if self.truth is None else self.truth.named_by(unlabeled)
+        return replace(self, pool=replace(self.pool, images=images), target=unlabeled, truth=truth)
 
     def without_copies(self, track: Track = silent) -> tuple[Problem, int]:
         """The same without labeled images that are, byte for byte, images of the target; and how many they were.
