@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 import torch._dynamo  # noqa: F401  what justright is the first to import, the hook of jaxtyping compiles once more
 from PIL import Image
+from tests import shape_checks
 from tests.forked_workers import context as forked_workers_context
 
 # Where the environment forbids to keep what is compiled, each process would compile and rewrite all tests anew.
@@ -30,6 +31,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # No test pulls the plug, and what a killed process has written is there without it: waiting for the disk shows nothing.
 os.fsync = lambda file: None
 
+shape_checks.install()
+
 gc.disable()  # what is imported stays: looking through it again and again finds nothing
 
 
@@ -37,6 +40,11 @@ def pytest_collection_finish() -> None:
     """From here on there is something to find, among what the tests make."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_runtest_setup() -> None:
+    """Each test has its calls checked, whichever ran before it in the same process."""
+    shape_checks.start_anew()
 
 
 SHARED = Path(__file__).parents[2] / "shared"

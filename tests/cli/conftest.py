@@ -6,8 +6,14 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from tests.remembered_maps import remember_maps
 
 from justright.cli import main
+
+
+@pytest.fixture(scope="session", autouse=True)
+def maps():
+    yield from remember_maps()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
+import signal
 
 import numpy as np
 import pytest
@@ -26,41 +26,34 @@ def test_the_number_of_workers_changes_no_byte(drawn, tmp_path):
 
 
 KILLED = """
-import sys
+import os, signal, sys
 from tests.features.tiny_extraction import extract, open_folder, tiny
 from pathlib import Path
-backbone = tiny()
-backbone.pause = 0.03
-images, out, n_workers = sys.argv[1:]
-extract(open_folder(Path(images)), backbone, Path(out), batch_size=2, n_workers=int(n_workers))
+
+def killed_at(steps, total, what):
+    for n, step in enumerate(steps):
+        if what.startswith("extracting") and n == int(last):
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield step
+
+images, out, n_workers, last = sys.argv[1:]
+extract(open_folder(Path(images)), tiny(), Path(out), batch_size=2, n_workers=int(n_workers), track=killed_at)
 """
 
 
-@pytest.mark.parametrize("n_workers", [0, 2])
-def test_kill_and_resume_give_the_bytes_of_an_undisturbed_run(tmp_path, n_workers):
+@pytest.mark.parametrize(("n_workers", "last"), [(0, 33), (0, 50), (2, 40), (2, 66)])
+def test_kill_and_resume_give_the_bytes_of_an_undisturbed_run(tmp_path, n_workers, last):
     images = draw(tmp_path / "images")
     run(images, tmp_path / "whole")
     out = tmp_path / "killed"
-    process = Program("-c", KILLED, tmp_path / "images", out, n_workers)
-    try:
-        wait_for_a_shard(process, out)
-        time.sleep(random.uniform(0, 0.2))  # anywhere inside a shard
-    finally:
-        process.kill()
+    ended = Program("-c", KILLED, tmp_path / "images", out, n_workers, last).end()
+    assert ended.code == -signal.SIGKILL, ended.err
     n_finished = (out / "shards.jsonl").read_bytes().count(b"\n")
     assert 1 <= n_finished < 3, "it was to be killed halfway"
     backbone = tiny()
     run(images, out, backbone, n_workers=n_workers)
     assert contents(out) == contents(tmp_path / "whole")
     assert backbone.n_batches == N_BATCHES - n_finished * SHARD_BATCHES
-
-
-def wait_for_a_shard(process, out, seconds=60):
-    end = time.monotonic() + seconds
-    while not ((out / "shards.jsonl").exists() and (out / "shards.jsonl").stat().st_size):
-        assert process.is_running(), "the process ended by itself"
-        assert time.monotonic() < end, "no shard was finished"
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])

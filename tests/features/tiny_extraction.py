@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +25,9 @@ class Counting(Backbone):
     """A tiny ViT that counts the batches it sees."""
 
     n_batches = 0
-    pause = 0.0
 
     def forward(self, images, pooling="class"):
         self.n_batches += len(images) == BATCH  # not the single image that tells the shape
-        time.sleep(self.pause)
         return super().forward(images, pooling)
 
 

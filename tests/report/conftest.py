@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from tests.made_runs import make_run
+from tests.remembered_maps import remember_maps
 
 from justright.features.table import FeatureTable
 from justright.report.run_report import write_report
@@ -21,6 +22,11 @@ def blobs(centers, per, seed, spread=0.2):
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(len(centers)), per)
     return (centers[labels] + rng.normal(0, spread, (len(labels), centers.shape[1]))).astype(np.float32), labels
+
+
+@pytest.fixture(scope="session", autouse=True)
+def maps():
+    yield from remember_maps()
 
 
 @pytest.fixture

@@ -8,10 +8,16 @@ import pytest
 from PIL import Image, ImageOps
 
 from justright.features.table import FeatureTable
+from justright.report import feature_map as module
 from justright.report.drawing import to_svg
 from justright.report.elements import Missing, environment
 from justright.report.feature_map import COLUMNS, N_TILES, PIXELS, TARGET, draw_map, feature_map, tiles
 from justright.report.page_images import GAP
+
+
+@pytest.fixture(autouse=True)
+def layout(monkeypatch):
+    monkeypatch.setattr(module, "_neighbors", module._neighbors.__wrapped__)
 
 
 @pytest.fixture

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import importlib
+import inspect
+from dataclasses import dataclass
+from types import FunctionType
+
+import beartype
+import numpy as np
+import pytest
+from jaxtyping import Float, TypeCheckError
+from tests import shape_checks
+from tests.house_graph import SOURCE, rooms
+
+from justright.geometry.distance import euclidean_distance
+from justright.types import Array
+
+
+def functions(room: str) -> list[FunctionType]:
+    """Those that a room defines in its modules."""
+    found = []
+    for file, of in rooms():
+        if of == room and file.stem != "__main__":
+            parts = file.relative_to(SOURCE).with_suffix("").parts
+            name = ".".join(["justright", *(part for part in parts if part != "__init__")])
+            members = vars(importlib.import_module(name)).values()
+            found += [each for each in members if isinstance(each, FunctionType) and each.__module__ == name]
+    return found
+
+
+ROOMS = sorted({room for _, room in rooms()} - {"errors", "registry", "types"})  # which have no functions
+NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+PLAIN = ("str", "int", "float", "Path", "Array", "ImageSet", "bytes")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_function_of_a_room_is_checked(room):
+    for function in functions(room):
+        if inspect.iscoroutinefunction(function):
+            continue  # jaxtyping leaves out what is async
+        layers = [function]
+        while hasattr(layers[-1], "__wrapped__"):
+            layers.append(layers[-1].__wrapped__)
+        assert any(layer.__code__.co_filename == shape_checks.__file__ for layer in layers), function
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_refuses_a_wrong_type(room):
+    stranger = type("Stranger", (), {})()
+    needed = {each: [one for one in inspect.signature(each).parameters.values() if one.default is one.empty]
+              for each in functions(room)}  # fmt: skip
+    plain = [each for each in needed if any(one.annotation in PLAIN and one.kind in NAMED for one in needed[each])]
+    assert plain
+    for each in plain[:3]:
+        with pytest.raises(TypeCheckError, match="Stranger"):
+            each(**{one.name: stranger for one in needed[each] if one.kind in NAMED})
+
+
+def test_a_wrong_shape_is_refused_also_where_only_two_arguments_together_are_wrong():
+    rows = np.zeros((3, 4))
+    assert euclidean_distance(rows, rows[:2]).shape == (3, 2)
+    with pytest.raises(TypeCheckError, match=r"(?s)euclidean_distance.*parameter 'a'"):
+        euclidean_distance(rows[0], rows)
+    with pytest.raises(TypeCheckError, match=r"(?s)euclidean_distance.*dim=4"):
+        euclidean_distance(rows, rows[:, :3])
+
+
+@pytest.fixture
+def checked():
+    return shape_checks.jaxtyped(typechecker=beartype.beartype)
+
+
+def refused_calls(function, n_calls: int) -> list[int]:
+    """Which of so many calls with text in place of a number are refused."""
+    found = []
+    for number in range(1, n_calls + 1):
+        try:
+            function("3")
+        except TypeCheckError:
+            found.append(number)
+    return found
+
+
+def test_the_first_calls_in_a_test_are_checked_and_some_of_the_later_ones(checked):
+    @checked
+    def same(number: int):
+        return number
+
+    chosen = [*range(1, shape_checks.N_FIRST + 1), shape_checks.EVERY, 2 * shape_checks.EVERY]
+    assert refused_calls(same, 2 * shape_checks.EVERY + 1) == chosen
+    shape_checks.start_anew()
+    assert refused_calls(same, 1) == [1]
+
+
+def test_what_is_returned_is_checked_too(checked):
+    @checked
+    def first(rows: Float[Array, "n dim"]) -> Float[Array, " dim"]:
+        return rows[:, 0]
+
+    first(np.zeros((2, 2)))
+    with pytest.raises(TypeCheckError, match="return value"):
+        first(np.zeros((2, 3)))
+
+
+def test_functions_that_are_made_anew_share_their_count(checked):
+    def make():
+        @checked
+        def same(number: int):
+            return number
+
+        return same
+
+    n_refused = sum(len(refused_calls(make(), 1)) for _ in range(2 * shape_checks.N_FIRST))
+    assert n_refused == shape_checks.N_FIRST
+
+
+def test_fields_of_a_dataclass_are_checked_and_counted_for_each_class(checked):
+    made = [checked(dataclass(type(name, (), {"__annotations__": {"number": int}}))) for name in ("One", "Other")]
+    for each in made:
+        assert each(3).number == 3
+        assert refused_calls(each, 20) == list(range(1, shape_checks.N_FIRST))
+
+
+def test_nothing_is_prepared_before_the_first_call():
+    prepared = []
+    checked = shape_checks.jaxtyped(typechecker=lambda function: prepared.append(function) or function)
+
+    @checked
+    def same(number: int):
+        return number
+
+    assert prepared == []
+    assert same(3) == 3
+    assert len(prepared) == 2  # what takes the arguments, and what takes the result too
