@@ -131,7 +131,7 @@ class TrainConfig(ContrastiveSettings, Config):
     micro_batch: int | None = setting(None, "views through the tuned part at once; None: all", COUNT.or_none())
 
     def small(self) -> Any:
-        """As long as the data asks for, at a steady rate first, and with narrower heads."""
+        """Trained as long as the data asks for, at a steady rate first, and with narrower heads."""
         changed = {"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128}
         return super().small().with_settings(changed)
 
@@ -147,9 +147,9 @@ class TrainConfig(ContrastiveSettings, Config):
         return replace(self, n_epochs=math.ceil(n_steps / an_epoch), n_steps=an_epoch)
 
     def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
-        """That so many categories ask for."""
+        """The fewest steps that training so many categories takes, where nobody sets its length."""
         return max(FEWEST_STEPS, n_categories * (STEPS_A_CATEGORY if ends_in_norm else STEPS_A_CATEGORY_WITHOUT_NORM))
 
     def exact(self) -> Any:
-        """With new views at every step."""
+        """As published, with new views at every step."""
         return super().exact().with_settings({"views": "fresh"})

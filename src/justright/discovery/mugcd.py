@@ -120,7 +120,7 @@ class MuGCDLearner(Learner):
         self.n_unsettled = config.n_warmup or 0
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """That of the student's nearest prototype."""
+        """The category of each feature: that of the student's nearest prototype."""
         return self.heads.categories_of(features)
 
     def transform(self, stream: str) -> Transform:
@@ -170,7 +170,7 @@ class MuGCD(WithHeads):
 
     @classmethod
     def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:
-        """That of GCD, then its own."""
+        """The training of GCD, then that with the teacher."""
         return [(config.stage1, tuple(GCDLearner.streams)), (config, tuple(MuGCDLearner.streams))]
 
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:

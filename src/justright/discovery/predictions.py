@@ -59,7 +59,7 @@ class Predictions:
 
     @cached_property
     def sizes(self) -> Int[Array, " categories"]:
-        """Images by category."""
+        """Number of images of each category."""
         return np.bincount(self.cluster, minlength=len(self.categories))
 
     def table(self) -> pa.Table:

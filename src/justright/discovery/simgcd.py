@@ -83,7 +83,7 @@ class SimGCDConfig(AdditionSettings):
         return super().with_settings(asked | dict(settings))
 
     def for_classes(self, sizes: Int[Array, " classes"]) -> Any:
-        """With less entropy where the sizes of labeled classes say that categories are uneven."""
+        """The same settings, with less entropy where the sizes of labeled classes say that categories are uneven."""
         if self.entropy_scale_uneven is None or not are_uneven(sizes):
             return self
         return replace(self, entropy_scale=self.entropy_scale_uneven)
@@ -155,7 +155,7 @@ class Heads(nn.Module):
         return {"projections": self.projector(features), "logits": self.classifier(features)}
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """That of the nearest prototype."""
+        """The category of each feature: that of the nearest prototype."""
         with torch.no_grad():
             centered = torch.from_numpy(features).to(self.center.device) - self.center
             return self.classifier(centered).argmax(dim=-1).cpu().numpy()
@@ -184,7 +184,7 @@ class SimGCDLearner(Learner):
         self.n_unsettled = config.n_warmup or 0
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """That of the nearest prototype."""
+        """The category of each feature: that of the nearest prototype."""
         return self.heads.categories_of(features)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:

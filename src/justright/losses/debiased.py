@@ -17,7 +17,7 @@ from justright.types import UNLABELED
 
 @dataclass(frozen=True)
 class DebiasedSettings:
-    """Of the second classifier of DebGCD (Liu and Han, ICLR 2025); defaults as in the paper, but for the scale."""
+    """Settings of the second classifier of DebGCD (Liu and Han, ICLR 2025); defaults of the paper, but for the scale."""
 
     # 1 in the paper, 4 in its code
     debiased_scale: float = setting(0.0, "factor of DebGCD's second classifier; 1 as published", NOT_NEGATIVE)

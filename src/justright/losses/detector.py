@@ -19,7 +19,7 @@ Margins = Float[Tensor, "2 batch known"]
 
 @dataclass(frozen=True)
 class DetectorSettings:
-    """Of the detector of DebGCD (Liu and Han, ICLR 2025)."""
+    """Settings of the detector of DebGCD (Liu and Han, ICLR 2025)."""
 
     detector_scale: float = setting(0.01, "factor of DebGCD's detector, where debiased_scale is not 0", NOT_NEGATIVE)
     detector_temperature: float = setting(0.1, "temperature of the detector", POSITIVE)

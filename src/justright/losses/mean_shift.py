@@ -20,7 +20,7 @@ Memory = Float[Tensor, "memory dim"]  # unit projections of views of all images,
 
 @dataclass(frozen=True)
 class CMSSettings(ContrastiveSettings):
-    """Of the losses of CMS; defaults as in its scripts for fine-grained sets."""
+    """Settings of the losses of CMS; defaults as in its scripts for fine-grained sets."""
 
     # 0.3 for CIFAR-100 and ImageNet-100
     temperature_unsup: float = setting(0.25, "temperature of the loss between shifted views", POSITIVE)
