@@ -31,8 +31,13 @@ epochs_option = click.option(
     "--epochs", type=click.IntRange(1), help="Number of epochs; without it as many as --scale says."
 )
 set_option = click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change any other setting; may be repeated."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
 )
+WORDS = {"None": None, "True": True, "False": False}  # as help texts and defaults have them; JSON writes them otherwise
 PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
 """What SimGCD's scripts set `entropy_scale` to, by data set, where it is not the default."""
 
@@ -93,7 +98,7 @@ def _is_given(option: str) -> bool:
 
 
 def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE as a dictionary; a value is JSON where it can be read as such, else text."""
+    """NAME=VALUE as a dictionary; a value is JSON or None, True, False where it can be read as such, else text."""
     found: dict[str, Any] = {}
     for each in settings:
         name, equals, value = each.partition("=")
@@ -102,5 +107,5 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
         try:
             found[name.replace("-", "_")] = parsed_json(value)
         except ValueError:
-            found[name.replace("-", "_")] = value
+            found[name.replace("-", "_")] = WORDS.get(value, value)
     return found

@@ -36,7 +36,9 @@ class CMSConfig(CMSSettings, TrainConfig):
     floor_share: float = setting(5e-3, "the last learning rate, as a share of the first", SHARE)
     n_out: int | None = setting(768, "learned vectors after the head, as in the public code", COUNT.or_none())
     categories: Literal["given", "labeled"] = setting(
-        "given", "how many there are: as given, or as the labeled images are clustered best", one_of("given", "labeled")
+        "given",
+        "number of clusters: as given, or at which labeled images are clustered best",
+        one_of("given", "labeled"),
     )
     cluster_by: Literal["features", "projections"] = setting(
         "features", "what is clustered in the end; projections as published", one_of("features", "projections")

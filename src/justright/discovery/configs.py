@@ -50,7 +50,7 @@ class Config:
 
     held_out_share: float = setting(0.0, "share of labeled images kept to calibrate on; 0: all of them", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
-    max_iter: int = setting(100, "iterations of one such restart at most", COUNT)
+    max_iter: int = setting(100, "iterations of one restart of that k-means at most", COUNT)
     # pooled activations of a conv net differ most by what all categories share
     directions: Literal["auto", "always", "never"] = setting(
         "never",
@@ -110,7 +110,9 @@ class TrainConfig(ContrastiveSettings, Config):
     learning_rate: float = setting(0.1, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
     # None: 1, as published, for a network that ends in a norm, as a ViT does; 0.02 for others, whose last stage is
     # larger and has nothing that holds it back
-    backbone_share: float | None = setting(None, "rate of the tuned part, as a share of the heads'", SHARE.or_none())
+    backbone_share: float | None = setting(
+        None, "rate of the tuned part, as a share of the heads'; None: by network", SHARE.or_none()
+    )
     # above 0, training may end early: where nothing changes any more, or where time is up
     steady_share: float = setting(0.0, "share of the epochs at the first rate, before it falls", BELOW_1)
     minutes: float | None = setting(None, "the time that training may take; fewer epochs then", POSITIVE.or_none())
@@ -119,14 +121,14 @@ class TrainConfig(ContrastiveSettings, Config):
     weight_decay: float = setting(5e-5, "weight decay of SGD", NOT_NEGATIVE)
     decay_vectors: bool = setting(True, "biases and other vectors decay too: in GCD and XCon, not in SimGCD", YES_OR_NO)
     guide_share: float = setting(0.25, "guiding images a step, as a share of batch_size; 0: none", NOT_NEGATIVE)
-    guide_scale: float = setting(1.0, "factor of their loss beside the supervised ones of the method", NOT_NEGATIVE)
+    guide_scale: float = setting(1.0, "factor of the loss on guiding images beside the method's own", NOT_NEGATIVE)
     hidden_dim: int = setting(2048, "width of the projection head", COUNT)
     out_dim: int = setting(256, "numbers that the projection head gives", COUNT)
     views: int | Literal["fresh"] = setting(4, 'views of an image in the bank; "fresh": new ones at every step', VIEWS)
     views_by_seed: bool = setting(False, "views drawn by the seed of the run; else all seeds share them", YES_OR_NO)
     refresh: float = setting(0.0, "share of the bank that is drawn anew at each epoch", SHARE)
     bank_precision: BankPrecision = setting("float16", "precision of the bank", one_of(*BANK_PRECISIONS))
-    precision: Precision = setting("float32", "of the network in training; losses stay in float32", one_of(*PRECISIONS))
+    precision: Precision = setting("float32", "precision of training; losses stay in float32", one_of(*PRECISIONS))
     # less memory, more time, the same gradient
     micro_batch: int | None = setting(None, "views through the tuned part at once; None: all", COUNT.or_none())
 

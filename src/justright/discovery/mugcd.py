@@ -42,10 +42,12 @@ class MuGCDConfig(SimGCDConfig):
 
     momentum_base: float = setting(0.7, "momentum of the mean teacher at first", SHARE)
     momentum_last: float = setting(0.999, "momentum of the mean teacher at the end", SHARE)
-    infer_with: Literal["teacher", "student"] = setting("teacher", "who decides", one_of("teacher", "student"))
+    infer_with: Literal["teacher", "student"] = setting(
+        "teacher", "which network decides", one_of("teacher", "student")
+    )
     # the recipe of strong views is unknown; stronger ones than these cost up to nine points, docs/discovery.md
     strong_area: float = setting(0.7, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
-    strong_color: float = setting(0.0, "how often they change color and sharpness; 0 leaves crop and flip", SHARE)
+    strong_color: float = setting(0.0, "how often strong views change color and sharpness; 0: crop and flip", SHARE)
     stage1: GCDConfig = setting(GCDConfig, "the first training; common settings reach it unless it says other", OF_GCD)
 
     def __post_init__(self) -> None:
