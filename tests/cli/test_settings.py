@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.contributing_examples import example
 
 from justright.cli import main
 from justright.cli.run_request import read_settings
@@ -61,3 +62,16 @@ def test_a_default_can_be_given_back_as_it_is_shown():
         "decay_vectors": False,
         "views": "fresh",
     }
+
+
+def test_a_setting_of_a_method_from_outside_is_listed():
+    example("method")
+    try:
+        assert listed("pulled", "--scale", "full")["pull"] == {
+            "name": "pull",
+            "default": 1.0,
+            "range": "above 0, and finite",
+            "help": "factor of its loss",
+        }
+    finally:
+        METHODS.remove("pulled")
