@@ -170,9 +170,9 @@ def discover(
     from justright.discovery.processes import joined_processes
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
-    from justright.runs.outlook import outlook
     from justright.runs.problem import make_problem
     from justright.runs.run import Run
+    from justright.runs.time_warning import time_warning
 
     elsewhere = nullcontext() if engine == "local" else ENGINES[engine](None)
     with joined_processes(spec.device) as processes, elsewhere as opened_engine:
@@ -210,7 +210,7 @@ def discover(
         run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, opened_engine)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:
-            said = outlook(len(problem.pool.images), problem.target, spec, network)
+            said = time_warning(len(problem.pool.images), problem.target, spec, network)
             if said:
                 terminal.say(said)
         finished = run.all(is_owned=True)

@@ -41,7 +41,7 @@ def stored_by(backbone: Backbone) -> dict[str, Any]:
     }
 
 
-class StagedViews:
+class ExtractedViews:
     """Plain views below `root` that no bank has taken yet; those that were there when this was made can be read.
 
     Who holds it keeps them from being removed to make room.
