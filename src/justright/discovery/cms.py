@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned
-from justright.discovery.configs import TrainConfig
+from justright.discovery.configs import OF_KMEANS, TrainConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_at, features_of
 from justright.discovery.shifted_clusters import by_shifted_clusters
 from justright.discovery.trained import TrainedDiscovery
@@ -44,6 +44,10 @@ class CMSConfig(CMSSettings, TrainConfig):
         "features", "what is clustered in the end; projections as published", one_of("features", "projections")
     )
     n_ward: int = setting(10_000, "images in Ward's tree at most; the others join the nearest cluster", at_least(2))
+
+    def without_effect(self) -> dict[str, str]:
+        """What says how k-means is done."""
+        return super().without_effect() | dict.fromkeys(OF_KMEANS, "mean shift and a tree decide here, not k-means")
 
     def small(self) -> Any:
         """Shorter, narrower heads, and no learned vectors after them."""

@@ -40,6 +40,9 @@ FEWEST_PASSES = 3  # over all images
 STEADY_SHARE = 0.6  # of the epochs are at the first rate
 MOST_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
+OF_KMEANS = ("n_init", "max_iter")
+OF_STORED_VIEWS = ("bank_precision", "refresh")
+
 # two views of an image make a pair
 VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')
 
@@ -78,6 +81,10 @@ class Config:
                 f"{type(self).__name__} has no setting {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}"
             )
         return replace(self, **settings)
+
+    def without_effect(self) -> dict[str, str]:
+        """Settings that do nothing in this method as it is set, each with the reason: who asks for one is told."""
+        return {}
 
     def small(self) -> Any:
         """A lighter form of the method for a CPU and small networks. Not the original."""
@@ -131,6 +138,11 @@ class TrainConfig(ContrastiveSettings, Config):
     precision: Precision = setting("float32", "precision of training; losses stay in float32", one_of(*PRECISIONS))
     # less memory, more time, the same gradient
     micro_batch: int | None = setting(None, "views through the tuned part at once; None: all", COUNT.or_none())
+
+    def without_effect(self) -> dict[str, str]:
+        """What says how views are stored, where none are."""
+        stored = dict.fromkeys(OF_STORED_VIEWS, "views=fresh stores no views") if self.views == "fresh" else {}
+        return super().without_effect() | stored
 
     def small(self) -> Any:
         """Trained as long as the data asks for, at a steady rate first, and with narrower heads."""

@@ -18,6 +18,7 @@ from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
 from justright.discovery.additions import Additions
 from justright.discovery.assigner import Learned, by_prototypes
+from justright.discovery.configs import OF_KMEANS
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
 from justright.discovery.simgcd import Heads, SimGCDConfig, WithHeads, center_of, outputs_of
@@ -66,6 +67,13 @@ class MuGCDConfig(SimGCDConfig):
             common = {name: settings[name] for name in (item.name for item in fields(GCDConfig)) if name in settings}
             settings = {**settings, "stage1": self.stage1.with_settings(common | dict(first))}
         return super().with_settings(settings)
+
+    def without_effect(self) -> dict[str, str]:
+        """What does nothing in either training; under its own name also what does nothing in the first."""
+        second, first = super().without_effect(), self.stage1.without_effect()
+        kmeans = {name: second[name] for name in OF_KMEANS}  # GCD clusters at its end, which is left out here
+        both = {name: why for name, why in second.items() if name in first}
+        return kmeans | both | {f"stage1.{name}": why for name, why in (kmeans | first).items()}
 
     def small(self) -> Any:
         """Both trainings in their small form."""

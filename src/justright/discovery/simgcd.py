@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from justright.data.batches import BalancedBatches
 from justright.discovery.additions import Additions, AdditionSettings
 from justright.discovery.assigner import Center, Learned, by_prototypes
-from justright.discovery.configs import MOST_EPOCHS
+from justright.discovery.configs import MOST_EPOCHS, OF_KMEANS
 from justright.discovery.heads_first import rows_for_heads
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of, mean_feature
 from justright.discovery.trained import TrainedDiscovery
@@ -71,6 +71,10 @@ class SimGCDConfig(AdditionSettings):
         "entropy_scale where sizes of labeled classes differ by more than chance; None: the same",
         NOT_NEGATIVE.or_none(),
     )
+
+    def without_effect(self) -> dict[str, str]:
+        """What says how k-means is done."""
+        return super().without_effect() | dict.fromkeys(OF_KMEANS, "prototypes decide here, not k-means")
 
     def small(self) -> Any:
         """The warm-up grows with training: 30 epochs of 200 would be too few steps for many categories."""
