@@ -65,7 +65,7 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
     save_selection(path / "weights.parquet", SelectionResult.of("beta", selector, merged), target_features)
 
     known = [o.name for o in pool.origins if o.dataset == "target"]
-    new = {label: len(known) + n for n, label in enumerate(split.new_classes)}
+    new = {label: len(known) + n for n, label in enumerate(split.classes.new)}
     number = {o.label: n for n, o in enumerate(pool.origins) if o.dataset == "target"} | new
     cluster = np.array([number[label] for label in y_true])
     wrong = rng.choice(len(cluster), n_wrong, replace=False)

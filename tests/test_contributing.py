@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 import torch
+from click.testing import CliRunner
 from tests.contributing_examples import BLOCK, TEXT, example
+
+from justright.cli import main
+from justright.features.table import FeatureTable
+from justright.selection import SELECTORS
 
 EXECUTED_IN = {
     "selector": "cli/test_added_selector.py",
+    "option": "test_contributing.py",
     "loss": "test_contributing.py",
     "method": "discovery/test_methods.py",
     "data set": "data/catalog/test_data_set.py",
@@ -38,3 +47,31 @@ def test_the_loss_of_the_example_is_weighted_as_a_loop_would_and_leaves_unlabele
     assert logits.grad.isfinite().all()
     assert not logits.grad[:, [2, 3, 4]].any(), "unlabeled images and those of weight 0 teach nothing"
     assert logits.grad[:, :2].any()
+
+
+@pytest.fixture
+def with_option():
+    example("option")
+    yield "random-large"
+    SELECTORS.remove("random-large")
+
+
+def test_the_option_of_the_example_acts_is_helped_with_recorded_and_checked(with_option, tmp_path):
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(3), [4, 6, 5])
+    FeatureTable.of(1 + rng.normal(size=(15, 8)), label=labels, dataset=["birds"] * 15).write(tmp_path / "birds")
+    FeatureTable.of(1 + rng.normal(size=(9, 8))).write(tmp_path / "target")
+    words = ["select", str(tmp_path / "birds"), "--target", str(tmp_path / "target"), "--selector", with_option]
+
+    done = CliRunner().invoke(main, [*words, "--share", "1", "--min-images", "5", "--json"])
+    said = json.loads(done.stdout)
+    assert [each["weight"] for each in said["classes"]] == [0, 1, 1]
+    assert said["classes"][0]["reason"] == "left out: too few images"
+    assert "min_images=5" in said["asked"]["selector"]
+
+    assert "random-large: classes with fewer images are left out (1)." in " ".join(
+        CliRunner().invoke(main, ["select", "--help"]).stdout.split()
+    )
+    refused = CliRunner().invoke(main, [*words, "--min-images", "0"])
+    assert refused.exit_code == 2
+    assert "0 is not a whole number of at least 1" in " ".join(refused.stderr.split())

@@ -25,7 +25,7 @@ def test_members_are_found_in_the_order_they_were_added(family):
 def test_a_member_given_by_its_module_is_imported_when_it_is_asked_for(family):
     sys.modules.pop("colorsys", None)
     assert "lazy" in family
-    assert "imported late" in family.lines()
+    assert family.about("lazy") == "imported late"
     assert "colorsys" not in sys.modules
     assert callable(family["lazy"])
     assert "colorsys" in sys.modules
@@ -42,7 +42,3 @@ def test_a_name_is_given_once_and_free_again_after_removal(family):
     family.remove("round")
     family.add("round", 2, "again")
     assert family["round"] == 2
-
-
-def test_lines_align_names_with_what_they_are(family):
-    assert family.lines() == "  round  without corners\n  lazy   imported late"

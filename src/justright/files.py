@@ -69,7 +69,7 @@ def leftovers(folder: Path) -> list[Path]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete them."""
+    """Delete the files in a folder that processes which have ended left half-written."""
     for path in leftovers(folder):
         path.unlink(missing_ok=True)
 

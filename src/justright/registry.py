@@ -42,11 +42,6 @@ class Registry(Mapping[str, T], Generic[T]):
         """What help texts say about a member; it is not imported for that."""
         return self._about[name]
 
-    def lines(self, indent: int = 2) -> str:
-        """All names with what they are, a line each, for a help text."""
-        width = max(map(len, self._members), default=0)
-        return "\n".join(f"{' ' * indent}{name:<{width}}  {about}" for name, about in self._about.items())
-
     def __getitem__(self, name: str) -> T:
         if name not in self._members:
             raise JustrightError(f"{self.family} {name!r}", expected=f"one of {', '.join(self._members)}")

@@ -37,7 +37,7 @@ class RemotePath:
     exists = is_file  # a store of objects has no folders
 
     def stat(self) -> RemoteStat:
-        """Its size."""
+        """The size of the file."""
         return RemoteStat(self._ask(lambda files, path: files.size(path)))
 
     def open(self, mode: str = "rb") -> Any:
@@ -57,7 +57,7 @@ class RemotePath:
         self._ask(lambda files, path: (files.makedirs(files._parent(path), exist_ok=True), files.put_file(file, path)))
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Remove it."""
+        """Delete the file."""
         if not missing_ok or self.is_file():
             self._ask(lambda files, path: files.rm_file(path))
 

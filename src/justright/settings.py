@@ -23,7 +23,7 @@ class Range:
     choices: tuple[str, ...] = ()
 
     def or_none(self) -> Range:
-        """The same, and None."""
+        """The same range, with None allowed too."""
         return Range(lambda value: value is None or self.allows(value), f"{self.expected}, or None", self.choices)
 
 

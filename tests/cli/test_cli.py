@@ -25,17 +25,15 @@ def every_command() -> list[tuple[str, click.Command]]:
     return found
 
 
-NOT_YET = ("review", "select")
-"""Commands whose help texts still break a rule below."""
-
-NAMES = [name for name, _ in every_command() if name not in NOT_YET]
+NAMES = [name for name, _ in every_command()]
 OPTIONS = [
     (name, option) for name, command in every_command() for option in command.params if isinstance(option, click.Option)
 ]
 
 
 def help_of(name: str) -> str:
-    done = CliRunner().invoke(main, [*name.split(), "--help"], env={"COLUMNS": "80"})
+    """What a terminal of 80 columns shows: click leaves two of them free there, which its runner for tests does not."""
+    done = CliRunner().invoke(main, [*name.split(), "--help"], terminal_width=78)
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -55,7 +53,8 @@ def test_help_fits_into_80_columns(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_first_sentence_of_a_help_text_fits_into_the_list_of_commands(name):
     above, _, own = name.rpartition(" ")
-    (line,) = [line for line in help_of(above).splitlines() if line.startswith(f"  {own} ")]
+    listed = help_of(above).partition("\nCommands:\n")[2]
+    (line,) = [line for line in listed.splitlines() if line.startswith(f"  {own} ")]
     assert not line.endswith("..."), line
     assert len(line.split()) >= 4
 

@@ -9,7 +9,7 @@ from tests.cli.conftest import asked
 from justright.cli import main
 from justright.data import open_images
 from justright.features import automatic
-from justright.runs import outlook
+from justright.runs import time_warning
 from justright.runs.run_folder import RunFolder
 from justright.runs.weight_files import load_selection
 
@@ -138,7 +138,7 @@ def test_without_options_the_machine_decides_and_a_resumed_run_keeps_that(split,
 
     words = [word for word in quick(split, tmp_path / "run") if word not in ("--backbone", "glyph_vit", "--json")]
     monkeypatch.setattr(automatic, "choose_backbone", chosen("glyph_vit"))
-    monkeypatch.setattr(outlook, "outlook", lambda n_labeled, *_: f"{n_labeled} labeled images take long.")
+    monkeypatch.setattr(time_warning, "time_warning", lambda n_labeled, *_: f"{n_labeled} labeled images take long.")
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "Network: glyph_vit (it is here)." in done.stderr

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from justright.data import Origin, gcd_split, merge_pool, open_folder, open_images
@@ -47,9 +49,9 @@ def test_labels_with_gaps_are_closed(two):
 def test_a_target_keeps_its_own_old_and_new_classes_when_its_labeled_part_joins_a_pool(two):
     split, _ = gcd_split(two[0], first_half([0, 1]))
     pool = merge_pool([split.labeled, two[1]])
-    joined = split.with_labeled(pool.images)
+    joined = replace(split, labeled=pool.images)
     assert joined.old_classes == (0,)
-    assert joined.new_classes == (1,)
+    assert joined.classes.new == (1,)
     assert pool.origins[0].label in joined.old_classes
 
 

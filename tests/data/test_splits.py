@@ -36,16 +36,8 @@ def test_unlabeled_is_everything_else_in_order_and_without_labels(photos):
 def test_a_split_knows_the_roles_of_the_classes(photos):
     split, _ = gcd_split(photos, CLASSES)
     assert split.old_classes == (0, 2)
-    assert split.new_classes == (1, 3)
+    assert split.classes.new == (1, 3)
     assert split.classes.groups == {"Similar": (1,), "Dissimilar": (3,)}
-
-
-def test_other_labeled_images_do_not_change_which_classes_are_old(photos, make_tree):
-    split, _ = gcd_split(photos, CLASSES)
-    other = open_folder(make_tree({"x": 2}, name="other"))
-    assert split.with_labeled(other).labeled is other
-    assert split.with_labeled(other).old_classes == split.old_classes
-    assert split.with_labeled(other).unlabeled is split.unlabeled
 
 
 def test_another_seed_draws_other_images(photos):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.conftest import picture
@@ -117,7 +119,7 @@ def test_fewer_categories_than_known_classes_are_refused(n, weight, split, backb
 
 def test_no_category_at_all_is_refused(split, backbone, bank):
     with pytest.raises(DegenerateError, match="0 categories for 0 known classes"):
-        learned("simgcd", split.with_labeled(split.labeled.take([])), backbone, bank, n=0)
+        learned("simgcd", replace(split, labeled=split.labeled.take([])), backbone, bank, n=0)
 
 
 def test_a_config_of_another_method_is_refused(backbone):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -145,7 +145,7 @@ def test_settings_survive_the_way_through_json(name):
 
 @pytest.mark.parametrize("name", ["kmeans", *TRAINED])
 def test_without_any_labeled_image_all_categories_are_discovered(name, split, backbone, bank):
-    alone = split.with_labeled(split.labeled.take([]))
+    alone = replace(split, labeled=split.labeled.take([]))
     more = {} if name == "kmeans" else {"n_epochs": 1}
     method = learned(name, alone, backbone, bank, **more)
     assert {category.kind for category in method.categories_} == {"discovered"}
@@ -159,6 +159,6 @@ def test_without_any_labeled_image_all_categories_are_discovered(name, split, ba
 def test_a_class_of_one_image_is_known_too(name, backbone, bank):
     split = drawn_split()
     first_of_each = np.unique(split.labeled.labels, return_index=True)[1]
-    method = learned(name, split.with_labeled(split.labeled.take(first_of_each)), backbone, bank, n_epochs=1)
+    method = learned(name, replace(split, labeled=split.labeled.take(first_of_each)), backbone, bank, n_epochs=1)
     assert method.known_labels_ == (0, 1, 2)
     assert np.isfinite(method.confidence_).all()

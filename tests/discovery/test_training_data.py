@@ -114,7 +114,7 @@ def test_what_cannot_be_learned_from_is_refused():
 
 def test_nothing_labeled_is_a_target_alone():
     split = split_of([1, 2])
-    data = TrainingData.of(split.with_labeled(split.labeled.take([])))
+    data = TrainingData.of(replace(split, labeled=split.labeled.take([])))
     assert data.known == ()
     assert data.n_labeled == 0
     assert data.labels.tolist() == [-1] * 5

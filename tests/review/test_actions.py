@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from tests.contributing_examples import example
 
 from justright.errors import DataError, JustrightError
-from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, Asked, Line, Request
+from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, Asked, LogLine, Request
 from justright.review.changes import ConflictError
 from justright.review.cluster_actions import SetName
 from justright.review.open_review import OpenReview
@@ -142,13 +142,13 @@ def test_every_action_has_its_name_a_line_about_it_and_a_place_in_the_documentat
 @pytest.mark.parametrize("name", ["split", "redo"])
 def test_what_stands_for_another_action_cannot_be_part_of_a_log(opened, name):
     action = {"do": name} | ({"cluster": 0, "n_parts": 2} if name == "split" else {})
-    line = Line(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
+    line = LogLine(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
     with pytest.raises(ConflictError, match=f"{name} cannot be part of a log"):
         opened.state.apply(line)
 
 
 def test_an_action_is_written_as_it_is_read():
     action = {"do": "move", "cluster": 1, "rows": [3, 4], "to": None}
-    line = Line(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
+    line = LogLine(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
     assert list(line.model_dump()["action"].items()) == list(action.items())
-    assert Line.model_validate(line.model_dump()) == line
+    assert LogLine.model_validate(line.model_dump()) == line

@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from justright.errors import DataError
-from justright.review.actions import Line
+from justright.review.actions import LogLine
 from justright.review.cluster_actions import Keep
 from justright.review.log import Log
 from justright.review.open_review import OpenReview
@@ -17,7 +17,7 @@ from justright.review.sealed import sealed
 
 
 def keep(seq, cluster=0):
-    return Line(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=f"{seq:016x}", action=Keep(cluster=cluster))
+    return LogLine(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=f"{seq:016x}", action=Keep(cluster=cluster))
 
 
 def written(path, n=3):

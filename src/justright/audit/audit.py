@@ -14,7 +14,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from justright.audit.duplicates import NEAR, groups_of, near_components
-from justright.audit.findings import AuditedSource, AuditReport, ClassPlace, Finding, Place, Side
+from justright.audit.findings import AuditedSource, AuditReport, ClassPlace, Finding, ImagePlace, Side
 from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
 from justright.data.folder import is_image_name, walk
 from justright.data.image_set import ImageSet
@@ -32,17 +32,17 @@ class _Source:
     images: ImageSet
     found: Inspection
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> ImagePlace:
         values = self.images.table.slice(row, 1).select(["dataset", "source", "path", "class_name", "label"])
         dataset, source, path, class_name, label = (column[0].as_py() for column in values.columns)
-        return Place(self.side, dataset, source, path, _name(class_name, label))
+        return ImagePlace(self.side, dataset, source, path, _name(class_name, label))
 
 
 def audit(
     pool: Sequence[ImageSet],
     target: ImageSet | None = None,
     near: int = NEAR,
-    ignored: Sequence[Place] = (),
+    ignored: Sequence[ImagePlace] = (),
     track: Track = silent,
     n_workers: int = N_WORKERS,
     engine: Engine | None = None,
@@ -75,10 +75,10 @@ def comparable_name(class_name: str) -> str | None:
     return None if not words or words.isdecimal() else words.casefold()
 
 
-def ignored_files(folder: Path, side: Side) -> list[Place]:
+def ignored_files(folder: Path, side: Side) -> list[ImagePlace]:
     """The files of a folder that are no images by name, hidden ones left out."""
     dataset, source = folder.resolve().name, f"folder:{folder.absolute()}"
-    return [Place(side, dataset, source, path) for path in sorted(walk(folder)) if not is_image_name(path)]
+    return [ImagePlace(side, dataset, source, path) for path in sorted(walk(folder)) if not is_image_name(path)]
 
 
 def _copies(sources: list[_Source], near: int) -> Iterator[Finding]:
@@ -116,7 +116,7 @@ def _about_group(
         yield Finding(f"copies_{how}", likeness, places)
 
 
-def _disagree(owners: list[int], labels: list[int], places: tuple[Place, ...]) -> bool:
+def _disagree(owners: list[int], labels: list[int], places: tuple[ImagePlace, ...]) -> bool:
     """Whether copies are filed under different classes: by label inside a data set, by name between data sets."""
     by_dataset: dict[tuple[int, str], set[int]] = defaultdict(set)
     names = set()

@@ -45,7 +45,7 @@ def location(source: str, path: str) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class ImagePlace:
     """One image: whose it is, where it lies and the class it is filed under."""
 
     side: Side
@@ -70,7 +70,7 @@ class Finding:
 
     kind: str
     reason: str
-    images: tuple[Place, ...] = ()
+    images: tuple[ImagePlace, ...] = ()
     classes: tuple[ClassPlace, ...] = ()
 
     @property
@@ -126,7 +126,7 @@ class AuditReport:
     def findings(self) -> list[Finding]:
         """Every finding, bad files first, in the order of KINDS."""
         bad = [
-            Finding(BAD_FILE, image.reason, (Place(source.side, image.dataset, image.source, image.path),))
+            Finding(BAD_FILE, image.reason, (ImagePlace(source.side, image.dataset, image.source, image.path),))
             for source in self.sources
             for image in source.bad
         ]

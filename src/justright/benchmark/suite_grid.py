@@ -7,7 +7,7 @@ from typing import Any
 
 from justright.errors import DataError
 
-Table = Mapping[str, Any]  # what TOML calls a table
+TomlTable = Mapping[str, Any]  # what TOML calls a table
 
 MAIN = ("cub", "cars", "aircraft", "dogs", "insects")  # the pool of Tab. 2
 WIDE = (*MAIN, "nabirds", "herbarium", "imagenet100", "imagenet1k-ssb")  # that of Tab. 3
@@ -16,7 +16,7 @@ POOLS = {"all": MAIN, "wide": WIDE, "own": ()}
 PLAIN = {"method": "kmeans", "selector": "none", "settings": {"use_labels": False, "directions": "never"}}
 
 
-def grid(content: Table, shared: Table, profile: Table) -> dict[str, Any]:
+def grid(content: TomlTable, shared: TomlTable, profile: TomlTable) -> dict[str, Any]:
     """What a suite that lists its problems and settings would say.
 
     Parameters:
@@ -35,7 +35,7 @@ def grid(content: Table, shared: Table, profile: Table) -> dict[str, Any]:
     return common | rest | {"problems": problems, "settings": settings, "columns": columns}
 
 
-def _problems(content: Table, profile: Table) -> Iterator[dict[str, Any]]:
+def _problems(content: TomlTable, profile: TomlTable) -> Iterator[dict[str, Any]]:
     sets, labeled, base = profile["sets"], content["labeled"], profile.get("problem", {})
     for target in (each for each in content["targets"] if each in sets):  # a profile may lack some
         own = sets[target]
@@ -53,7 +53,9 @@ def _problems(content: Table, profile: Table) -> Iterator[dict[str, Any]]:
             yield {**common, "name": name, "pool": pool, "pool_by_protocol": True}
 
 
-def _settings(content: Table, meanings: Table, profile: Table, problems: list[Any]) -> Iterator[dict[str, Any]]:
+def _settings(
+    content: TomlTable, meanings: TomlTable, profile: TomlTable, problems: list[Any]
+) -> Iterator[dict[str, Any]]:
     is_subsets = content["labeled"] == "subsets"
     roles = ("rival",) if content["labeled"] == "own" else ("rival", "guide")
     for method in content["methods"]:
@@ -82,18 +84,18 @@ def _of_row(problems: list[Any], row: str, role: str) -> list[Any]:
     return [each for each in problems if each["row"] == row and (role == "rival" or each.get("pool"))]
 
 
-def _meaning(meanings: Table, row: str) -> Table:
+def _meaning(meanings: TomlTable, row: str) -> TomlTable:
     if row not in meanings:
         raise DataError(f"nobody says what the row {row!r} means", expected=f"one of {', '.join(meanings)}")
     return meanings[row]
 
 
-def _is_there(differs: Table, own: Table) -> bool:
+def _is_there(differs: TomlTable, own: TomlTable) -> bool:
     """Whether the data set has all that a subset asks for."""
     return all(key in own for key in differs.get("needs", ()))
 
 
-def _filled(value: Any, own: Table) -> Any:
+def _filled(value: Any, own: TomlTable) -> Any:
     """With the places that the data set names, such as {near}."""
     if isinstance(value, Mapping):
         return {key: _filled(each, own) for key, each in value.items() if key != "needs"}

@@ -22,7 +22,7 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 COMMANDS = (  # each is a module of this folder with a click command of the same name
     "audit", "benchmark", "cache", "data", "demo", "discover", "doctor", "estimate", "evaluate", "extract", "plan",
-    "predict", "report", "review", "select",
+    "predict", "report", "review", "select", "settings",
 )  # fmt: skip
 STOPPED_BY_USER = 130
 AGAIN = "then give the same command again: what was finished is kept"

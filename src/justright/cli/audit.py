@@ -13,7 +13,7 @@ import click
 from justright.audit.audit import audit as audit_images
 from justright.audit.audit import ignored_files
 from justright.audit.duplicates import MAX_NEAR, NEAR
-from justright.audit.findings import BAD_FILE, KINDS, AuditReport, Finding, Place, Side, location
+from justright.audit.findings import BAD_FILE, KINDS, AuditReport, Finding, ImagePlace, Side, location
 from justright.audit.inspection import N_WORKERS
 from justright.audit.quarantine import MAX_BAD, printable
 from justright.cli.common import FILE, SHARE, SOURCES, Command, engine_option
@@ -105,7 +105,7 @@ def audit(
         raise click.exceptions.Exit(1)
 
 
-def _ignored(source: str | None, side: Side) -> list[Place]:
+def _ignored(source: str | None, side: Side) -> list[ImagePlace]:
     return ignored_files(Path(source), side) if source is not None and Path(source).is_dir() else []
 
 

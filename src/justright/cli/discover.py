@@ -24,7 +24,7 @@ from justright.cli.common import (
     settled_backbone,
     settled_device,
 )
-from justright.cli.run_request import as_published, run_spec
+from justright.cli.run_request import as_published, epochs_option, method_option, run_spec, scale_option, set_option
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption
 from justright.cli.stage_files import CategoryCount, features_option, weights_option
@@ -36,7 +36,6 @@ from justright.errors import JustrightError
 from justright.estimation import COUNTERS
 from justright.runs.problem import POOL_ROLES
 from justright.runs.run_folder import RunFolder
-from justright.runs.spec import SCALES
 
 HELD_OUT = 0.1
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
@@ -65,19 +64,11 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     help="Number of categories in the target, if you know it, or the file that `justright estimate --out` wrote.",
 )
 @click.option("--counter", type=NameOf(COUNTERS), default="combined", help="How to estimate --k, if not given.")
-@click.option("--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned.")
-@click.option(
-    "--scale",
-    type=click.Choice(["auto", *SCALES]),
-    default="auto",
-    help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with views "
-    "that are stored, which is quicker; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
-)
-@click.option("--epochs", type=click.IntRange(1), help="Number of epochs; without it as many as the data asks for.")
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Train at most about so long in all.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change any other setting; may be repeated."
-)
+@method_option
+@scale_option
+@epochs_option
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Time that training may take in all, about.")
+@set_option
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 0.9),
@@ -179,9 +170,9 @@ def discover(
     from justright.discovery.processes import joined_processes
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
-    from justright.runs.outlook import outlook
     from justright.runs.problem import make_problem
     from justright.runs.run import Run
+    from justright.runs.time_warning import time_warning
 
     elsewhere = nullcontext() if engine == "local" else ENGINES[engine](None)
     with joined_processes(spec.device) as processes, elsewhere as opened_engine:
@@ -219,7 +210,7 @@ def discover(
         run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, opened_engine)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:
-            said = outlook(len(problem.pool.images), problem.target, spec, network)
+            said = time_warning(len(problem.pool.images), problem.target, spec, network)
             if said:
                 terminal.say(said)
         finished = run.all(is_owned=True)

@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import FILE, SOURCES, Command, NameOf, device_option, settled_device
-from justright.cli.run_request import chosen_scale, read_settings
+from justright.cli.common import FILE, SOURCES, Command, device_option, settled_device
+from justright.cli.run_request import (
+    chosen_scale,
+    epochs_option,
+    method_option,
+    read_settings,
+    scale_option,
+    set_option,
+)
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.files import parsed_json, size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.parts import config_of
-from justright.runs.spec import SCALES, RunSpec
+from justright.runs.spec import RunSpec
 
 if TYPE_CHECKING:
     from justright.data import ImageSet
@@ -26,21 +33,29 @@ SIZES = tuple(10**power for power in range(4, 10))
 HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Output"}
 
 
-@click.command(cls=Command, headings=HEADINGS, tables={"Images may be, instead of a number,": SOURCES})
-@click.option("--target", required=True, metavar="N|SOURCE", help="The unlabeled images, or how many.")
-@click.option("--labeled", default="0", metavar="N|SOURCE", help="Labeled images of all kinds, or how many.")
-@click.option("--classes", "n_classes", type=click.IntRange(0), help="Labeled classes; counted in a source.")
-@click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Categories of the target.")
+@click.command(cls=Command, headings=HEADINGS, tables={"Methods": METHODS, "Images are a number, or": SOURCES})
+@click.option("--target", required=True, metavar="N|SOURCE", help="The unlabeled images, or their number.")
+@click.option("--labeled", default="0", metavar="N|SOURCE", help="Labeled images of all kinds, or their number.")
+@click.option(
+    "--classes", "n_classes", type=click.IntRange(0), help="Number of labeled classes, if --labeled is a number."
+)
+@click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Number of categories in the target.")
 @click.option("--devices", "n_devices", type=click.IntRange(1), default=1, help="Machines or GPUs that share the work.")
 @click.option("--backbone", default="dinov2_vitb14", help="Network, by name; its checkpoint is not needed here.")
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @device_option
-@click.option("--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned.")
-@click.option("--scale", type=click.Choice(["auto", *SCALES]), default="auto", help="As in `justright discover`.")
-@click.option("--epochs", type=click.IntRange(1), help="Number of epochs.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other setting; may be repeated.")
-@click.option("--rates", type=FILE, help="Rates from what an earlier call printed with --json, instead of measuring.")
-@click.option("--table", "is_table", is_flag=True, help="A table in Markdown, for ten thousand to a billion images.")
+@method_option
+@scale_option
+@epochs_option
+@set_option
+@click.option(
+    "--rates",
+    type=FILE,
+    help="File with what an earlier call printed with --json; its rates are taken, nothing is measured.",
+)
+@click.option(
+    "--table", "is_table", is_flag=True, help="Print a table in Markdown, for ten thousand to a billion images."
+)
 @with_terminal
 def plan(
     terminal: Terminal,
@@ -59,9 +74,9 @@ def plan(
     rates: Path | None,
     is_table: bool,
 ) -> None:
-    """Tell what a run would cost: time, memory and disk of every stage.
+    """Tell what a run would cost: time, memory and disk.
 
-    Each stage is done on a few images first, your own where a folder is given and drawn ones else, which takes some
+    Each stage of the run is tried on a few images, your own where they are given and drawn ones else, which takes some
     seconds. The rest is multiplication: disk is exact, time assumes that twice the images take twice as long.
 
     \b

@@ -22,16 +22,37 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 
 @click.command()
 @click.argument("run", type=EXISTING_FOLDER)
-@click.option("--reviewer", default="", help="Who is looking; the page can change it. Your user name if absent.")
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="0 takes a free one.")
-@click.option("--host", default="127.0.0.1", help="Anything but loopback lets others in.")
-@click.option("--browser/--no-browser", default=False, help="Open the page in the browser.")
-@click.option("--export", "out", type=click.Path(path_type=Path), help="Write the labels there and serve nothing.")
-@click.option("--as", "form", type=click.Choice(FORMS), help="What to write. By the ending of the name if absent.")
-@click.option("--all", "is_all", is_flag=True, help="With folders and labeled: clusters nobody judged as well.")
-@click.option("--copy", "is_copy", is_flag=True, help="With folders: copies of the images instead of links.")
-@click.option("--with-known", is_flag=True, help="With folders and labeled: the labeled images of known classes too.")
-@click.option("--name", "dataset", default="", help="With labeled: the name of the data set. RUN-reviewed if absent.")
+@click.option(
+    "--reviewer",
+    default="",
+    show_default=False,
+    help="Name of who reviews; your user name if not given. The page can change it.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="Port of the page; 0: any free one.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    help="Address to serve the page at; with any but 127.0.0.1 other machines can reach it too.",
+)
+@click.option("--browser/--no-browser", default=False, help="Also open the page in a browser.")
+@click.option(
+    "--export", "out", type=click.Path(path_type=Path), help="File or folder for the labels; no page is served."
+)
+@click.option(
+    "--as", "form", type=click.Choice(FORMS), help="What --export writes; by the ending of its name if not given."
+)
+@click.option("--all", "is_all", is_flag=True, help="With --as folders or labeled: also clusters that nobody judged.")
+@click.option("--copy", "is_copy", is_flag=True, help="With --as folders: copies of the images instead of links.")
+@click.option(
+    "--with-known", is_flag=True, help="With --as folders or labeled: also the labeled images of known classes."
+)
+@click.option(
+    "--name",
+    "dataset",
+    default="",
+    show_default=False,
+    help="With --as labeled: name of the data set; RUN-reviewed if not given.",
+)
 @with_terminal
 def review(
     terminal: Terminal,
@@ -44,11 +65,14 @@ def review(
     form: str | None,
     **export_options: Any,
 ) -> None:
-    """Serve a page to look through the clusters of RUN: keep, name, merge, split, move, reject, undo.
+    """Name and correct the clusters of a run on a page.
 
-    Every click is on disk in RUN/review before the page says so: stop it at any time, and start it again to go on.
-    The address it prints holds a token; nobody else gets in. Several people may review one run, at once or in turn.
-    With --export it writes the labels instead; a labeled set joins the pool of the next run.
+    RUN is a folder that `justright discover` wrote. On the page clusters are kept, named, merged, split, moved or
+    rejected, and all of it can be undone. Every click is on disk in RUN/review before the page says so: stop it at any
+    time, and start it again to go on. Only who has the printed address, which holds a token, gets in. Several people
+    may review one run, at once or in turn.
+
+    --export writes the labels instead; --as labeled makes a table for the --labeled of the next run.
 
     \b
     Examples:

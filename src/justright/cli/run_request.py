@@ -1,4 +1,4 @@
-"""From the options of `justright discover` to the spec of a run."""
+"""The options of `justright discover` and `plan` that say how to train, and the spec of a run from them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,35 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from justright.cli.common import NameOf
 from justright.cli.selector_options import given_params
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.files import parsed_json
 from justright.runs.given_weights import GIVEN
-from justright.runs.spec import RunSpec
+from justright.runs.spec import SCALES, RunSpec
 
+method_option = click.option(
+    "--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned; see below."
+)
+scale_option = click.option(
+    "--scale",
+    type=click.Choice(["auto", *SCALES]),
+    default="auto",
+    help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with views "
+    "that are stored, which is quicker; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
+)
+epochs_option = click.option(
+    "--epochs", type=click.IntRange(1), help="Number of epochs; without it as many as --scale says."
+)
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
+)
+WORDS = {"None": None, "True": True, "False": False}  # as help texts and defaults have them; JSON writes them otherwise
 PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
 """What SimGCD's scripts set `entropy_scale` to, by data set, where it is not the default."""
 
@@ -76,7 +98,7 @@ def _is_given(option: str) -> bool:
 
 
 def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE as a dictionary; a value is JSON where it can be read as such, else text."""
+    """NAME=VALUE as a dictionary; a value is JSON or None, True, False where it can be read as such, else text."""
     found: dict[str, Any] = {}
     for each in settings:
         name, equals, value = each.partition("=")
@@ -85,5 +107,5 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
         try:
             found[name.replace("-", "_")] = parsed_json(value)
         except ValueError:
-            found[name.replace("-", "_")] = value
+            found[name.replace("-", "_")] = WORDS.get(value, value)
     return found

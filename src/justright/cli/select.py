@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from justright.cli.common import FILE, FOLDER, STORE, engine_option
+from justright.cli.common import FILE, FOLDER, STORE, engine_option, seed_option
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
@@ -26,14 +26,14 @@ from justright.runs.weight_files import save_selection
 @click.command(cls=SelectorCommand, default="beta")
 @click.argument("pool", nargs=-1, required=True, type=STORE)
 @click.option("--target", required=True, type=STORE, help="Features of the unlabeled images.")
-@click.option("--out", type=FILE, help="Where the weights go, as Parquet. Left out, they are only shown.")
-@click.option("--figures", type=FOLDER, help="Directory for figures, as SVG.")
-@click.option("--html", type=FILE, help="Where to write all of it as one self-contained page.")
+@click.option("--out", type=FILE, help="File for the weights, as Parquet; without it they are only shown.")
+@click.option("--figures", type=FOLDER, help="Folder for figures, as SVG.")
+@click.option("--html", type=FILE, help="File for one page with the result and its figures.")
 @click.option(
     "--stability",
     "n_resamples",
     type=click.IntRange(1),
-    help="Repeat the selection on so many random resamples of the target, to see how much it owes to chance.",
+    help="How often to repeat the selection on random samples of the target, to see how much it owes to chance.",
 )
 @click.option(
     "--diagnose",
@@ -49,8 +49,10 @@ from justright.runs.weight_files import save_selection
     help="How many times --diagnose hides classes and looks for them.",
 )
 @engine_option
-@click.option("--workers", type=click.IntRange(1), help="Number of threads, processes or tasks; one a core by default.")
-@click.option("--seed", default=0, help="Decides all that is random: same seed, same result.")
+@click.option(
+    "--workers", type=click.IntRange(1), help="Number of threads, processes or tasks; one per core if not given."
+)
+@seed_option
 @with_terminal
 def select(
     terminal: Terminal,
@@ -69,31 +71,34 @@ def select(
     preset: str | None,
     **given: Any,
 ) -> None:
-    """Weigh the classes of each POOL by how well they guide discovery in a target.
+    """Weigh labeled classes by how well they guide discovery.
 
-    POOL and target are features that `justright extract` wrote. Labels of the target are not looked at.
+    POOL is the labeled images to choose from, --target the images to discover in; both are features that `justright
+    extract` wrote. Labels of the target are not read.
 
     \b
     --out weights.parquet writes two files:
-      weights.parquet          one row an image: id, dataset, path, label, class_name, weight, reason
-      weights.classes.parquet  one row a class: n_images, weight, reason, similarity or distance, ...
+      weights.parquet          a row per image: its weight, and why
+      weights.classes.parquet  a row per class: weight, reason, similarity, ...
 
-    Stores larger than memory are read block by block, where the work is done: in threads, in processes, or on Ray
-    (install 'justright[ray]'), with the same weights to the last digit. They may lie at any address that fsspec knows,
-    such as s3://bucket/birds.features (install s3fs for that).
+    Features may be larger than memory, and may lie at any address that fsspec knows, such as s3://bucket/birds.features
+    (install s3fs for that). The weights do not depend on --engine.
 
-    After the weights stands the transfer flow, which says whether the labels are expected to help or to hurt; it tells
-    --n-clusters clusters of the target apart, whatever the selector.
+    The result also says whether the labels are expected to help or to hurt (transfer flow); for that the target is
+    taken for --n-clusters clusters, whatever the selector.
 
-    --diagnose OWN hides some of the target's own labeled classes, lets each selector help to find them again, and says
+    --diagnose hides some of the target's own labeled classes, lets each selector help to find them again, and says
     which to take, by how much and how sure. The answer may be: all of the pool, or none of it.
 
     \b
     Examples:
-      justright select birds.features --target photos.features --out weights.parquet
-      justright select birds.features pets.features --target photos.features --out w.parquet --html w.html
-      justright select birds.features --target photos.features --selector bins --n-clusters 40 --stability 50
-      justright select pets.features --target photos.features --diagnose birds.features --n-clusters 40 --json
+      justright select birds.features --target photos.features --out w.parquet
+      justright select birds.features pets.features --target photos.features \\
+          --out w.parquet --html w.html
+      justright select birds.features --target photos.features \\
+          --selector bins --n-clusters 40 --stability 50
+      justright select pets.features --target photos.features \\
+          --diagnose birds.features --n-clusters 40 --json
     """
     name, fitted = selector, make_selector(selector, given, seed, preset)
     unlabeled = FeatureTable.open(target).without_labels()

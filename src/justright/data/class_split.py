@@ -20,7 +20,7 @@ from justright.settings import is_whole
 # the paper's word for a group of new classes, and SSB's, which says how hard it is to tell them from old ones
 SSB_NAMES = {"Similar": "Hard", "Medium": "Medium", "Dissimilar": "Easy"}
 UNGRADED = "Ungraded"  # the group of new classes of which nobody has said how similar they are
-Hierarchy = Mapping[int, tuple[str, ...]]  # the super-categories above each class, coarse to fine
+ClassHierarchy = Mapping[int, tuple[str, ...]]  # the super-categories above each class, coarse to fine
 SSB_LAYOUT = 'SSB\'s JSON: {"known_classes": [...], "unknown_classes": {"Easy": [...], "Medium": [...], "Hard": [...]}}'
 
 
@@ -107,12 +107,12 @@ def random_half(labels: Collection[int], seed: int = 0) -> ClassSplit:
     return ClassSplit(old, {UNGRADED: tuple(label for label in ordered if label not in set(old))})
 
 
-def graded(split: ClassSplit, hierarchy: Hierarchy) -> ClassSplit:
+def graded(split: ClassSplit, hierarchy: ClassHierarchy) -> ClassSplit:
     """The same split with its new classes grouped by how close the hierarchy puts them to the old ones."""
     return ClassSplit(split.old, grade(split.new, split.old, hierarchy))
 
 
-def grade(classes: Iterable[int], others: Iterable[int], hierarchy: Hierarchy) -> dict[str, tuple[int, ...]]:
+def grade(classes: Iterable[int], others: Iterable[int], hierarchy: ClassHierarchy) -> dict[str, tuple[int, ...]]:
     """Group `classes` into Similar, Medium and Dissimilar by the share of their path that the nearest of `others` has.
 
     share(a) = max_b |common prefix of a's and b's path, coarse to fine| / |path of a|

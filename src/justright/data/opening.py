@@ -1,4 +1,4 @@
-"""The front door for images: whatever a person names, as an ImageSet."""
+"""Open the images that a person names (a folder, a table, a zip, a known data set) as an ImageSet."""
 
 from __future__ import annotations
 

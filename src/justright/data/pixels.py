@@ -19,10 +19,10 @@ from justright.errors import DataError
 from justright.types import Array
 
 Pixels = UInt8[Tensor, "3 _height _width"]  # any size; those that an underscore begins are not compared
-Picture = Image.Image | UInt8[Array, "_height _width 3"] | Pixels
+AnyImage = Image.Image | UInt8[Array, "_height _width 3"] | Pixels
 
 
-def to_pixels(image: Picture) -> Pixels:
+def to_pixels(image: AnyImage) -> Pixels:
     """The image as a tensor, colors first in shape and last in memory, where resizing is fastest."""
     if isinstance(image, Tensor):
         return image

@@ -8,7 +8,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from justright.data.pixels import Picture, center_crop, normalize, resize_shorter, to_pixels
+from justright.data.pixels import AnyImage, center_crop, normalize, resize_shorter, to_pixels
 
 Color = tuple[float, float, float]
 
@@ -34,7 +34,7 @@ class ImageRecipe:
         """The share of the resized image that the crop keeps, one way."""
         return self.resolution / self.resize
 
-    def preprocess(self, image: Picture) -> Float[Tensor, "3 resolution resolution"]:
+    def preprocess(self, image: AnyImage) -> Float[Tensor, "3 resolution resolution"]:
         """The one test view of an image; the same numbers on every machine."""
         resized = resize_shorter(to_pixels(image), self.resize, self.interpolation)
         return normalize(center_crop(resized, self.resolution), self.mean, self.std)

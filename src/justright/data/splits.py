@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,15 +26,6 @@ class Split:
     def old_classes(self) -> tuple[int, ...]:
         """Classes that the target's own labeled part has."""
         return () if self.classes is None else self.classes.old
-
-    @property
-    def new_classes(self) -> tuple[int, ...]:
-        """Classes of the target that its own labeled part lacks."""
-        return () if self.classes is None else self.classes.new
-
-    def with_labeled(self, pool: ImageSet) -> Split:
-        """The same target learned with other labeled images; which of its classes are old does not change."""
-        return replace(self, labeled=pool)
 
 
 def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5, seed: int = 0) -> tuple[Split, Truth]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from justright.data.color_jitter import IDENTITY, TO_GRAY, ColorMap, jitter
-from justright.data.pixels import Picture, Pixels, crop, normalize, resize, resize_shorter, to_pixels
+from justright.data.pixels import AnyImage, Pixels, crop, normalize, resize, resize_shorter, to_pixels
 from justright.data.recipe import ImageRecipe
 from justright.errors import DataError
 from justright.seeding import generator
@@ -118,7 +118,7 @@ def describe(transform: Transform) -> dict[str, Any]:
 
 
 def draw_view(
-    image: Picture, transform: Transform, recipe: ImageRecipe, *, seed: int, image_id: str, view: int
+    image: AnyImage, transform: Transform, recipe: ImageRecipe, *, seed: int, image_id: str, view: int
 ) -> View:
     """View number `view` of an image, normalized: always the same one for the same arguments."""
     chance = generator(seed, "view", type(transform).__name__, image_id, view)

@@ -36,7 +36,7 @@ Draws = Sequence[DrawScores | None]  # None where nothing could be learned
 
 
 @dataclass(frozen=True)
-class Difference:
+class MeanDifference:
     """A mean difference to own labels alone over draws, with its interval."""
 
     mean: float
@@ -55,8 +55,8 @@ class RehearsedSetting:
     all: float
     new: float
     kept: float
-    all_difference: Difference
-    new_difference: Difference
+    all_difference: MeanDifference
+    new_difference: MeanDifference
     n_draws: int
     n_better: int
 
@@ -138,7 +138,7 @@ def _row(name: str, found: Draws, own: Draws, overlap: float, level: float) -> R
     )
 
 
-def difference(values: Float[Array, " draws"], overlap: float, level: float) -> Difference:
+def difference(values: Float[Array, " draws"], overlap: float, level: float) -> MeanDifference:
     """Mean and corrected resampled t interval of paired differences (Nadeau and Bengio, 2003).
 
     mean +- t s sqrt(1 / n + overlap), overlap = hidden over remaining classes
@@ -146,7 +146,7 @@ def difference(values: Float[Array, " draws"], overlap: float, level: float) -> 
     n, mean = len(values), float(values.mean())
     t = float(stdtrit(n - 1, 1 - (1 - level) / 2))
     half = t * float(values.std(ddof=1)) * math.sqrt(1 / n + overlap)
-    return Difference(mean, mean - half, mean + half)
+    return MeanDifference(mean, mean - half, mean + half)
 
 
 def _n_ahead(found: Draws, others: Draws) -> int:

@@ -25,7 +25,7 @@ from justright.models.heads import ProjectionHead, PrototypeClassifier
 
 @dataclass(frozen=True)
 class AdditionSettings(KnownEntropySettings, DebiasedSettings, DetectorSettings, SimGCDSettings, TrainConfig):
-    """Of all additions, beside the settings of the methods that may have them."""
+    """Settings of all additions, beside the settings of the methods that may have them."""
 
 
 class Additions(nn.Module):

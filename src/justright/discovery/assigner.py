@@ -47,13 +47,13 @@ class CategoryAssigner:
 
     @staticmethod
     def of_prototypes(prototypes: Float[Array, "categories dim"], center: Center = None) -> CategoryAssigner:
-        """By the cosine with each prototype."""
+        """An assigner that takes the prototype with the largest cosine."""
         unit = _unit_rows(prototypes).astype(np.float32)
         return CategoryAssigner(unit, np.zeros(len(unit), np.float32), center=center)
 
     @staticmethod
     def of_centroids(centroids: Float[Array, "categories dim"]) -> CategoryAssigner:
-        """By the distance of the unit feature to each centroid."""
+        """An assigner that takes the centroid nearest to the feature brought to length 1."""
         offset = -0.5 * np.sum(np.square(centroids, dtype=np.float64), axis=1)
         return CategoryAssigner(centroids.astype(np.float32), offset.astype(np.float32))
 
@@ -93,7 +93,7 @@ class CategoryAssigner:
         return best < np.quantile(self.reference, level)
 
     def calibrated(self, features: Float[Array, "labeled dim"], labels: Int[Array, " labeled"]) -> CategoryAssigner:
-        """With the temperature under which labeled images are likeliest (Guo et al., ICML 2017)."""
+        """The same assigner with the temperature under which labeled images are likeliest (Guo et al., ICML 2017)."""
         if not len(labels):
             return self
         with threadpool_limits(1, "blas"):

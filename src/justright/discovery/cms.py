@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned
-from justright.discovery.configs import TrainConfig
+from justright.discovery.configs import OF_KMEANS, TrainConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_at, features_of
 from justright.discovery.shifted_clusters import by_shifted_clusters
 from justright.discovery.trained import TrainedDiscovery
@@ -36,12 +36,18 @@ class CMSConfig(CMSSettings, TrainConfig):
     floor_share: float = setting(5e-3, "the last learning rate, as a share of the first", SHARE)
     n_out: int | None = setting(768, "learned vectors after the head, as in the public code", COUNT.or_none())
     categories: Literal["given", "labeled"] = setting(
-        "given", "how many there are: as given, or as the labeled images are clustered best", one_of("given", "labeled")
+        "given",
+        "number of clusters: as given, or at which labeled images are clustered best",
+        one_of("given", "labeled"),
     )
     cluster_by: Literal["features", "projections"] = setting(
         "features", "what is clustered in the end; projections as published", one_of("features", "projections")
     )
     n_ward: int = setting(10_000, "images in Ward's tree at most; the others join the nearest cluster", at_least(2))
+
+    def without_effect(self) -> dict[str, str]:
+        """What says how k-means is done."""
+        return super().without_effect() | dict.fromkeys(OF_KMEANS, "mean shift and a tree decide here, not k-means")
 
     def small(self) -> Any:
         """Shorter, narrower heads, and no learned vectors after them."""

@@ -40,6 +40,9 @@ FEWEST_PASSES = 3  # over all images
 STEADY_SHARE = 0.6  # of the epochs are at the first rate
 MOST_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
+OF_KMEANS = ("n_init", "max_iter")
+OF_STORED_VIEWS = ("bank_precision", "refresh")
+
 # two views of an image make a pair
 VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')
 
@@ -50,7 +53,7 @@ class Config:
 
     held_out_share: float = setting(0.0, "share of labeled images kept to calibrate on; 0: all of them", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
-    max_iter: int = setting(100, "iterations of one such restart at most", COUNT)
+    max_iter: int = setting(100, "iterations of one restart of that k-means at most", COUNT)
     # pooled activations of a conv net differ most by what all categories share
     directions: Literal["auto", "always", "never"] = setting(
         "never",
@@ -78,6 +81,10 @@ class Config:
                 f"{type(self).__name__} has no setting {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}"
             )
         return replace(self, **settings)
+
+    def without_effect(self) -> dict[str, str]:
+        """Settings that do nothing in this method as it is set, each with the reason: who asks for one is told."""
+        return {}
 
     def small(self) -> Any:
         """A lighter form of the method for a CPU and small networks. Not the original."""
@@ -110,7 +117,9 @@ class TrainConfig(ContrastiveSettings, Config):
     learning_rate: float = setting(0.1, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
     # None: 1, as published, for a network that ends in a norm, as a ViT does; 0.02 for others, whose last stage is
     # larger and has nothing that holds it back
-    backbone_share: float | None = setting(None, "rate of the tuned part, as a share of the heads'", SHARE.or_none())
+    backbone_share: float | None = setting(
+        None, "rate of the tuned part, as a share of the heads'; None: by network", SHARE.or_none()
+    )
     # above 0, training may end early: where nothing changes any more, or where time is up
     steady_share: float = setting(0.0, "share of the epochs at the first rate, before it falls", BELOW_1)
     minutes: float | None = setting(None, "the time that training may take; fewer epochs then", POSITIVE.or_none())
@@ -119,19 +128,24 @@ class TrainConfig(ContrastiveSettings, Config):
     weight_decay: float = setting(5e-5, "weight decay of SGD", NOT_NEGATIVE)
     decay_vectors: bool = setting(True, "biases and other vectors decay too: in GCD and XCon, not in SimGCD", YES_OR_NO)
     guide_share: float = setting(0.25, "guiding images a step, as a share of batch_size; 0: none", NOT_NEGATIVE)
-    guide_scale: float = setting(1.0, "factor of their loss beside the supervised ones of the method", NOT_NEGATIVE)
+    guide_scale: float = setting(1.0, "factor of the loss on guiding images beside the method's own", NOT_NEGATIVE)
     hidden_dim: int = setting(2048, "width of the projection head", COUNT)
     out_dim: int = setting(256, "numbers that the projection head gives", COUNT)
     views: int | Literal["fresh"] = setting(4, 'views of an image in the bank; "fresh": new ones at every step', VIEWS)
     views_by_seed: bool = setting(False, "views drawn by the seed of the run; else all seeds share them", YES_OR_NO)
     refresh: float = setting(0.0, "share of the bank that is drawn anew at each epoch", SHARE)
     bank_precision: BankPrecision = setting("float16", "precision of the bank", one_of(*BANK_PRECISIONS))
-    precision: Precision = setting("float32", "of the network in training; losses stay in float32", one_of(*PRECISIONS))
+    precision: Precision = setting("float32", "precision of training; losses stay in float32", one_of(*PRECISIONS))
     # less memory, more time, the same gradient
     micro_batch: int | None = setting(None, "views through the tuned part at once; None: all", COUNT.or_none())
 
+    def without_effect(self) -> dict[str, str]:
+        """What says how views are stored, where none are."""
+        stored = dict.fromkeys(OF_STORED_VIEWS, "views=fresh stores no views") if self.views == "fresh" else {}
+        return super().without_effect() | stored
+
     def small(self) -> Any:
-        """As long as the data asks for, at a steady rate first, and with narrower heads."""
+        """Trained as long as the data asks for, at a steady rate first, and with narrower heads."""
         changed = {"n_epochs": None, "steady_share": STEADY_SHARE, "hidden_dim": 512, "out_dim": 128}
         return super().small().with_settings(changed)
 
@@ -147,9 +161,9 @@ class TrainConfig(ContrastiveSettings, Config):
         return replace(self, n_epochs=math.ceil(n_steps / an_epoch), n_steps=an_epoch)
 
     def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
-        """That so many categories ask for."""
+        """The fewest steps that training so many categories takes, where nobody sets its length."""
         return max(FEWEST_STEPS, n_categories * (STEPS_A_CATEGORY if ends_in_norm else STEPS_A_CATEGORY_WITHOUT_NORM))
 
     def exact(self) -> Any:
-        """With new views at every step."""
+        """As published, with new views at every step."""
         return super().exact().with_settings({"views": "fresh"})

@@ -11,26 +11,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
 from justright.discovery.additions import Additions
 from justright.discovery.assigner import Learned, by_prototypes
+from justright.discovery.configs import OF_KMEANS
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
-from justright.discovery.simgcd import Heads, SimGCDConfig, WithHeads, center_of, outputs_of
+from justright.discovery.learner import BatchLabels, BatchWeights, Outputs, features_of
+from justright.discovery.simgcd import Heads, LearnerWithHeads, SimGCDConfig, WithHeads, center_of
 from justright.discovery.training_data import TrainingData
 from justright.errors import JustrightError
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
-from justright.losses import LossParts, SimGCDObjective
+from justright.losses import LossParts
 from justright.models.schedules import teacher_momentum
 from justright.models.teacher import MeanTeacher
 from justright.progress import Track
 from justright.settings import SHARE, Range, number, one_of, setting
-from justright.types import Array
 
 ABOVE_0_TO_1 = number(lambda value: 0 < value <= 1, "above 0, up to 1")
 OF_GCD = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')
@@ -42,10 +41,12 @@ class MuGCDConfig(SimGCDConfig):
 
     momentum_base: float = setting(0.7, "momentum of the mean teacher at first", SHARE)
     momentum_last: float = setting(0.999, "momentum of the mean teacher at the end", SHARE)
-    infer_with: Literal["teacher", "student"] = setting("teacher", "who decides", one_of("teacher", "student"))
+    infer_with: Literal["teacher", "student"] = setting(
+        "teacher", "which network decides", one_of("teacher", "student")
+    )
     # the recipe of strong views is unknown; stronger ones than these cost up to nine points, docs/discovery.md
     strong_area: float = setting(0.7, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
-    strong_color: float = setting(0.0, "how often they change color and sharpness; 0 leaves crop and flip", SHARE)
+    strong_color: float = setting(0.0, "how often strong views change color and sharpness; 0: crop and flip", SHARE)
     stage1: GCDConfig = setting(GCDConfig, "the first training; common settings reach it unless it says other", OF_GCD)
 
     def __post_init__(self) -> None:
@@ -64,6 +65,13 @@ class MuGCDConfig(SimGCDConfig):
             common = {name: settings[name] for name in (item.name for item in fields(GCDConfig)) if name in settings}
             settings = {**settings, "stage1": self.stage1.with_settings(common | dict(first))}
         return super().with_settings(settings)
+
+    def without_effect(self) -> dict[str, str]:
+        """What does nothing in either training; under its own name also what does nothing in the first."""
+        second, first = super().without_effect(), self.stage1.without_effect()
+        kmeans = {name: second[name] for name in OF_KMEANS}  # GCD clusters at its end, which is left out here
+        both = {name: why for name, why in second.items() if name in first}
+        return kmeans | both | {f"stage1.{name}": why for name, why in (kmeans | first).items()}
 
     def small(self) -> Any:
         """Both trainings in their small form."""
@@ -97,9 +105,10 @@ class Student(nn.Module):
         return self.heads(self.backbone.suffix(stored))
 
 
-class MuGCDLearner(Learner):
+class MuGCDLearner(LearnerWithHeads):
     """Eq. 6 on two strong views; what the teacher says of one weak view guides both."""
 
+    config: MuGCDConfig
     streams = {"strong": 2, "weak": 1}  # noqa: RUF012
 
     def __init__(
@@ -110,18 +119,9 @@ class MuGCDLearner(Learner):
         heads: Heads,
         additions: Additions | None = None,
     ):
-        super().__init__(backbone, [batches], config.micro_batch)
-        self.config = config
-        self.heads = heads
-        self.additions = additions
-        self.losses = SimGCDObjective(config)
+        super().__init__(backbone, config, batches, heads, additions)
         self.student = Student(backbone, heads)
         self.teacher = MeanTeacher(self.student)
-        self.n_unsettled = config.n_warmup or 0
-
-    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """That of the student's nearest prototype."""
-        return self.heads.categories_of(features)
 
     def transform(self, stream: str) -> Transform:
         """Strong views as the settings have them."""
@@ -138,15 +138,11 @@ class MuGCDLearner(Learner):
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of the student, logits of the teacher."""
         of_teacher = self.teacher(*stored["weak"])["logits"].unsqueeze(0)
-        features = self.features(stored["strong"], 2)
-        more = outputs_of(self.additions, features, self.heads)
-        return self.heads(features) | more | {"teacher_logits": of_teacher}
+        return self.of_heads(self.features(stored["strong"], 2)) | {"teacher_logits": of_teacher}
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """The four losses of the batch, the teacher's logits beside the student's."""
-        rows = [outputs[0][name] for name in ("projections", "logits", "teacher_logits")]
-        parts = self.losses(*rows, labels[0], weight[0], temperature_teacher=self.config.temperature_at(epoch))
-        return parts if self.additions is None else self.additions.added_to(parts, outputs[0], labels[0], weight[0])
+        """The losses, with the teacher's logits beside the student's."""
+        return self.taught(outputs[0], outputs[0]["teacher_logits"], labels, weight, epoch)
 
     def after_step(self, epoch: int) -> None:
         """The teacher moves towards the student."""
@@ -156,10 +152,9 @@ class MuGCDLearner(Learner):
 
     def changing(self) -> dict[str, Tensor]:
         """Student, teacher, and what the additions remember."""
-        own = super().changing() | ({} if self.additions is None else self.additions.remembered())
         students = {name for name, p in self.student.named_parameters() if p.requires_grad}
         teacher = dict(self.teacher.network.named_parameters())
-        return own | {f"teacher.{name}": teacher[name] for name in sorted(students)}
+        return super().changing() | {f"teacher.{name}": teacher[name] for name in sorted(students)}
 
 
 class MuGCD(WithHeads):
@@ -170,7 +165,7 @@ class MuGCD(WithHeads):
 
     @classmethod
     def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:
-        """That of GCD, then its own."""
+        """The training of GCD, then that with the teacher."""
         return [(config.stage1, tuple(GCDLearner.streams)), (config, tuple(MuGCDLearner.streams))]
 
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:

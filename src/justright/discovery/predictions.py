@@ -24,8 +24,8 @@ from justright.types import Array, Mask
 FORMAT = "justright predictions 1"
 KEY = b"justright"
 
-Kind = Literal["known", "discovered"]
-KINDS: tuple[str, ...] = get_args(Kind)
+CategoryKind = Literal["known", "discovered"]
+KINDS: tuple[str, ...] = get_args(CategoryKind)
 
 FOR_PEOPLE = ("path", "category", "kind", "confidence")  # the columns of a CSV
 NEITHER = "neither"  # the kind of an image that looks like none of the categories
@@ -36,7 +36,7 @@ class Category:
     """One category: a known class of the labeled images under its name, or a discovered cluster."""
 
     name: str
-    kind: Kind
+    kind: CategoryKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Predictions:
 
     @cached_property
     def sizes(self) -> Int[Array, " categories"]:
-        """Images by category."""
+        """Number of images of each category."""
         return np.bincount(self.cluster, minlength=len(self.categories))
 
     def table(self) -> pa.Table:

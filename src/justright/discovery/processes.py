@@ -145,7 +145,7 @@ class Processes:
             HASHED.update(each)
 
     def wait(self) -> None:
-        """Until every process is here."""
+        """Wait until every process has come to this point."""
         if self.n > 1:
             dist.barrier()
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from justright.data.batches import BalancedBatches
 from justright.discovery.additions import Additions, AdditionSettings
 from justright.discovery.assigner import Center, Learned, by_prototypes
-from justright.discovery.configs import MOST_EPOCHS
+from justright.discovery.configs import MOST_EPOCHS, OF_KMEANS
 from justright.discovery.heads_first import rows_for_heads
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of, mean_feature
 from justright.discovery.trained import TrainedDiscovery
@@ -72,6 +72,10 @@ class SimGCDConfig(AdditionSettings):
         NOT_NEGATIVE.or_none(),
     )
 
+    def without_effect(self) -> dict[str, str]:
+        """What says how k-means is done."""
+        return super().without_effect() | dict.fromkeys(OF_KMEANS, "prototypes decide here, not k-means")
+
     def small(self) -> Any:
         """The warm-up grows with training: 30 epochs of 200 would be too few steps for many categories."""
         changed = {"n_warmup": None, "heads_first": None, "entropy_scale_uneven": 1.0}
@@ -83,7 +87,7 @@ class SimGCDConfig(AdditionSettings):
         return super().with_settings(asked | dict(settings))
 
     def for_classes(self, sizes: Int[Array, " classes"]) -> Any:
-        """With less entropy where the sizes of labeled classes say that categories are uneven."""
+        """The same settings, with less entropy where the sizes of labeled classes say that categories are uneven."""
         if self.entropy_scale_uneven is None or not are_uneven(sizes):
             return self
         return replace(self, entropy_scale=self.entropy_scale_uneven)
@@ -155,7 +159,7 @@ class Heads(nn.Module):
         return {"projections": self.projector(features), "logits": self.classifier(features)}
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """That of the nearest prototype."""
+        """The category of each feature: that of the nearest prototype."""
         with torch.no_grad():
             centered = torch.from_numpy(features).to(self.center.device) - self.center
             return self.classifier(centered).argmax(dim=-1).cpu().numpy()
@@ -165,8 +169,8 @@ class Heads(nn.Module):
         return self.classifier.prototypes.detach().cpu().numpy()
 
 
-class SimGCDLearner(Learner):
-    """Eq. 6 on two weak views; the teacher is the network itself, without gradient."""
+class LearnerWithHeads(Learner):
+    """What SimGCD and muGCD share: heads, their losses, and additions to these if there are any."""
 
     def __init__(
         self,
@@ -184,29 +188,37 @@ class SimGCDLearner(Learner):
         self.n_unsettled = config.n_warmup or 0
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """That of the nearest prototype."""
+        """The category of each feature: that of the nearest prototype."""
         return self.heads.categories_of(features)
 
-    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
-        """Projections and logits of both views."""
-        features = self.features(stored["weak"], 2)
-        return self.heads(features) | outputs_of(self.additions, features, self.heads)
+    def of_heads(self, features: Float[Tensor, "*rows dim"]) -> dict[str, Tensor]:
+        """What the heads give, and those of the additions, which see the same features."""
+        more = {} if self.additions is None else self.additions(features - self.heads.center)
+        return self.heads(features) | more
 
-    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """The four losses of the batch."""
-        projections, logits = outputs[0]["projections"], outputs[0]["logits"]
-        temperature = self.config.temperature_at(epoch)
-        parts = self.losses(projections, logits, logits, labels[0], weight[0], temperature_teacher=temperature)
-        return parts if self.additions is None else self.additions.added_to(parts, outputs[0], labels[0], weight[0])
+    def taught(
+        self, outputs: Outputs, of_teacher: Tensor, labels: BatchLabels, weight: BatchWeights, epoch: int
+    ) -> LossParts:
+        """The four losses of the batch, and those that are added; `of_teacher` are the logits of the teacher."""
+        rows, temperature = (outputs["projections"], outputs["logits"], of_teacher), self.config.temperature_at(epoch)
+        parts = self.losses(*rows, labels[0], weight[0], temperature_teacher=temperature)
+        return parts if self.additions is None else self.additions.added_to(parts, outputs, labels[0], weight[0])
 
     def changing(self) -> dict[str, Tensor]:
         """What is learned, and what the additions remember."""
         return super().changing() | ({} if self.additions is None else self.additions.remembered())
 
 
-def outputs_of(additions: Additions | None, features: Float[Tensor, "*rows dim"], heads: Heads) -> dict[str, Tensor]:
-    """What the heads of the additions give, on the features that the others see."""
-    return {} if additions is None else additions(features - heads.center)
+class SimGCDLearner(LearnerWithHeads):
+    """Eq. 6 on two weak views; the teacher is the network itself, without gradient."""
+
+    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
+        """Projections and logits of both views."""
+        return self.of_heads(self.features(stored["weak"], 2))
+
+    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
+        """The losses, with the network's own logits as those of the teacher."""
+        return self.taught(outputs[0], outputs[0]["logits"], labels, weight, epoch)
 
 
 def center_of(config: SimGCDConfig, backbone: Backbone, data: TrainingData, plain: Views) -> Center:

@@ -60,7 +60,7 @@ class _Pool:
         return ProcessPoolExecutor(self.n_workers, context, _prepare_worker, (str(self.folder),))
 
     def ordered_map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
-        """The engine."""
+        """Apply work to items in several processes, and give the results in order."""
         file = self._shared(work)
         begun: deque[_Begun] = deque()
 

@@ -141,7 +141,7 @@ class _Sample:
         return 1 / float((self.weight**2 * unseen / self.n_checked).sum())
 
     def variance_of_mean(self, values: Float[Array, " checked"], n_fitted: int) -> tuple[float, int]:
-        """Of the weighted mean under sampling without replacement, and its degrees of freedom."""
+        """Variance of the weighted mean under sampling without replacement, and its degrees of freedom."""
         n_strata, n_checked = len(self.n_checked), len(values)
         deviation = values - self.means(values)[self.stratum]
         squares = np.bincount(self.stratum, deviation**2, minlength=n_strata)

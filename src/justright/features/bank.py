@@ -30,8 +30,8 @@ from justright.features.bank_lock import hold
 from justright.features.bank_records import BankPrecision
 from justright.features.cache_section import digests
 from justright.features.cuts import Stored
+from justright.features.extracted_views import BATCH_SIZE, ExtractedViews, stored_by
 from justright.features.kept_banks import KeptBanks
-from justright.features.staged_views import BATCH_SIZE, StagedViews, stored_by
 from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewWork
 from justright.features.workers import tools
@@ -149,7 +149,7 @@ class ViewBank(Views):
             staged.close()
         return self
 
-    def _compute(self, missing: list[MissingBlock], staged: StagedViews | None, track: Track) -> None:
+    def _compute(self, missing: list[MissingBlock], staged: ExtractedViews | None, track: Track) -> None:
         KeptBanks(self.directory.parent).make_room(self.n_bytes)
         self._expect_room(sum(len(block.rows) * len(block.paths) for block in missing))
         write_json(self.directory / "index.json", self.index)
@@ -169,11 +169,11 @@ class ViewBank(Views):
             raise DataError("images changed while their views were computed", advice="run again once they stay")
         self._whole.update(paths)
 
-    def _staged(self) -> StagedViews | None:
+    def _staged(self) -> ExtractedViews | None:
         """Plain views that extraction has left beside this bank; None where there are none, or of another precision."""
         if not self.is_plain or self.index["precision"] != "float32":
             return None
-        staged = StagedViews(self.backbone, self.directory.parent)
+        staged = ExtractedViews(self.backbone, self.directory.parent)
         return staged if staged.folder.exists() else None
 
     def _shards(self) -> Iterator[tuple[int, int]]:

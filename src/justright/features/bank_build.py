@@ -19,7 +19,7 @@ from justright.engines import Engine
 from justright.features import bank_files
 from justright.features.backbone import Backbone
 from justright.features.cache_section import Digests, digests
-from justright.features.staged_views import StagedViews
+from justright.features.extracted_views import ExtractedViews
 from justright.features.view_work import ViewTask, ViewWork, stored_records
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.progress import Track
@@ -44,7 +44,7 @@ class BankBuild:
     backbone: Backbone
     work: ViewWork
     batch_size: int
-    staged: StagedViews | None = None  # plain views that need not be computed
+    staged: ExtractedViews | None = None  # plain views that need not be computed
 
     def run(
         self, missing: Sequence[MissingBlock], n_threads: int, engine: Engine | None, what: str, track: Track
@@ -87,7 +87,9 @@ class BankBuild:
         if self.staged is not None:
             self.staged.drop(self._digests(block.rows))
 
-    def _with_staged(self, block: MissingBlock, rows: Rows, done: Iterator[list[Array]], staged: StagedViews) -> Array:
+    def _with_staged(
+        self, block: MissingBlock, rows: Rows, done: Iterator[list[Array]], staged: ExtractedViews
+    ) -> Array:
         """All records of a block, some of them staged; what was lost meanwhile is computed here."""
         first, records = block.rows.start, np.zeros(len(block.rows), self.work.layout)
         others = np.setdiff1d(np.asarray(block.rows), rows)

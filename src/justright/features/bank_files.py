@@ -35,7 +35,7 @@ class ShardWriter:
         self._write(records.tobytes())
 
     def finish(self) -> None:
-        """Write the digest."""
+        """End the file with the digest of all that was written."""
         self.file.write(self.digest.digest())
 
     def _write(self, data: bytes) -> None:

@@ -33,7 +33,7 @@ DEFAULT_LIMIT = "20GB"
 
 
 def parse_size(text: str) -> int:
-    """`10GB` in bytes."""
+    """The number of bytes that a size such as `10GB` means."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?B)\s*", text, re.IGNORECASE)
     if found is None:
         raise DataError(f"{text!r} is no size", expected="a number and a unit, such as 500MB or 10GB")

@@ -29,9 +29,9 @@ from justright.errors import DataError
 from justright.features.backbone import Backbone, Pooling
 from justright.features.bad_rows import Reasons, content_ids, quarantined, refuse_bad_rows
 from justright.features.cache import FeatureCache
+from justright.features.extracted_views import BATCH_SIZE, ExtractedViews
 from justright.features.feature_network import FeatureNetwork, Precision
 from justright.features.shard_job import Extraction
-from justright.features.staged_views import BATCH_SIZE, StagedViews
 from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_staging import deliver, staged
 from justright.features.store_writer import StoreWriter, begin_store
@@ -74,7 +74,7 @@ def extract(
         cache: where features are looked up by content and kept.
         overwrite: whether to replace a store that holds something else.
         engine: where the work is done instead of in `n_workers` threads; it changes no byte.
-        banks: the root of view banks; plain views of what is computed are left there for them, see staged_views.py.
+        banks: the root of view banks; plain views of what is computed are left there for them, see extracted_views.py.
     """
     if not len(images) or batch_size < 1:
         raise DataError(f"{len(images)} images in batches of {batch_size}", expected="at least one of both")
@@ -95,9 +95,9 @@ def extract(
             return FeatureTable.open(place)
         section = None if cache is None else cache.section(network.key())
         gives_views = network.gives_views and batch_size == BATCH_SIZE
-        staged_views = StagedViews(backbone, banks) if gives_views and banks is not None else None
+        extracted_views = ExtractedViews(backbone, banks) if gives_views and banks is not None else None
         with StoreWriter(folder, header) as writer:
-            work = Extraction(images, ids, unreadable, network, writer, section, max_bad, staged_views)
+            work = Extraction(images, ids, unreadable, network, writer, section, max_bad, extracted_views)
             try:
                 with closing(work.run(n_workers, engine)) as steps:  # after Ctrl-C workers end before the store closes
                     for _ in track(steps, work.n_left, f"extracting {', '.join(images.datasets)}"):

@@ -51,10 +51,10 @@ class DoneNorm(nn.BatchNorm2d):
 
 
 class DoneNormAct(BatchNormAct2d):
-    """The same, of timm's kind, with the activation that it carries."""
+    """A done norm of timm's kind, with the activation that it carries."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """The activation."""
+        """Apply the activation alone; the norm is in the layer before."""
         return self.act(self.drop(x))
 
 

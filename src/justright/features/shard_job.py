@@ -28,8 +28,8 @@ from justright.errors import DegenerateError
 from justright.features.bad_rows import Reasons, refuse_bad_rows
 from justright.features.batch_work import BatchWork, computed
 from justright.features.cache_section import CacheSection, digests
+from justright.features.extracted_views import ExtractedViews
 from justright.features.feature_network import FeatureNetwork
-from justright.features.staged_views import StagedViews
 from justright.features.store_writer import StoreWriter
 from justright.features.workers import on_one_core_each
 from justright.types import Array
@@ -68,7 +68,7 @@ class Extraction:
     writer: StoreWriter
     section: CacheSection | None
     max_bad: float
-    staged: StagedViews | None = None  # where plain views go that are computed on the way
+    staged: ExtractedViews | None = None  # where plain views go that are computed on the way
 
     def __post_init__(self, content_ids: list[str]) -> None:
         images, unreadable, network, writer = self.images, self.unreadable, self.network, self.writer

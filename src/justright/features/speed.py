@@ -62,7 +62,7 @@ def _readable(images: ImageSet, backbone: Backbone, rows: list[int]) -> Iterator
 
 
 def _seconds_each(work: Callable[[int], int], seconds: float) -> float:
-    """Of the quickest turn, by image, for some have to wait; not of the first, which loads libraries and compiles."""
+    """Seconds an image, of the quickest turn, for some have to wait; the first loads and compiles, and is left out."""
     work(0)
     started, best = time.perf_counter(), float("inf")
     for turn in range(1, 1000):

@@ -17,7 +17,7 @@ class CosineQuantile:
 
     Exact while all classes x target cosines number at most `max_exact`: they are kept. Beyond, they fold into a
     histogram over [-1, 1] per centroid, memory stops growing, and the answer is within 1 / `n_bins` of the exact one
-    (half the width of a bin; 0.00012 by default). `is_exact` tells which.
+    (half the width of a bin; 0.00012 by default).
     """
 
     def __init__(
@@ -35,11 +35,6 @@ class CosineQuantile:
         self.n_images = 0
         self._kept: list[Float[Array, "classes _"]] = []
         self._counts: Int[Array, "classes bins"] | None = None
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every cosine is still at hand."""
-        return self._counts is None
 
     def update(self, target: Float[Array, "target dim"]) -> CosineQuantile:
         """Add a batch of target images."""

@@ -74,16 +74,17 @@ class DistillationLoss(nn.Module):
     ) -> Float[Tensor, "2 batch"]:
         """One cross-entropy with the teacher for each view of each image."""
         # flip swaps two views and leaves a single one as it is, which then broadcasts to both views of the student
-        q = _log_probability(teacher_logits.detach(), temperature_teacher).exp().flip(0)
-        return -(q * _log_probability(logits, self.temperature_student)).sum(dim=-1)
+        q = log_probability(teacher_logits.detach(), temperature_teacher).exp().flip(0)
+        return -(q * log_probability(logits, self.temperature_student)).sum(dim=-1)
 
     def mean_entropy(self, logits: StudentLogits) -> Scalar:
         """H(p_bar), from 0 where all rows agree on one category to log K where all categories share alike."""
-        log_p = _log_probability(logits, self.temperature_student).flatten(0, 1)
+        log_p = log_probability(logits, self.temperature_student).flatten(0, 1)
         # The mean is taken among logarithms: p_bar may underflow to 0, where p log p gives NaN and its gradient too.
         log_p_bar = log_p.logsumexp(dim=0) - math.log(len(log_p))
         return -(log_p_bar.exp() * log_p_bar).sum()
 
 
-def _log_probability(logits: Logits, temperature: float) -> Logits:
+def log_probability(logits: Logits, temperature: float) -> Logits:
+    """The logarithm of p_k = softmax_k(logit_k / temperature), Eq. 3 for the cosines of a `PrototypeClassifier`."""
     return (logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature).log_softmax(dim=-1)

@@ -17,13 +17,15 @@ from justright.types import UNLABELED
 
 @dataclass(frozen=True)
 class DebiasedSettings:
-    """Of the second classifier of DebGCD (Liu and Han, ICLR 2025); defaults as in the paper, but for the scale."""
+    """Settings of the second classifier of DebGCD (Liu and Han, ICLR 2025); off by default, else as in the paper."""
 
     # 1 in the paper, 4 in its code
     debiased_scale: float = setting(0.0, "factor of DebGCD's second classifier; 1 as published", NOT_NEGATIVE)
-    debiased_share: float = setting(0.5, "share of its loss on unlabeled images", SHARE)
-    debiased_threshold: float = setting(0.85, "how likely a category must be to count as a label for it", SHARE)
-    debiased_temperature: float = setting(0.1, "its temperature", POSITIVE)
+    debiased_share: float = setting(0.5, "share of unlabeled images in the loss of that classifier", SHARE)
+    debiased_threshold: float = setting(
+        0.85, "how likely a category must be to count as a label for that classifier", SHARE
+    )
+    debiased_temperature: float = setting(0.1, "temperature of that classifier", POSITIVE)
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)

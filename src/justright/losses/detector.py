@@ -19,12 +19,14 @@ Margins = Float[Tensor, "2 batch known"]
 
 @dataclass(frozen=True)
 class DetectorSettings:
-    """Of the detector of DebGCD (Liu and Han, ICLR 2025)."""
+    """Settings of the detector of DebGCD (Liu and Han, ICLR 2025)."""
 
     detector_scale: float = setting(0.01, "factor of DebGCD's detector, where debiased_scale is not 0", NOT_NEGATIVE)
     detector_temperature: float = setting(0.1, "temperature of the detector", POSITIVE)
-    detector_entropy: float = setting(0.1, "weight of its entropy on unlabeled images", NOT_NEGATIVE)
-    detector_agreement: float = setting(1.0, "weight of its difference between two views of them", NOT_NEGATIVE)
+    detector_entropy: float = setting(0.1, "weight of the detector's entropy on unlabeled images", NOT_NEGATIVE)
+    detector_agreement: float = setting(
+        1.0, "weight of the detector's difference between two views of unlabeled images", NOT_NEGATIVE
+    )
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)

@@ -16,7 +16,7 @@ from justright.types import UNLABELED
 
 @dataclass(frozen=True)
 class KnownEntropySettings:
-    """Of LegoGCD's loss (Cao et al., CVPR 2024); defaults as in its public code, but for the scale, which is off."""
+    """Settings of LegoGCD's loss (Cao et al., CVPR 2024); defaults as in its public code, but the scale is off."""
 
     known_scale: float = setting(0.0, "factor of LegoGCD's loss on sure known classes; 2 as published", NOT_NEGATIVE)
     known_threshold: float = setting(0.7, "how likely a known class must be for that loss to act", SHARE)

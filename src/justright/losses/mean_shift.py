@@ -20,12 +20,12 @@ Memory = Float[Tensor, "memory dim"]  # unit projections of views of all images,
 
 @dataclass(frozen=True)
 class CMSSettings(ContrastiveSettings):
-    """Of the losses of CMS; defaults as in its scripts for fine-grained sets."""
+    """Settings of the losses of CMS; defaults as in its scripts for fine-grained sets."""
 
     # 0.3 for CIFAR-100 and ImageNet-100
     temperature_unsup: float = setting(0.25, "temperature of the loss between shifted views", POSITIVE)
     n_neighbors: int = setting(8, "neighbors that mean shift looks at", COUNT)
-    shift: float = setting(0.5, "how far towards their mean it goes, as a share of the way", SHARE)
+    shift: float = setting(0.5, "how far mean shift goes towards the mean of neighbors, as a share of the way", SHARE)
 
 
 class MeanShiftLoss(nn.Module):

@@ -25,7 +25,7 @@ ROUNDING = 1e-12  # added to squared distances: the root of 0 has no gradient
 
 @dataclass(frozen=True)
 class SelExSettings(ContrastiveSettings):
-    """Of the losses of SelEx; the smoothing as in its scripts for CUB and Cars."""
+    """Settings of the losses of SelEx; the smoothing as in its scripts for CUB and Cars."""
 
     # 0.5 for Aircraft and pets, 0.1 for generic sets
     smoothing: float = setting(1.0, "share of the target that goes from the other view to other clusters", SHARE)

@@ -9,7 +9,7 @@ from justright.settings import NOT_NEGATIVE, POSITIVE, SHARE, YES_OR_NO, refuse_
 
 @dataclass(frozen=True)
 class ContrastiveSettings:
-    """Of the two contrastive losses; defaults as in the public code of GCD, XCon and SimGCD."""
+    """Settings of the two contrastive losses; defaults as in the public code of GCD, XCon and SimGCD."""
 
     supervised_share: float = setting(0.35, "share of the losses that read labels (lambda)", SHARE)
     temperature_unsup: float = setting(1.0, "temperature of Eq. 1; the paper gives no number", POSITIVE)
@@ -21,7 +21,7 @@ class ContrastiveSettings:
 
 @dataclass(frozen=True)
 class SimGCDSettings(ContrastiveSettings):
-    """Of all losses of SimGCD."""
+    """Settings of all losses of SimGCD."""
 
     # the paper prints tau_s here too, yet the two were never equal
     temperature_student: float = setting(0.1, "temperature of the classifier", POSITIVE)

@@ -75,7 +75,8 @@ class PrototypeClassifier(nn.Module):
 
     p_k = softmax_k((h / |h|) . (c_k / |c_k|) / temperature)
 
-    Called, it gives the cosines in [-1, 1], for the losses to divide by their own temperatures; there is no bias.
+    It gives the cosines in [-1, 1]; the losses divide by their own temperatures and take the softmax
+    (`losses.classification.log_probability`). There is no bias.
     Both lengths are divided away, so a category seen often cannot win by a long prototype.
     """
 
@@ -86,9 +87,3 @@ class PrototypeClassifier(nn.Module):
     def forward(self, features: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows categories"]:
         """The cosine of each feature with each prototype."""
         return cosine_logits(features, self.prototypes)
-
-    def probability(
-        self, features: Float[Tensor, "*rows dim"], temperature: float
-    ) -> Float[Tensor, "*rows categories"]:
-        """The share of each category in a prediction: the lower the temperature, the sharper."""
-        return (self(features) / temperature).softmax(dim=-1)

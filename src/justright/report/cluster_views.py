@@ -83,7 +83,7 @@ def look_at_clusters(predictions: Predictions, features: Float[Array, "target di
 def _surroundings(
     categories: Sequence[Category], unit: Float[Array, "clusters dim"], mean_direction: Float[Array, "clusters dim"]
 ) -> list[Surroundings]:
-    """One a category, from the directions of the centroids and the mean over the directions of the images."""
+    """The surroundings of each category, from directions of centroids and mean directions of images."""
     is_known = np.array([category.kind == "known" for category in categories])
     found = []
     for place in range(len(unit)):  # a row at a time: all pairs of many thousands would fill the memory

@@ -88,7 +88,7 @@ def cut_in_the_middle(rows: Sequence[Any], most: int) -> tuple[list[Any], int]:
 
 
 def _decimals(values: Sequence[object]) -> int | None:
-    """As many as show three digits of the largest number, and how the numbers differ."""
+    """Decimals of a column: as many as show three digits of the largest number, and how the numbers differ."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if not numbers or len(numbers) + values.count(None) < len(values):
         return None

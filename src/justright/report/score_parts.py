@@ -49,7 +49,7 @@ def judged(run: RunFolder) -> JudgedPredictions | Missing:
 
 
 def errors_part(found: JudgedPredictions | Missing, predictions: Predictions) -> Values | Missing:
-    """By kind and cause, as figure and table; the confusion; the classes from the worst on."""
+    """The errors by kind and cause, as figure and table; the confusion; the classes from the worst on."""
     if isinstance(found, Missing):
         return found
     errors = break_down(found.y_true, found.y_pred, found.is_old)

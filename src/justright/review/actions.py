@@ -41,7 +41,7 @@ Row = Annotated[int, Field(ge=0, lt=2**31)]
 Rows = Annotated[list[Row], Field(min_length=1, max_length=MAX_ROWS)]
 Cluster = Annotated[int, Field(ge=0, lt=2**31)]
 ClusterOrRejected = Annotated[int, Field(ge=REJECTED, lt=2**31)]
-Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(clean_text)]
+GivenName = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(clean_text)]
 Reviewer = Annotated[str, Field(min_length=1, max_length=MAX_REVIEWER), AfterValidator(clean_text)]
 
 
@@ -141,7 +141,7 @@ class Request(Strict):
     action: Asked
 
 
-class Line(Strict):
+class LogLine(Strict):
     """One line of the log."""
 
     seq: int = Field(ge=1)

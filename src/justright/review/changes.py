@@ -58,7 +58,7 @@ class Change:
         )
 
     def happen(self, group: Int[Array, " images"]) -> None:
-        """Do it."""
+        """Make this change, in the groups of the images and in the tables."""
         for moved in self.moved:
             group[moved.rows] = moved.after
         for edit in self.edits:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 
 from justright.errors import DegenerateError
-from justright.review.actions import Action, Cluster, ClusterOrRejected, Name, Row, Rows
+from justright.review.actions import Action, Cluster, ClusterOrRejected, GivenName, Row, Rows
 from justright.review.changes import Change, ConflictError, Moved, edit
 from justright.review.state import REJECTED, Label, Opinion, ReviewState
 from justright.types import Array
@@ -46,7 +46,7 @@ class SetName(Action, do="name", told="named {name}"):
     """The cluster is a new category of this name, for everyone; who gives it keeps the cluster."""
 
     cluster: Cluster
-    name: Name
+    name: GivenName
 
     def plan(self, state: ReviewState, by: str) -> Change:
         return _naming(state, self.cluster, by, Label(self.name, "discovered", True))
@@ -56,7 +56,7 @@ class SetKnown(Action, do="known", told="known as {name}"):
     """The cluster is this class of the labeled images."""
 
     cluster: Cluster
-    name: Name
+    name: GivenName
 
     def plan(self, state: ReviewState, by: str) -> Change:
         if self.name not in state.known_classes:

@@ -20,7 +20,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from justright.errors import DataError
-from justright.review.actions import Line
+from justright.review.actions import LogLine
 from justright.review.sealed import SealedCount, sealed, unsealed
 
 FORMAT = "justright review 1"
@@ -44,7 +44,7 @@ class Log:
         self._has_header = False
         self._is_torn = False
 
-    def new_lines(self) -> list[Line]:
+    def new_lines(self) -> list[LogLine]:
         """The lines that this or another process has written since the last call; DataError where some are lost."""
         n_saved = self.saved.read()  # before the log: it tells of no line that is not there yet
         if not self._exists(n_saved) or (self._has_header and self.path.stat().st_size == self._offset):
@@ -54,7 +54,7 @@ class Log:
             return self._read(file, n_saved)
 
     @contextmanager
-    def writing(self) -> Iterator[list[Line]]:
+    def writing(self) -> Iterator[list[LogLine]]:
         """Keep other processes out; yields what they wrote before. Only `append` inside."""
         n_saved = self.saved.read()
         if not self._exists(n_saved):
@@ -65,7 +65,7 @@ class Log:
             self._file = file
             yield self._read(file, n_saved)
 
-    def append(self, line: Line) -> None:
+    def append(self, line: LogLine) -> None:
         """Write one line; it is on disk when this returns. Inside `writing` only."""
         left, number = b"\n" * self._is_torn + sealed(line.model_dump()), self._file.fileno()
         while left:
@@ -102,7 +102,7 @@ class Log:
             temporary.unlink(missing_ok=True)
         _flush_folder(self.path.parent)
 
-    def _read(self, file: IO[bytes], n_saved: int | None) -> list[Line]:
+    def _read(self, file: IO[bytes], n_saved: int | None) -> list[LogLine]:
         if os.fstat(file.fileno()).st_size < self._offset:
             raise DataError(f"{self.path} has become shorter while it was in use", advice=ANEW)
         file.seek(self._offset)
@@ -118,7 +118,7 @@ class Log:
             self._is_torn = not data.endswith(b"\n")
         return lines
 
-    def _parse(self, data: bytes, n_saved: int | None) -> tuple[list[Line], int]:
+    def _parse(self, data: bytes, n_saved: int | None) -> tuple[list[LogLine], int]:
         """The lines in what was read, and how many bytes they are: without a torn end."""
         *whole, tail = data.split(b"\n")
         lines, is_damaged = [], False
@@ -146,7 +146,7 @@ class Log:
             logger.warning("%s: passed over an incomplete line after action %d", self.path, self.seq)
         return value
 
-    def _lines(self, value: dict[str, Any] | None) -> list[Line]:
+    def _lines(self, value: dict[str, Any] | None) -> list[LogLine]:
         """The one line that this is, the next after those before it; none for the header and for a torn one."""
         if value is None:
             return []
@@ -160,7 +160,7 @@ class Log:
             self._has_header = True
             return []
         try:
-            line = Line.model_validate(value)
+            line = LogLine.model_validate(value)
         except ValidationError as error:
             raise DataError(f"{self.path}: action {value.get('seq')} is of no known kind: {error}") from error
         if not self._has_header or line.seq != self.seq + 1:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from justright.errors import DataError
 from justright.hashing import hash_file
-from justright.review.actions import Action, Line, Request
+from justright.review.actions import Action, LogLine, Request
 from justright.review.changes import ConflictError
 from justright.review.cluster_lists import ClusterLists
 from justright.review.log import Log
@@ -110,15 +110,15 @@ class OpenReview:
                     state.apply(line)
                 return state.by_request[request.id]
 
-    def _line(self, request: Request, prepared: Action) -> Line:
+    def _line(self, request: Request, prepared: Action) -> LogLine:
         """The line that a request would become; ConflictError where it does not fit."""
         action = prepared.resolve(self, request.reviewer)
         self.state.check_fresh(action, request.base)
         action.plan(self.state, request.reviewer)
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return Line(seq=self.state.seq + 1, at=now, by=request.reviewer, id=request.id, action=action)
+        return LogLine(seq=self.state.seq + 1, at=now, by=request.reviewer, id=request.id, action=action)
 
-    def _apply(self, lines: list[Line]) -> None:
+    def _apply(self, lines: list[LogLine]) -> None:
         for line in lines if self._misfit is None else ():
             try:
                 self.state.apply(line)

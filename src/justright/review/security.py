@@ -51,7 +51,7 @@ class Access:
 
     @property
     def url(self) -> str:
-        """What to open."""
+        """The address to open in a browser, token included."""
         host = "127.0.0.1" if self.is_wildcard else f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/{self.token}/"
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Int
 
-from justright.discovery.predictions import Kind, Predictions
+from justright.discovery.predictions import CategoryKind, Predictions
 from justright.review.changes import Change, ConflictError, Edit
 from justright.types import Array
 
 if TYPE_CHECKING:
-    from justright.review.actions import Action, Line
+    from justright.review.actions import Action, LogLine
 
 REJECTED = -1  # the group of images that belong to no category
 
-Verdict = Literal["keep", "reject"]
+Judgment = Literal["keep", "reject"]
 Status = Literal["open", "kept", "rejected", "disputed"]
 
 
@@ -27,7 +27,7 @@ class Label:
     """What a cluster is called, as what, and whether the name means something: a person's, or a known class."""
 
     name: str
-    kind: Kind
+    kind: CategoryKind
     is_named: bool
 
 
@@ -35,7 +35,7 @@ class Label:
 class Opinion:
     """What one reviewer said about a cluster last, and under which name."""
 
-    verdict: Verdict
+    verdict: Judgment
     name: str | None
 
 
@@ -43,7 +43,7 @@ class Opinion:
 class Entry:
     """A line of the log with what it changed, and the clusters that it was about."""
 
-    line: Line
+    line: LogLine
     change: Change
     clusters: frozenset[int]
 
@@ -138,7 +138,7 @@ class ReviewState:
             names = ", ".join(map(self.name_of, sorted(stale)))
             raise ConflictError(f"{names} was changed meanwhile", advice="look again, then decide")
 
-    def apply(self, line: Line) -> None:
+    def apply(self, line: LogLine) -> None:
         """Do what one line says; ConflictError, and nothing changed, where it does not fit."""
         change = line.action.plan(self, line.by)
         clusters = change.groups | line.action.clusters(self)

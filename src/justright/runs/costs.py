@@ -73,12 +73,12 @@ class Work:
 
     @property
     def guessed_categories(self) -> int:
-        """Where nobody has counted yet: one for so many images of the target."""
+        """The number of categories; where nobody has counted yet, one for so many images of the target."""
         return self.n_categories or -(-self.n_target // IMAGES_A_CATEGORY)
 
     @property
     def n_images(self) -> int:
-        """All of them."""
+        """Number of all images, of the target and labeled."""
         return self.n_target + self.n_labeled
 
 
@@ -147,7 +147,7 @@ class CostPlan:
         }
 
     def stages(self) -> list[Stage]:
-        """In the order in which they run."""
+        """The stages, in the order in which they run."""
         n, dim, memory = self.work.n_images, self.backbone.dim, self.rates.memory
         listed, features = memory + n * IMAGE_BYTES, n * dim * FEATURE_BYTES
         held = {
@@ -170,7 +170,7 @@ class CostPlan:
         return Stage("all", sum(seconds), max(memory), sum(disk))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The costs and rates as plain values."""
         return {
             "work": asdict(self.work),
             "stages": [asdict(stage) for stage in self.stages()],

@@ -81,7 +81,7 @@ class DiskPlan:
             yield options, replace(self, config=self.config.with_settings(settings))
 
     def _lacking(self) -> Mapping[Path, int]:
-        """By a folder of each disk that is too small, how much."""
+        """How many bytes each disk that is too small lacks, by a folder on it."""
         needed: dict[int, int] = {}
         place_on: dict[int, Path] = {}
         for each in self.files():

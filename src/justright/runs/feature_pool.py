@@ -48,7 +48,7 @@ class FeaturePool:
 
     @cached_property
     def counts(self) -> Int[Array, " classes"]:
-        """Images by label."""
+        """Number of images of each label."""
         return np.bincount(self.labels, minlength=len(self.origins))
 
     @cached_property

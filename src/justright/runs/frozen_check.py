@@ -119,7 +119,7 @@ def clustered_rows(n_target: int) -> Int[Array, " clustered"]:
 
 
 def _silhouette(features: Float[Array, "images dim"], cluster: Int[Array, " images"]) -> float:
-    """From -1 to 1, by cosine, over a part of the images; -1 for a single cluster."""
+    """The silhouette, from -1 to 1, by cosine, over a part of the images; -1 for a single cluster."""
     from sklearn.metrics import silhouette_score
 
     step = -(-len(features) // N_COMPARED)

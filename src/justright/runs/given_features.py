@@ -26,8 +26,8 @@ class GivenStores:
     """
 
     def __init__(self, paths: Sequence[Path], backbone: Any, sets: Sequence[ImageSet], track: Track = silent):
+        from justright.features.extracted_views import BATCH_SIZE
         from justright.features.feature_network import FeatureNetwork
-        from justright.features.staged_views import BATCH_SIZE
 
         self.sets = list(sets)
         self.tables = [FeatureTable.open(path) for path in paths]

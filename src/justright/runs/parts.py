@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from justright.data import ImageSet
 from justright.discovery.methods import METHODS
 from justright.engines import Engine
+from justright.errors import JustrightError
 from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.features.store import DamagedStoreError
@@ -22,6 +23,7 @@ from justright.progress import Track, silent
 from justright.runs.given_features import GivenStores
 from justright.runs.spec import RunSpec
 from justright.selection import SELECTORS, Selector
+from justright.settings import flat
 from justright.types import UNLABELED, Array
 
 
@@ -101,13 +103,24 @@ def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int
 
 
 def config_of(spec: RunSpec) -> Any:
-    """The config of the method at the scale that was asked for, with the settings on top; seeds share the time."""
+    """The config of the method at the scale that was asked for, with the settings on top; seeds share the time.
+
+    A setting that was asked for and would do nothing is refused.
+    """
     config = METHODS[spec.method].config_class()
     if spec.scale == "small":
         config = config.small()
     if spec.scale == "paper":
         config = config.exact()
     made = config.with_settings(spec.settings)
+    idle = made.without_effect()
+    for name in flat(spec.settings):
+        if name in idle:
+            raise JustrightError(
+                f"{name} does nothing in {spec.method}: {idle[name]}",
+                expected="settings that act",
+                advice="leave it out",
+            )
     if (minutes := getattr(made, "minutes", None)) is None:
         return made
     return config.with_settings(dict(spec.settings) | {"minutes": minutes / spec.n_seeds})

@@ -43,7 +43,7 @@ MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
 
 @dataclass(eq=False)
 class Run:
-    """One run on its way."""
+    """One run while it is carried out."""
 
     problem: Problem  # what to learn from, and what to understand
     spec: RunSpec  # everything that was asked for

@@ -17,7 +17,7 @@ TINY_WEIGHT = 1e-3
 TINY_SHARE = 0.9
 N_POINTS = 800
 Values = Float[Array, " n"]
-Counts = Int[Array, " n"]
+ImageCounts = Int[Array, " n"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,11 @@ class BetaCurve:
 
 
 def final_weights(
-    weight: Values, counts: Counts, threshold: float | None, normalize: str, weight_range: tuple[float, float] | None
+    weight: Values,
+    counts: ImageCounts,
+    threshold: float | None,
+    normalize: str,
+    weight_range: tuple[float, float] | None,
 ) -> Values:
     """Threshold or normalize, then clamp. `counts` are the images each weight stands for."""
     if threshold is not None:

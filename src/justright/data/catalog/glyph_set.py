@@ -26,7 +26,7 @@ class GlyphReader(Reader):
         self.source = f"glyphs:seed={seed},size={size}"
 
     def image(self, path: str) -> Image.Image:
-        """Draw it."""
+        """Draw the image that a path names."""
         name, _, index = path.rpartition("/")
         label = _LABELS.get(name.rpartition("/")[2])
         if label is None or not index.isdecimal():
@@ -34,7 +34,7 @@ class GlyphReader(Reader):
         return Image.fromarray(draw_glyph(self.seed, label, int(index), self.size))
 
     def encoded(self, path: str) -> bytes:
-        """Draw it as a PNG."""
+        """The same as the bytes of a PNG."""
         return png(self.image(path))
 
     def content_id(self, path: str) -> str:

@@ -18,8 +18,8 @@ from justright.data.readers import FolderReader
 from justright.types import Array, Labels, Mask
 
 # paths of images and one label each; no name for the axis: two parts differ in length
-Part: TypeAlias = tuple[list[str], Int[Array, " _"]]
-Parts: TypeAlias = Sequence[Part]
+LabeledPaths: TypeAlias = tuple[list[str], Int[Array, " _"]]
+Parts: TypeAlias = Sequence[LabeledPaths]
 Names: TypeAlias = Sequence[str]
 Levels: TypeAlias = Sequence[Sequence[str | None]]  # super-categories: one sequence a level, fine to coarse
 
@@ -59,7 +59,7 @@ def class_folders(folder: Path) -> list[str]:
     return names
 
 
-def images_in(root: Path, part: str, folders: Sequence[str], first_label: int = 0) -> Part:
+def images_in(root: Path, part: str, folders: Sequence[str], first_label: int = 0) -> LabeledPaths:
     """The images in folders of `root/part`, as paths below `root`; folders are labeled in the order given.
 
     Files are sorted by name inside each folder, which is ImageFolder's order where the folders are sorted.

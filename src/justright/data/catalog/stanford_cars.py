@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import Part, check_present, class_folders, images_in, train_then_test
+from justright.data.catalog.layouts import LabeledPaths, check_present, class_folders, images_in, train_then_test
 from justright.data.catalog.official_files import read_lines, read_mat, whole_numbers
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
@@ -36,7 +36,7 @@ def load(root: Path) -> ImageSet:
     return train_then_test(root, "cars", [train], [test], names)
 
 
-def _annotated(root: Path, part: str, file: Path, n_classes: int) -> Part:
+def _annotated(root: Path, part: str, file: Path, n_classes: int) -> LabeledPaths:
     (rows,) = read_mat(file, "annotations")
     if not {"class", "fname"} <= set(rows.dtype.names or ()):
         raise DataError(
@@ -49,7 +49,7 @@ def _annotated(root: Path, part: str, file: Path, n_classes: int) -> Part:
     return [f"{part}/{name}" for name in files], numbers - 1
 
 
-def _foldered(base: Path, part: str, label_of: dict[str, int]) -> Part:
+def _foldered(base: Path, part: str, label_of: dict[str, int]) -> LabeledPaths:
     folders = class_folders(base / part)
     for folder in folders:
         if _key(folder) not in label_of:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import Part, check_present, first_folder, train_then_test
+from justright.data.catalog.layouts import LabeledPaths, check_present, first_folder, train_then_test
 from justright.data.catalog.official_files import read_mat, whole_numbers
 from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
@@ -66,7 +66,7 @@ def kind_of(folder: str) -> tuple[str, ...]:
     return next((kind for first, last, kind in KINDS if first <= int(number) <= last), ())
 
 
-def _read_list(root: Path, name: str, names: dict[int, str]) -> Part:
+def _read_list(root: Path, name: str, names: dict[int, str]) -> LabeledPaths:
     """Files and labels of one list; the folder of each new class is added to `names`."""
     file = next((root / place for place in (name, f"lists/{name}") if (root / place).is_file()), root / name)
     files, numbers = read_mat(file, "file_list", "labels")

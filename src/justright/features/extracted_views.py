@@ -41,7 +41,7 @@ def stored_by(backbone: Backbone) -> dict[str, Any]:
     }
 
 
-class StagedViews:
+class ExtractedViews:
     """Plain views below `root` that no bank has taken yet; those that were there when this was made can be read.
 
     Who holds it keeps them from being removed to make room.
@@ -57,11 +57,11 @@ class StagedViews:
         self._lock: finalize[Any, Any] | None = None
 
     def holds(self, ids: Digests) -> Bool[Array, " images"]:
-        """Of which of these images the view is here."""
+        """For which of these images the view is here."""
         return self.section.holds(ids)
 
     def read(self, ids: Digests) -> tuple[Bool[Array, " images"], Array]:
-        """Of which of these images the view is here and whole, and the records of those."""
+        """For which of these images the view is here and whole, and the records of those."""
         is_found, rows = self.section.read(ids)
         if rows is None:
             return is_found, np.zeros(0, self.layout)

@@ -8,9 +8,9 @@ import torch
 from justright.data import glyph_set
 from justright.features import speed
 from justright.runs.costs import CostPlan, Rates, Work
-from justright.runs.outlook import BRIEF, THOROUGH, outlook
 from justright.runs.parts import config_of
 from justright.runs.spec import RunSpec
+from justright.runs.time_warning import BRIEF, THOROUGH, time_warning
 
 CUT = SimpleNamespace(ends_in_norm=True)
 N_LABELED, TARGET = 400, glyph_set(30, ["hebrew"]).take(range(600))
@@ -50,7 +50,7 @@ def machine(monkeypatch):
     def take(image, step, name="efficientnet_lite2", n_seeds=1):
         monkeypatch.setattr(speed, "try_out", lambda backbone, images, seconds: (image, step))
         backbone = SimpleNamespace(name=name, device=torch.device("cpu"), dim=8, cut=CUT)
-        return outlook(N_LABELED, TARGET, spec(n_seeds), backbone)
+        return time_warning(N_LABELED, TARGET, spec(n_seeds), backbone)
 
     return take
 
@@ -73,7 +73,7 @@ def test_every_seed_trains_and_all_share_features_and_views(machine):
 def test_a_k_that_is_given_sets_the_length(monkeypatch):
     monkeypatch.setattr(speed, "try_out", lambda backbone, images, seconds: (0.1, 0.05))
     backbone = SimpleNamespace(name="efficientnet_lite0", device=torch.device("cpu"), dim=8, cut=CUT)
-    said = [outlook(N_LABELED, TARGET, RunSpec(scale="small", n_target=n), backbone) for n in (20, 200)]
+    said = [time_warning(N_LABELED, TARGET, RunSpec(scale="small", n_target=n), backbone) for n in (20, 200)]
     assert "and 4,0" in said[1], "20 steps a category"
     assert said[0] != said[1]
 
@@ -87,7 +87,7 @@ def test_a_run_that_is_quick_at_a_first_look_is_not_tried_for_long(monkeypatch):
         asked = []
         monkeypatch.setattr(speed, "try_out", lambda backbone, images, seconds: asked.append(seconds) or (image, 0.0))
         backbone = SimpleNamespace(name="efficientnet_lite0", device=torch.device("cpu"), dim=8, cut=CUT)
-        outlook(N_LABELED, TARGET, spec(), backbone)
+        time_warning(N_LABELED, TARGET, spec(), backbone)
         return asked
 
     assert tried(0.003) == [BRIEF], "18 seconds in all"

@@ -16,7 +16,7 @@ SURELY = 5.0  # so many times quicker at a first look is surely quick
 SHORTER = 3  # a third of the training
 
 
-def outlook(n_labeled: int, target: ImageSet, spec: RunSpec, backbone: Any) -> str:
+def time_warning(n_labeled: int, target: ImageSet, spec: RunSpec, backbone: Any) -> str:
     """What to say of a run that takes long, from two seconds of trying on its own images; nothing of a quick one."""
     from justright.features.automatic import CHEAPEST, CPU_COST
     from justright.features.speed import try_out

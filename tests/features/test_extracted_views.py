@@ -14,8 +14,8 @@ from justright.features.bank import open_views
 from justright.features.cache import FeatureCache
 from justright.features.cache_section import digests
 from justright.features.extract import extract
+from justright.features.extracted_views import ExtractedViews
 from justright.features.kept_banks import KeptBanks
-from justright.features.staged_views import StagedViews
 
 N = 40
 
@@ -72,7 +72,7 @@ def test_only_what_is_missing_is_computed(backbone, tmp_path, alone):
     cache = FeatureCache(tmp_path / "cache")
     extract(noise(10), backbone, tmp_path / "before", cache=cache)  # features without views, as `extract` leaves them
     extract(noise(N), backbone, tmp_path / "features", cache=cache, banks=tmp_path / "banks")
-    staged = StagedViews(backbone, tmp_path / "banks")
+    staged = ExtractedViews(backbone, tmp_path / "banks")
     assert staged.holds(digests(noise(N).content_ids())).sum() == N - 10
     seen = []
 
@@ -89,7 +89,7 @@ def test_a_damaged_or_lost_file_is_computed_again(backbone, tmp_path, alone, cap
     for start in (0, 20):
         images = noise(N).take(range(start, start + 20))
         extract(images, backbone, tmp_path / str(start), banks=tmp_path / "banks")
-    staged = StagedViews(backbone, tmp_path / "banks")
+    staged = ExtractedViews(backbone, tmp_path / "banks")
     first, _ = sorted(staged.folder.glob("*.ids.npy"))
     damaged = first.with_name(first.name.replace(".ids", ""))
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
@@ -116,7 +116,7 @@ def test_nothing_stays_of_images_that_were_computed_twice(backbone, tmp_path):
 def test_views_of_images_that_another_bank_needs_stay(backbone, tmp_path):
     extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
     plain(backbone, noise(N).take(range(5)), tmp_path / "banks")
-    assert StagedViews(backbone, tmp_path / "banks").holds(digests(noise(N).content_ids())).all()
+    assert ExtractedViews(backbone, tmp_path / "banks").holds(digests(noise(N).content_ids())).all()
 
 
 def test_bad_images_leave_no_view(make_tree, backbone, tmp_path):
@@ -143,8 +143,8 @@ def test_another_network_does_not_meet_them(backbone, tmp_path):
     other = tiny()
     with torch.no_grad():
         other.model.cls_token.add_(1)
-    assert not StagedViews(other, tmp_path / "banks").folder.exists()
+    assert not ExtractedViews(other, tmp_path / "banks").folder.exists()
     tuned = tiny()
     with torch.no_grad():
         next(tuned.tuned_parameters()).add_(1)
-    assert StagedViews(tuned, tmp_path / "banks").folder.exists()
+    assert ExtractedViews(tuned, tmp_path / "banks").folder.exists()

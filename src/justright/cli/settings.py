@@ -1,0 +1,65 @@
+"""`justright settings`: what a method can be set to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+import click
+
+from justright.cli.common import Command, NameOf, device_option, settled_device
+from justright.cli.run_request import chosen_scale, scale_option
+from justright.cli.terminal import Terminal, with_terminal
+from justright.discovery.methods import METHODS
+from justright.runs.parts import config_of
+from justright.runs.spec import RunSpec
+from justright.settings import ANYTHING
+
+OWN_OPTIONS = {"n_epochs": "--epochs", "minutes": "--minutes", "held_out_share": "--held-out"}
+"""Settings that `justright discover` has an option for."""
+
+
+@click.command(cls=Command, tables={"Methods": METHODS})
+@click.argument("method", type=NameOf(METHODS))
+@scale_option
+@device_option
+@with_terminal
+def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
+    """List what a method can be set to, with defaults.
+
+    Each is changed with --set NAME=VALUE of `justright discover` and `justright plan`. Defaults are those of the scale,
+    before the number of images and categories fills in what is None.
+
+    \b
+    Examples:
+      justright settings simgcd
+      justright settings mugcd --scale paper
+      justright settings gcd --json
+    """
+    taken = chosen_scale(scale, settled_device(terminal, device) if scale == "auto" else device)
+    found = described(config_of(RunSpec(method=method, scale=taken)))
+    rows = [(each["name"], _shown(each["default"]), each["range"], each["help"]) for each in found]
+    terminal.table(f"Settings of {method} at --scale {taken}", ("name", "default", "range", "what it is"), rows)
+    named = [f"{option} sets {name}" for name, option in OWN_OPTIONS.items() if name in (row[0] for row in rows)]
+    text = f"--set NAME=VALUE changes one; in `justright discover`, {', '.join(named)}."
+    terminal.result({"method": method, "scale": taken, "settings": found}, text)
+
+
+def described(config: Any) -> list[dict[str, Any]]:
+    """Name, value, range and help of every setting of a config; a config inside it as the names and values it has."""
+    found = []
+    for each in fields(config):
+        value = getattr(config, each.name)
+        found.append(
+            {
+                "name": each.name,
+                "default": asdict(value) if is_dataclass(value) and not isinstance(value, type) else value,
+                "range": each.metadata.get("allowed", ANYTHING).expected,
+                "help": each.metadata.get("about", ""),
+            }
+        )
+    return found
+
+
+def _shown(value: Any) -> str:
+    return f"its own {len(value)} settings" if isinstance(value, dict) else str(value)

@@ -1,0 +1,77 @@
+"""`justright settings`: a person finds every setting with default, range and help."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.contributing_examples import example
+
+from justright.cli import main
+from justright.cli.run_request import read_settings
+from justright.discovery.methods import METHODS
+
+
+def call(*words: str) -> Result:
+    done = CliRunner().invoke(main, ["settings", *words])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def listed(*words: str) -> dict[str, dict[str, object]]:
+    found = json.loads(call(*words, "--json").stdout)
+    return {each["name"]: each for each in found["settings"]}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_setting_of_a_method_is_listed_with_range_and_help(method):
+    found = listed(method, "--scale", "full")
+    assert list(found) == [each.name for each in fields(METHODS[method].config_class)]
+    assert all(each["range"] and len(str(each["help"]).split()) >= 2 for each in found.values())
+
+
+def test_defaults_are_those_of_the_scale():
+    paper, small = listed("simgcd", "--scale", "paper"), listed("simgcd", "--scale", "small")
+    assert (paper["n_epochs"]["default"], small["n_epochs"]["default"]) == (200, None)
+    assert (paper["views"]["default"], small["views"]["default"]) == ("fresh", 4)
+
+
+def test_auto_takes_the_scale_that_a_run_on_the_device_takes():
+    assert "Settings of gcd at --scale small" in call("gcd", "--device", "cpu").stdout
+
+
+def test_the_settings_of_a_first_training_are_listed_under_its_name():
+    stage1 = listed("mugcd", "--scale", "full")["stage1"]["default"]
+    assert isinstance(stage1, dict)
+    assert stage1["n_epochs"] == 200
+    assert f"its own {len(stage1)} settings" in call("mugcd", "--scale", "full").stdout
+
+
+def test_the_table_says_how_a_setting_is_changed_and_which_options_do_it():
+    text = call("simgcd", "--scale", "small").stdout
+    assert "--set NAME=VALUE changes one" in text
+    assert "--epochs sets n_epochs, --minutes sets minutes, --held-out sets held_out_share." in text
+    assert "--epochs" not in call("kmeans", "--scale", "small").stdout
+
+
+def test_a_default_can_be_given_back_as_it_is_shown():
+    assert read_settings(("n_epochs=None", "decay_vectors=False", "views=fresh")) == {
+        "n_epochs": None,
+        "decay_vectors": False,
+        "views": "fresh",
+    }
+
+
+def test_a_setting_of_a_method_from_outside_is_listed():
+    example("method")
+    try:
+        assert listed("pulled", "--scale", "full")["pull"] == {
+            "name": "pull",
+            "default": 1.0,
+            "range": "above 0, and finite",
+            "help": "factor of its loss",
+        }
+    finally:
+        METHODS.remove("pulled")
