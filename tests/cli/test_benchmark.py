@@ -45,8 +45,13 @@ def test_what_a_run_takes_is_said_before_it_starts(tmp_path, monkeypatch):
     assert "Device: " in done.stderr
 
 
+def every_device_works(monkeypatch):
+    monkeypatch.setattr("justright.features.feature_network.usable", lambda device: device)
+
+
 def test_data_of_ones_own_takes_the_full_profile_and_devices_are_dealt_out(tmp_path, monkeypatch):
     given = {}
+    every_device_works(monkeypatch)
 
     def note(suite, out, **options):
         given.update(options, suite=suite, out=out)
@@ -74,6 +79,7 @@ def test_data_of_ones_own_takes_the_full_profile_and_devices_are_dealt_out(tmp_p
 )
 def test_the_device_is_what_works_here_and_is_said_where_something_runs(tmp_path, monkeypatch, words, expected):
     given = {}
+    every_device_works(monkeypatch)
     only_here = automatic.Choice("abacus", "it was there")
     monkeypatch.setattr(automatic, "choose_device", lambda: only_here)
     monkeypatch.setattr("justright.benchmark.suite_costs.suite_costs", lambda suite, *more: suite.run["device"])
@@ -89,8 +95,18 @@ def test_the_device_is_what_works_here_and_is_said_where_something_runs(tmp_path
 
 def test_a_suite_that_names_its_device_keeps_it(tmp_path, monkeypatch):
     given = {}
+    every_device_works(monkeypatch)
     monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda suite, out, **options: given.update(options))
-    (tmp_path / "tiny.toml").write_text(TINY.replace('[run]', '[run]\ndevice = "cuda:1"'))
+    (tmp_path / "tiny.toml").write_text(TINY.replace("[run]", '[run]\ndevice = "cuda:1"'))
     words = ["benchmark", "run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path), "--json"]
     assert CliRunner().invoke(main, words).exit_code == 0
     assert given["devices"] == ("cuda:1",)
+
+
+def test_a_device_that_is_not_here_is_refused_before_anything_runs(tmp_path):
+    (tmp_path / "tiny.toml").write_text(TINY)
+    words = [str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out"), "--device", "cuda:77"]
+    done = CliRunner().invoke(main, ["benchmark", "run", *words])
+    assert done.exit_code == 1
+    assert "the device 'cuda:77' cannot be used" in done.output
+    assert not (tmp_path / "out").exists()

@@ -121,7 +121,10 @@ def run(
     jobs = jobs or max(1, len(device))
     todo = [] if asked.only_counts else missing_runs(asked, out, only, data)
     if todo:
-        device = tuple(settled_device(terminal, each) for each in device or [asked.run.get("device", AUTO)])
+        from justright.features.feature_network import usable
+
+        wanted = device or [asked.run.get("device", AUTO)]
+        device = tuple(usable(settled_device(terminal, each)) for each in wanted)
     if todo and not terminal.is_silent:
         from justright.benchmark.suite_costs import suite_costs
 

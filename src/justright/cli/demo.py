@@ -44,7 +44,9 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int, device: str) -> N
       justright demo --full --out full
     """
     own_folder(out)
-    device = settled_device(terminal, device, _begun_on(out))
+    from justright.features.feature_network import usable
+
+    device = usable(settled_device(terminal, device, _begun_on(out)))
     if full:
         _run_full(terminal, out, seed, device)
         return

@@ -101,9 +101,7 @@ def run_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu
     return DemoResult(problem, runs, counts, dict(seconds))
 
 
-def run_full_demo(
-    out: Path, seed: int = 0, track: Track = silent, device: str = "cpu"
-) -> dict[str, list[RunFolder]]:
+def run_full_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu") -> dict[str, list[RunFolder]]:
     """Every run of the long form, by the name of the experiment; what `out` holds already is not computed again."""
     from justright.features.backbone import load_backbone
 
