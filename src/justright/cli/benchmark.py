@@ -73,8 +73,8 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
 @click.option(
     "--device",
     multiple=True,
-    help="cuda, cuda:1, mps, cpu; several are given problems in turn. If not given, what the suite says, or the first of "
-    "them that works.",
+    help="cuda, cuda:1, mps, cpu; several are given problems in turn. If not given, what the suite says, or the first "
+    "of them that works.",
 )
 @click.option(
     "--jobs",
