@@ -1,4 +1,4 @@
-"""Choose labeled data, and nothing else: python examples/choose_labeled_data.py pool/ photos/ weights.csv
+"""Choose labeled data alone: python examples/choose_labeled_data.py pool/ photos/ weights.csv [NETWORK [CLUSTERS]]
 
 pool/ has one folder per labeled class. weights.csv gets one row a class with the weight that Beta and Bins give it,
 for a training of your own: soft ones multiply the loss of each image, hard ones say which classes to keep.
@@ -36,4 +36,4 @@ def main(pool: str, photos: str, out: str, backbone: str = "efficientnet_lite0",
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:5], *map(int, sys.argv[5:]))

@@ -1,4 +1,4 @@
-"""From a folder of photos to clusters: python examples/own_folder.py labeled/ photos/ found.csv
+"""From a folder of photos to clusters: python examples/own_folder.py labeled/ photos/ found.csv [NETWORK [EPOCHS]]
 
 labeled/ has one folder per known class. found.csv gets one row a photo: a known class or a new cluster, and how sure
 that is. `justright discover` does the same and more; this is the way through the library.
@@ -38,4 +38,4 @@ def main(labeled: str, photos: str, out: str, backbone: str = "efficientnet_lite
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:5], *map(int, sys.argv[5:]))

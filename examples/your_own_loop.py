@@ -1,4 +1,4 @@
-"""Your own training, our weights: python examples/your_own_loop.py pool/ photos/
+"""Your own training, our weights: python examples/your_own_loop.py pool/ photos/ [NETWORK [STEPS [CLUSTERS]]]
 
 A plain torch loop over frozen features: a projection learns from a labeled pool, each class counted by what Beta
 makes of its similarity to the photos. In a loop of yours (lightly, Lightning, plain torch) the same two lines change.
@@ -53,4 +53,4 @@ def main(
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:4], *map(int, sys.argv[4:]))

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,17 @@ def load(name: str) -> dict[str, object]:
     return runpy.run_path(str(EXAMPLES / f"{name}.py"))
 
 
+@pytest.fixture
+def start(monkeypatch):
+    """A function that starts a script as `python examples/NAME.py WORDS` does."""
+
+    def start(name: str, *words: object) -> None:
+        monkeypatch.setattr(sys, "argv", [f"examples/{name}.py", *map(str, words)])
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+
+    return start
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     root = tmp_path_factory.mktemp("examples")
@@ -43,9 +55,9 @@ def test_an_example_is_short_says_how_to_call_it_and_stands_in_the_readme(path):
     assert f"examples/{path.stem}.py" in README
 
 
-def test_a_folder_of_photos_becomes_a_table_of_clusters(folders, tmp_path, capsys):
+def test_a_folder_of_photos_becomes_a_table_of_clusters(start, folders, tmp_path, capsys):
     out = tmp_path / "found.csv"
-    load("own_folder")["main"](folders / "labeled", folders / "photos", out, "glyph_vit", 2)
+    start("own_folder", folders / "labeled", folders / "photos", out, "glyph_vit", 2)
     assert "6 known classes" in capsys.readouterr().out
     with out.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -53,9 +65,9 @@ def test_a_folder_of_photos_becomes_a_table_of_clusters(folders, tmp_path, capsy
     assert {row["kind"] for row in rows} <= {"known", "discovered"}
 
 
-def test_both_selectors_weigh_every_class_of_a_pool(folders, tmp_path, capsys):
+def test_both_selectors_weigh_every_class_of_a_pool(start, folders, tmp_path, capsys):
     out = tmp_path / "weights.csv"
-    load("choose_labeled_data")["main"](folders / "pool", folders / "photos", out, "glyph_vit", 3)
+    start("choose_labeled_data", folders / "pool", folders / "photos", out, "glyph_vit", 3)
     with out.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 6
@@ -86,8 +98,8 @@ def test_the_commands_know_an_added_method(folders, tmp_path):
         METHODS.remove("anchored")
 
 
-def test_a_loop_of_ones_own_takes_our_weights(folders, capsys):
-    load("your_own_loop")["main"](folders / "pool", folders / "photos", "glyph_vit", 60, 3)
+def test_a_loop_of_ones_own_takes_our_weights(start, folders, capsys):
+    start("your_own_loop", folders / "pool", folders / "photos", "glyph_vit", 60, 3)
     said = capsys.readouterr().out
     losses = [float(value) for value in re.findall(r"loss ([\d.]+)", said)]
     assert losses[-1] < losses[0]

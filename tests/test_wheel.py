@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -9,6 +13,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 import justright
+from justright.data.catalog.glyphs import classes_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src"
@@ -39,3 +44,39 @@ def test_the_wheel_says_what_it_is_and_how_it_is_called(wheel):
     assert "justright = justright.cli:main" in about["entry_points.txt"]
     assert f"Version: {justright.__version__}\n" in about["METADATA"]
     assert "MIT" in about["LICENSE"]
+
+
+@pytest.fixture
+def installed(wheel, tmp_path):
+    """A function that runs Python with the wheel alone, from a folder that has nothing to do with the repository."""
+    wheel.extractall(tmp_path / "site")  # all that installing it does, but for the script `justright`
+    (tmp_path / "elsewhere").mkdir()
+    path = {"PYTHONPATH": str(tmp_path / "site"), "JUSTRIGHT_HOME": str(tmp_path / "home")}
+
+    def run(*words: object) -> str:
+        command = [sys.executable, *map(str, words)]
+        done = subprocess.run(
+            command, cwd=tmp_path / "elsewhere", env=os.environ | path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    where = Path(run("-c", "import justright; print(justright.__file__)").strip())
+    assert where.is_relative_to(tmp_path / "site")
+    return run
+
+
+def test_what_is_installed_from_the_wheel_draws_finds_and_reports_without_the_repository(installed, tmp_path):
+    assert justright.__version__ in installed("-m", "justright", "--version")
+    installed(
+        "-m", "justright", "data", "glyphs", "--scripts", "digits", "--per-class", 2, "--seed", 1, "--out", "photos"
+    )
+    images = ("--labeled", "glyphs:per_class=2,scripts=digits", "--target", "photos")
+    how = ("--backbone", "glyph_vit", "--method", "kmeans", "--k", 10, "--out", "run")
+    said = installed("-m", "justright", "discover", *images, *how)
+    run = tmp_path / "elsewhere" / "run"
+    assert "report.html" in said
+    assert "<html" in (run / "report.html").read_text(encoding="utf-8")
+    with (run / "predictions.csv").open(encoding="utf-8") as file:
+        n_found = len(list(csv.DictReader(file)))
+    assert n_found == 2 * len(classes_of("digits"))

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from click.testing import CliRunner
 from tests.benchmark.test_suite import TINY
 
 from justright.cli import main
+from justright.features import automatic
 
 
 def test_a_suite_is_run_and_shown(tmp_path, monkeypatch):
@@ -40,10 +42,16 @@ def test_what_a_run_takes_is_said_before_it_starts(tmp_path, monkeypatch):
     done = CliRunner().invoke(main, ["benchmark", "run", "tab2", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "4 problems" in done.stderr
+    assert "Device: " in done.stderr
+
+
+def every_device_works(monkeypatch):
+    monkeypatch.setattr("justright.features.feature_network.usable", lambda device: device)
 
 
 def test_data_of_ones_own_takes_the_full_profile_and_devices_are_dealt_out(tmp_path, monkeypatch):
     given = {}
+    every_device_works(monkeypatch)
 
     def note(suite, out, **options):
         given.update(options, suite=suite, out=out)
@@ -56,5 +64,49 @@ def test_data_of_ones_own_takes_the_full_profile_and_devices_are_dealt_out(tmp_p
     assert done.exit_code == 0, done.output
     assert (given["suite"].profile, given["suite"].run["backbone"]) == ("full", "dino_vitb16")
     assert given["out"].name == "benchmark-full"
-    assert given["devices"] == ("cuda:0", "cuda:1")
+    assert (given["devices"], given["n_jobs"]) == (("cuda:0", "cuda:1"), 2)
     assert {each.is_guide for each in given["suite"].settings} == {False}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], ("abacus",)),
+        (["--device", "auto", "--device", "cuda:1", "--jobs", "1"], ("abacus", "cuda:1")),
+        (["--only", "none of these"], ()),
+    ],
+    ids=["auto", "in turn", "nothing to do"],
+)
+def test_the_device_is_what_works_here_and_is_said_where_something_runs(tmp_path, monkeypatch, words, expected):
+    given = {}
+    every_device_works(monkeypatch)
+    only_here = automatic.Choice("abacus", "it was there")
+    monkeypatch.setattr(automatic, "choose_device", lambda: only_here)
+    monkeypatch.setattr("justright.benchmark.suite_costs.suite_costs", lambda suite, *more: suite.run["device"])
+    monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda suite, out, **options: given.update(options))
+    monkeypatch.setattr("justright.cli.benchmark.missing_runs", lambda suite, out, only, data: [] if only else ["one"])
+    (tmp_path / "tiny.toml").write_text(TINY)
+    done = CliRunner().invoke(main, ["benchmark", "run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path), *words])
+    assert done.exit_code == 0, done.output
+    assert (given["devices"], given["n_jobs"]) == (expected, 1)
+    said = ["Device: abacus (it was there).", "abacus"] if expected else []
+    assert done.stderr.splitlines()[: len(said) + 1] == said
+
+
+def test_a_suite_that_names_its_device_keeps_it(tmp_path, monkeypatch):
+    given = {}
+    every_device_works(monkeypatch)
+    monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda suite, out, **options: given.update(options))
+    (tmp_path / "tiny.toml").write_text(TINY.replace("[run]", '[run]\ndevice = "cuda:1"'))
+    words = ["benchmark", "run", str(tmp_path / "tiny.toml"), "--out", str(tmp_path), "--json"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert given["devices"] == ("cuda:1",)
+
+
+def test_a_device_that_is_not_here_is_refused_before_anything_runs(tmp_path):
+    (tmp_path / "tiny.toml").write_text(TINY)
+    words = [str(tmp_path / "tiny.toml"), "--out", str(tmp_path / "out"), "--device", "cuda:77"]
+    done = CliRunner().invoke(main, ["benchmark", "run", *words])
+    assert done.exit_code == 1
+    assert "the device 'cuda:77' cannot be used" in done.output
+    assert not (tmp_path / "out").exists()

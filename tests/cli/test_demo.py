@@ -12,6 +12,7 @@ from justright.cli.demo import rows_over_seeds
 from justright.data.catalog.glyphs import classes_of
 from justright.demo import experiments
 from justright.demo.experiments import OWN, glyph_problem
+from justright.features import automatic, feature_network
 from justright.report import feature_map
 from justright.report.seed_groups import mean_and_spread
 from justright.runs.run_folder import RunFolder
@@ -49,6 +50,19 @@ def test_the_demo_runs_and_says_what_it_found(tmp_path, monkeypatch):
         about = RunFolder.open(tmp_path / "out" / setting).about
         assert about["n_categories"] == 41
     assert RunFolder.open(tmp_path / "out" / "everything-as-rivals").about["n_categories"] > 41
+
+
+def test_the_device_is_what_works_here_or_what_the_runs_were_begun_on_and_is_said(tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(automatic, "choose_device", lambda: automatic.Choice("abacus", "it was there"))
+    monkeypatch.setattr(feature_network, "usable", lambda device: device)
+    monkeypatch.setattr(experiments, "run_full_demo", lambda out, seed, track, device: given.append(device) or {})
+    for said in ("Device: abacus (it was there).", "Device: cpu (as before)."):
+        done = CliRunner().invoke(main, ["demo", "--full", "--out", str(tmp_path / "out")])
+        assert done.exit_code == 0, done.output
+        assert said in done.stderr
+        RunFolder(tmp_path / "out" / "methods" / "own-0").save_about({"spec": {"device": "cpu"}})
+    assert given == ["abacus", "cpu"]
 
 
 def test_the_long_form_runs_every_experiment(tmp_path, monkeypatch):

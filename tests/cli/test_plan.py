@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from justright.cli import main
+from justright.features import automatic
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
@@ -82,3 +83,11 @@ def test_no_images_are_refused():
     done = CliRunner().invoke(main, ["plan", "--target", "0"])
     assert done.exit_code == 1
     assert "0 images in the target" in done.output
+
+
+def test_without_a_backbone_it_is_the_one_that_discover_would_take_and_is_said(monkeypatch):
+    chosen = automatic.Choice("glyph_vit", "its checkpoint is here")
+    monkeypatch.setattr(automatic, "choose_backbone", lambda device, fetch: chosen)
+    done = CliRunner().invoke(main, ["plan", "--target", "10", "--rates", str(RATES)])
+    assert done.exit_code == 0, done.output
+    assert "Network: glyph_vit (its checkpoint is here)." in done.stderr

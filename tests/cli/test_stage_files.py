@@ -6,8 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from justright.cli.stage_files import CategoryCount, estimated
+from justright.cli.stage_files import CategoryCount, estimated, features_option
 from justright.errors import DataError
+from justright.remote import RemotePath
 
 
 @click.command()
@@ -38,3 +39,10 @@ def test_a_file_that_says_no_number_is_refused(tmp_path):
         estimated(write(tmp_path / "k.json", mixture=9, spread=8))
     with pytest.raises(DataError, match="a number, or a file"):
         estimated(tmp_path / "nowhere.json")
+
+
+def test_features_lie_in_a_folder_or_at_an_address(tmp_path):
+    found = []
+    given = click.command("given")(features_option(lambda features: found.extend(features)))
+    assert CliRunner().invoke(given, ["--features", str(tmp_path), "--features", "s3://bucket/x"]).exit_code == 0
+    assert found == [tmp_path, RemotePath("s3://bucket/x")]

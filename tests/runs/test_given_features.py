@@ -9,8 +9,11 @@ from tests.features.tiny_extraction import run, tiny
 from justright.data import ImageSet, open_images
 from justright.errors import DataError
 from justright.features.store_header import StoreMismatchError
+from justright.hashing import hash_bytes
+from justright.remote import place_of
 from justright.runs.given_features import GivenStores
 from justright.runs.problem import make_problem
+from justright.runs.spec import RunSpec
 
 
 @pytest.fixture
@@ -47,6 +50,22 @@ def test_features_are_copied_in_the_order_of_the_run_and_are_those_that_it_would
         assert copied.quarantined == computed.quarantined
     assert backbone.n_batches == 0
     assert len(given.copied(problem.target, tmp_path / "target")) == 5, "it is found again"
+
+
+def test_stores_may_lie_at_an_address(problem, sources, stores, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    there = [place_of(f"memory://{tmp_path.name}/{path.name}") for path in stores]
+    for folder, place in zip(sources, there, strict=True):
+        run(open_images(folder), place, max_bad=0.5)
+    backbone, sets = tiny(), (problem.pool.images, problem.target)
+    here, elsewhere = GivenStores(stores, backbone, sets), GivenStores(there, backbone, sets)
+    for name, images in zip(("pool", "target"), sets, strict=True):
+        copies = [given.copied(images, tmp_path / f"{name} {i}") for i, given in enumerate((here, elsewhere))]
+        np.testing.assert_array_equal(copies[0].features, copies[1].features)
+        assert copies[0].index.equals(copies[1].index)
+    assert backbone.n_batches == 0
+    headers = sorted(hash_bytes((place / "store.json").read_bytes()) for place in there)
+    assert RunSpec(features=tuple(there)).to_json()["features"] == headers
 
 
 def test_a_copy_says_which_stores_it_is_from(problem, stores, tmp_path):

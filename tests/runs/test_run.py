@@ -383,10 +383,10 @@ def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp
 
 
 def test_another_engine_gives_the_same_run(problem, backbone, tmp_path, monkeypatch):
-    spec = spec_of()
+    spec = spec_of(selector="beta", n_resamples=0)
     here = Run(problem, spec, tmp_path / "here", backbone).all()
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))  # or all would be found there
     with ENGINES["processes"](1) as engine:
         there = Run(problem, spec, tmp_path / "there", backbone, engine=engine).all()
-    for name in ("predictions.parquet", "tuned.npy", "model.safetensors"):
+    for name in ("weights.parquet", "predictions.parquet", "tuned.npy", "model.safetensors"):
         assert (here.path / name).read_bytes() == (there.path / name).read_bytes(), name

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from justright.engines import in_process
 from justright.errors import NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.progress import silent
@@ -46,8 +47,8 @@ class OwnFirst(Problem):
 def select(tmp_path):
     """A function that weighs the pool of a run of so many own images, and gives the weights and the notes."""
 
-    def select(n_own=N_OWN, n_target=13, **spec):
-        stage = RunSelection(OwnFirst(n_own), RunSpec(**spec), tmp_path, ALONE, silent)
+    def select(n_own=N_OWN, n_target=13, engine=in_process, **spec):
+        stage = RunSelection(OwnFirst(n_own), RunSpec(**spec), tmp_path, ALONE, silent, engine)
         return stage.weight(POOL, TARGET, n_target), stage.notes
 
     return select
@@ -62,6 +63,24 @@ def test_own_images_weigh_1_and_the_pool_is_weighed_and_written(select, tmp_path
     assert saved.sample_weight.tolist() == weight.tolist()
     assert (saved.about["kept_images"], saved.about["params"]["n_clusters"]) == (N_OWN, 13)
     assert "kept_share" in saved.classes.column_names
+
+
+@pytest.mark.parametrize("selector", ["beta", "bins", "cui"])
+def test_the_engine_of_the_run_works_on_the_shards_and_changes_no_byte(select, tmp_path, selector):
+    n_items = 0
+
+    def elsewhere(work, items):
+        nonlocal n_items
+        for item in items:
+            n_items += 1
+            yield work(item)
+
+    here, _ = select(selector=selector, n_resamples=0)
+    written = (tmp_path / "weights.parquet").read_bytes()
+    there, _ = select(selector=selector, n_resamples=0, engine=elsewhere)
+    assert n_items > 0
+    assert here.tobytes() == there.tobytes()
+    assert (tmp_path / "weights.parquet").read_bytes() == written
 
 
 def test_own_classes_are_weighed_too_where_that_is_asked_for(select, tmp_path):

@@ -10,7 +10,7 @@ import click
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
 from justright.benchmark.suite_results import missing_runs, suite_results
 from justright.benchmark.suite_runner import run_suite
-from justright.cli.common import FILE, FOLDER, engine_option
+from justright.cli.common import AUTO, FILE, FOLDER, engine_option, settled_device
 from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.engines import ENGINES
@@ -70,8 +70,17 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
 @profile_option
 @role_option
 @backbone_option
-@click.option("--device", multiple=True, help="cpu, cuda, cuda:1, ...; several are given problems in turn.")
-@click.option("--jobs", type=click.IntRange(1), default=1, help="How many problems to run at once, a process each.")
+@click.option(
+    "--device",
+    multiple=True,
+    help="cuda, cuda:1, mps, cpu; several are given problems in turn. If not given, what the suite says, or the first "
+    "of them that works.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="How many problems to run at once, a process each; if not given, one for each --device.",
+)
 @click.option("--only", multiple=True, metavar="PROBLEM", help="Run only this problem; may be given several times.")
 @engine_option
 @with_terminal
@@ -84,7 +93,7 @@ def run(
     role: str | None,
     backbone: str | None,
     device: tuple[str, ...],
-    jobs: int,
+    jobs: int | None,
     only: tuple[str, ...],
     engine: str,
 ) -> None:
@@ -100,6 +109,7 @@ def run(
     Examples:
       justright benchmark run tab2 --profile glyphs --jobs 2
       justright benchmark run tab2 --profile real --data DATA --role guide
+      justright benchmark run tab2 --data DATA --device cuda:0 --device cuda:1
       justright benchmark run my-suite.toml --out study --data DATA --only pets
       justright benchmark run selection --out study --engine ray --jobs 4
     """
@@ -108,10 +118,17 @@ def run(
     whole = asked_suite(suite, profile, backbone)
     asked = whole.with_role(role or POOL_ROLES[1]) if whole.columns else whole
     out = _folder(out, whole)
-    if not terminal.is_silent and not asked.only_counts and (todo := missing_runs(asked, out, only, data)):
+    jobs = jobs or max(1, len(device))
+    todo = [] if asked.only_counts else missing_runs(asked, out, only, data)
+    if todo:
+        from justright.features.feature_network import usable
+
+        wanted = device or [asked.run.get("device", AUTO)]
+        device = tuple(usable(settled_device(terminal, each)) for each in wanted)
+    if todo and not terminal.is_silent:
         from justright.benchmark.suite_costs import suite_costs
 
-        terminal.say(str(suite_costs(asked.with_run(device=device[0] if device else None), todo, data, jobs)))
+        terminal.say(str(suite_costs(asked.with_run(device=device[0]), todo, data, jobs)))
     with nullcontext() if engine == "local" else ENGINES[engine](jobs) as elsewhere:
         more = {"data": data, "n_jobs": jobs, "only": only, "engine": elsewhere, "devices": device}
         run_suite(asked, out, track=terminal.track, **more)  # type: ignore[arg-type]

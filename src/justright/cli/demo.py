@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from justright.cli.common import FOLDER, own_folder, seed_option
+from justright.cli.common import FOLDER, device_option, own_folder, seed_option, settled_device
 from justright.cli.terminal import Terminal, with_terminal
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ GROUPS = ("all", "old", "new")
 @click.option("--out", type=FOLDER, default=Path("justright-demo"), help="Folder for the runs and pages.")
 @click.option("--full", is_flag=True, help="Run all methods with three seeds, and four labeled sets. About an hour.")
 @seed_option
+@device_option
 @with_terminal
-def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
+def demo(terminal: Terminal, out: Path, full: bool, seed: int, device: str) -> None:
     """Find new characters among drawn ones, offline.
 
     The target is two alphabets; half of their characters are new, and half of the images of the others are labeled. The
@@ -43,8 +44,11 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
       justright demo --full --out full
     """
     own_folder(out)
+    from justright.features.feature_network import usable
+
+    device = usable(settled_device(terminal, device, _begun_on(out)))
     if full:
-        _run_full(terminal, out, seed)
+        _run_full(terminal, out, seed, device)
         return
     from justright.demo.experiments import run_demo
     from justright.report.comparison import Comparison
@@ -52,11 +56,19 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int) -> None:
     from justright.report.run_report import write_report
 
     terminal.say("Drawing characters and finding new ones among them, on this machine alone.")
-    result = run_demo(out, seed, terminal.track)
+    result = run_demo(out, seed, terminal.track, device)
     comparison = Comparison.of(list(result.runs.values()))
     write_comparison(comparison, out / "comparison.html")
     reports = [write_report(run, track=terminal.track) for run in result.runs.values()]
     _show(terminal, result, comparison, [out / "comparison.html", *reports])
+
+
+def _begun_on(out: Path) -> str:
+    """The device of the runs that lie there already, all of one; nothing if there are none."""
+    from justright.runs.run_folder import RunFolder
+
+    begun = next(out.rglob("run.json"), None)
+    return "" if begun is None else str(RunFolder(begun.parent).about["spec"].get("device", ""))
 
 
 def _show(terminal: Terminal, result: DemoResult, comparison: Comparison, pages: list[Path]) -> None:
@@ -127,14 +139,14 @@ def _in_words(change: ScoreChange) -> str:
     return f"{change} points against own labels alone, {change.verdict()}"
 
 
-def _run_full(terminal: Terminal, out: Path, seed: int) -> None:
+def _run_full(terminal: Terminal, out: Path, seed: int, device: str) -> None:
     from justright.demo.experiments import run_full_demo
     from justright.report.comparison import Comparison
     from justright.report.comparison_page import write_comparison
 
     terminal.say("All methods, selectors and labeled sets, three seeds each. This takes long; stopped, it goes on.")
     result: dict[str, object] = {}
-    for experiment, runs in run_full_demo(out, seed, terminal.track).items():
+    for experiment, runs in run_full_demo(out, seed, terminal.track, device).items():
         comparison = Comparison.of(runs)
         page = out / f"{experiment.replace(', ', '-').replace(' ', '-')}.html"
         write_comparison(comparison, page)

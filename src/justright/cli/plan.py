@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import FILE, SOURCES, Command, device_option, settled_device
+from justright.cli.common import AUTO, FILE, SOURCES, Command, device_option, settled_device
 from justright.cli.run_request import (
     chosen_scale,
     epochs_option,
@@ -41,7 +41,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 )
 @click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Number of categories in the target.")
 @click.option("--devices", "n_devices", type=click.IntRange(1), default=1, help="Machines or GPUs that share the work.")
-@click.option("--backbone", default="dinov2_vitb14", help="Network, by name; its checkpoint is not needed here.")
+@click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed here.")
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @device_option
 @method_option
@@ -87,6 +87,7 @@ def plan(
       justright plan --target 10000 --json > rates.json
       justright plan --target 10000 --rates rates.json --table
     """
+    from justright.features.automatic import foreseen_backbone
     from justright.features.backbone import random_backbone
     from justright.features.feature_network import usable
     from justright.runs.measured_rates import measure
@@ -96,6 +97,9 @@ def plan(
     if not n_target:
         raise JustrightError("0 images in the target", expected="at least one")
     device = settled_device(terminal, device)
+    if backbone == AUTO:
+        backbone, why = foreseen_backbone(device)
+        terminal.say(f"Network: {backbone} ({why}).")
     asked = read_settings(settings) | ({"n_epochs": epochs} if epochs else {})
     config = config_of(RunSpec(method=method, scale=chosen_scale(scale, device), settings=asked))
     network = random_backbone(backbone, usable(device), img_size)

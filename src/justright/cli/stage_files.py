@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from justright.cli.common import FILE
+from justright.cli.common import FILE, STORE
 from justright.errors import DataError, MissingDataError
 from justright.files import parsed_json
 
@@ -56,6 +56,7 @@ weights_option = click.option(
 features_option = click.option(
     "--features",
     multiple=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
+    type=STORE,
+    help="Features of these images and this backbone that `justright extract` wrote, a folder or an address; may be "
+    "repeated.",
 )

@@ -77,17 +77,17 @@ def demo_spec(setting: str, seed: int, n_target: int | None, method: str = "simg
     return RunSpec(scale="small", backbone=BACKBONE, **asked)
 
 
-def run_demo(out: Path, seed: int = 0, track: Track = silent) -> DemoResult:
+def run_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu") -> DemoResult:
     """Run every setting of the short form; what `out` holds already is not computed again."""
     from justright.features.backbone import load_backbone
 
     started = time.perf_counter()
-    problem, backbone = glyph_problem(seed=seed), load_backbone(BACKBONE)
+    problem, backbone = glyph_problem(seed=seed), load_backbone(BACKBONE, device=device)
     seconds = defaultdict(float, draw=time.perf_counter() - started)
     asked = {"target": "drawn Armenian and Georgian characters", "pool": "drawn characters of many scripts"}
     runs = {}
     for setting in SETTINGS:
-        spec = demo_spec(setting, seed, problem.n_target_classes)
+        spec = replace(demo_spec(setting, seed, problem.n_target_classes), device=device)
         run = Run(problem, spec, out / setting, backbone, asked | {"command": "justright demo"}, track)
         runs[setting] = run.all()
         for stage, spent in run.seconds.items():
@@ -101,13 +101,14 @@ def run_demo(out: Path, seed: int = 0, track: Track = silent) -> DemoResult:
     return DemoResult(problem, runs, counts, dict(seconds))
 
 
-def run_full_demo(out: Path, seed: int = 0, track: Track = silent) -> dict[str, list[RunFolder]]:
+def run_full_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu") -> dict[str, list[RunFolder]]:
     """Every run of the long form, by the name of the experiment; what `out` holds already is not computed again."""
     from justright.features.backbone import load_backbone
 
-    backbone = load_backbone(BACKBONE)
+    backbone = load_backbone(BACKBONE, device=device)
     found: dict[str, list[RunFolder]] = {}
     for experiment, problem, spec, path in _full_runs(seed):
+        spec = replace(spec, device=device)
         run = Run(problem, spec, out / path, backbone, {"command": "justright demo --full"}, track).all()
         found.setdefault(experiment, []).append(run)
     return found

@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 import torch
 
-from justright.features.checkpoints import BACKBONES, CheckpointError, find_checkpoint, local_checkpoint, url_of
+from justright.features.checkpoints import (
+    BACKBONES,
+    CheckpointError,
+    find_checkpoint,
+    local_checkpoint,
+    reach_hub,
+    url_of,
+)
 
 AUTO = "auto"  # the name that leaves the choice to the machine
 BASE, SMALL = "dinov2_vitb14", "dinov2_vits14"
@@ -40,7 +47,7 @@ def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoin
     Of DINOv2 the small one on a CPU, where the base one takes more than three times as long; one that is here before
     one that is not.
     """
-    sizes = (SMALL, BASE) if device == "cpu" else (BASE, SMALL)
+    sizes = _sizes(device)
     for name in sizes:
         if local_checkpoint(name) is not None:
             return Choice(name, f"its checkpoint is here{_cost(name, device)}")
@@ -61,6 +68,26 @@ def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoin
         f"curl -L -o {sizes[0]}.safetensors {url_of(sizes[0])}\n"
         f"and then --backbone {sizes[0]} --checkpoint {sizes[0]}.safetensors",
     )
+
+
+def foreseen_backbone(device: str) -> Choice:
+    """What `choose_backbone` would choose now, without fetching it; its favorite where there is none to choose."""
+
+    def ask(name: str) -> None:
+        try:
+            reach_hub()
+        except OSError as error:
+            raise CheckpointError(f"the checkpoint of {name} is not here, and the hub does not answer") from error
+
+    try:
+        return choose_backbone(device, ask)
+    except CheckpointError:
+        return Choice(_sizes(device)[0], "a run would need its checkpoint, which is not here and cannot be fetched")
+
+
+def _sizes(device: str) -> tuple[str, str]:
+    """The two of DINOv2, the better one for this device first."""
+    return (SMALL, BASE) if device == "cpu" else (BASE, SMALL)
 
 
 def _cost(name: str, device: str) -> str:

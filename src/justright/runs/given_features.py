@@ -16,6 +16,7 @@ from justright.features.store_header import COMPARABLE, Header, StoreMismatchErr
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.progress import Track, silent
+from justright.remote import Place
 from justright.types import Array
 
 
@@ -25,7 +26,7 @@ class GivenStores:
     A set of images is in the stores as a whole or not at all; in the latter case it has no features here.
     """
 
-    def __init__(self, paths: Sequence[Path], backbone: Any, sets: Sequence[ImageSet], track: Track = silent):
+    def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet], track: Track = silent):
         from justright.features.extracted_views import BATCH_SIZE
         from justright.features.feature_network import FeatureNetwork
 

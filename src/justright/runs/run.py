@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from justright.discovery.methods import METHODS
-from justright.engines import Engine
+from justright.engines import Engine, in_process
 from justright.errors import DegenerateError
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, read_judged
@@ -53,7 +53,7 @@ class Run:
     track: Track = silent  # told of every step
     tensorboard: bool = False  # also write the curves of training for it
     truth: Path | None = None  # a file with the labels of the target, opened for evaluation only
-    engine: Engine | None = None  # where features and views are computed, if not in threads of this process
+    engine: Engine | None = None  # where features, views and weights are computed, if not in this process
 
     def __post_init__(self, out: Path) -> None:
         from justright.discovery.processes import Processes
@@ -87,7 +87,8 @@ class Run:
         with self._timed("count"):
             n_target, k_source = self.processes.in_turn(lambda: self._count(pool, target))
         with self._timed("select"):
-            selection = RunSelection(self.problem, self.spec, self.folder.path, self.processes, self.track)
+            engine = self.engine or in_process
+            selection = RunSelection(self.problem, self.spec, self.folder.path, self.processes, self.track, engine)
             weight = selection.weight(pool, target, n_target)
             self.notes += selection.notes
         with self._timed("train"):

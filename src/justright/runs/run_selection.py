@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from justright.diagnosis.diagnose import diagnose
+from justright.engines import Engine, in_process
 from justright.errors import DegenerateError, NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.progress import Track
@@ -38,6 +39,7 @@ class RunSelection:
     folder: Path
     processes: Any
     track: Track
+    engine: Engine = in_process  # where shards of features are worked on; does not change the weights
     notes: list[str] = field(default_factory=list)  # what a person should know about it
 
     def weight(self, pool: FeatureTable, target: FeatureTable, n_target: int) -> Float[Array, " labeled"]:
@@ -85,7 +87,7 @@ class RunSelection:
         """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
         selector = selector_of(name, params, n_target, self.spec.seed)
         try:
-            selector.fit_stream(merged, row_shards(target.features), quiet=True, track=self.track)
+            selector.fit_stream(merged, row_shards(target.features), engine=self.engine, quiet=True, track=self.track)
         except NothingSelectedError as error:
             if not may_be_empty:
                 raise

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from justright.errors import MissingDataError
 from justright.hashing import hash_file
+from justright.remote import Place
 from justright.runs.problem import PoolRole
 
 Scale = Literal["paper", "full", "small"]
@@ -36,7 +37,7 @@ class RunSpec:
     checkpoint: Path | None = None
     img_size: int | None = None
     device: str = "cpu"
-    features: tuple[Path, ...] = ()  # stores that hold the features of the images already
+    features: tuple[Place, ...] = ()  # stores that hold the features of the images already
     n_target: int | None = None  # K, the number of categories in the target; None estimates it
     counter: str = "combined"  # what estimates K, one of `COUNTERS`
     seed: int = 0  # same seed, same result
@@ -51,7 +52,7 @@ class RunSpec:
         return plain | {"features": sorted(_content(store / "store.json") for store in self.features) or None}
 
 
-def _content(file: Path) -> str:
+def _content(file: Place) -> str:
     if not file.is_file():
         raise MissingDataError(f"no such file: {file}")
     return hash_file(file)
