@@ -56,8 +56,8 @@ def doubts(row: PaperRow, rows: Sequence[PaperRow]) -> dict[str, list[str]]:
     or is no number, or k-means, which sees no labels, differs from itself in another table.
     """
     found: dict[str, list[str]] = {group: [] for group in row.accuracy}
-    for group, said in NO_NUMBERS.get((row.table, row.method, row.selection, row.target), {}).items():
-        found[group].append(said)
+    for group, misprint in NO_NUMBERS.get((row.table, row.method, row.selection, row.target), {}).items():
+        found[group].append(misprint)
     if len(row.accuracy) == len(GROUPS):
         low, high = sorted((row.accuracy["old"], row.accuracy["new"]))
         if not low <= row.accuracy["all"] <= high:
