@@ -68,3 +68,11 @@ def test_k_means_sees_no_labels_so_its_rows_should_agree():
         "New 30.2 is 18 in tab4, on the same images",
     ]
     assert all("new" in reasons for reasons in said.values())
+
+
+def test_what_is_printed_as_no_number_is_marked_and_read_all_the_same():
+    rows = paper_rows()
+    found = {(each.table, each.method, each.selection, each.target): each for each in rows}
+    row = found["tab4", "xcon", "bins", "cars"]
+    assert row.change["old"] == -1.7
+    assert doubts(row, rows) == {"old": ["Old's change is printed as -1..7, read as -1.7 here"]}

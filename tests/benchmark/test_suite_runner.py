@@ -11,14 +11,15 @@ import pytest
 from tests.benchmark.test_suite import TINY
 from tests.engines.lost_workers import FAR_ENGINES
 
+from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import read_suite
 from justright.benchmark.suite_problem import names_of, problem_of
-from justright.benchmark.suite_results import RESULTS, failed_runs, suite_results
-from justright.benchmark.suite_runner import run_suite
+from justright.benchmark.suite_results import RESULTS, failed_runs, missing_runs, suite_results
+from justright.benchmark.suite_runner import run_suite, spread
 from justright.engines import ENGINES
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features import backbone
-from justright.hashing import signed
+from justright.hashing import SIGNATURE, signed
 from justright.runs.owner import LOCK
 from justright.runs.run import Run
 
@@ -89,6 +90,35 @@ def test_changed_settings_are_run_again(suite, tmp_path):
 @pytest.mark.usefixtures("forked_workers")
 def test_several_problems_at_once_give_the_same_scores(suite, whole, tmp_path):
     assert scores(run_suite(suite, tmp_path, n_jobs=2)) == scores(whole[1])
+
+
+def told(lines):
+    """All that lines say but the time that it took."""
+    return [{name: value for name, value in line.items() if name not in ("seconds", SIGNATURE)} for line in lines]
+
+
+@pytest.mark.usefixtures("forked_workers")
+def test_more_jobs_than_problems_run_seeds_at_once_and_leave_the_same_lines(suite, whole, tmp_path, monkeypatch):
+    names = []
+
+    def note(work, tasks, n_processes):
+        names.extend(tasks)
+        return side_by_side(work, tasks, n_processes)
+
+    monkeypatch.setattr("justright.benchmark.suite_runner.side_by_side", note)
+    lines = run_suite(suite, tmp_path, n_jobs=3)
+    assert names == ["hebrew, seed 0", "digits, seed 0", "hebrew, seed 1", "digits, seed 1"]
+    assert told(lines) == told(whole[1])
+
+
+def test_a_problem_stays_whole_unless_there_are_more_jobs_than_problems(suite, tmp_path):
+    todo = missing_runs(suite, tmp_path)
+    assert spread(todo, 2) is todo
+    parts = spread(todo, 3)
+    assert [(problem.name, {seed for _, seed in runs}) for problem, runs in parts] == [
+        *(("hebrew", {0}), ("digits", {0}), ("hebrew", {1}), ("digits", {1})),
+    ]
+    assert sum(len(runs) for _, runs in parts) == sum(len(runs) for _, runs in todo)
 
 
 @pytest.mark.usefixtures("forked_workers")

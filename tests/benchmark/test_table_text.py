@@ -1,23 +1,12 @@
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import replace
 
 from tests.benchmark.test_verdicts import VALUES, lines_of, others, suite_of
 
+from justright.benchmark.claim import Claim
 from justright.benchmark.paper_table import paper_table
-from justright.benchmark.suite import Claim
-from justright.benchmark.table_text import (
-    CSV_COLUMNS,
-    as_csv,
-    claims_table,
-    latex,
-    markdown,
-    notes,
-    records,
-    text_tables,
-)
+from justright.benchmark.table_text import claims_table, latex, markdown, notes, text_tables
 from justright.benchmark.verdicts import verdicts
 
 SUITE = replace(suite_of(Claim("bins helps by 5 %", ("bins",), ("none",))), groups=("new",))
@@ -52,18 +41,6 @@ def test_markdown_and_latex_say_the_same():
     assert r"simgcd, bins & 56.5 $\pm$0.7 &" in tex
     assert r"5 \% & holds" in tex
     assert tex.count(r"\begin{table}") == tex.count(r"\end{table}") == len(TABLES)
-
-
-def test_csv_has_a_row_a_number_and_empty_cells_for_what_is_not_there():
-    rows = list(csv.DictReader(as_csv(TABLE).splitlines()))
-    assert tuple(rows[0]) == CSV_COLUMNS
-    assert len(rows) == sum(len(row.cells) for row in TABLE.rows)
-    bins = next(row for row in rows if (row["row"], row["target"]) == ("bins", "cub"))
-    assert (bins["mean"], bins["change"], bins["paper"], bins["role"]) == ("56.50", "5.50", "56.70", "rival")
-    plain = next(row for row in rows if row["method"] == "kmeans")
-    assert (plain["spread"], plain["change"]) == ("", "")
-    json.dumps(records(TABLE), allow_nan=False)
-    assert next(each for each in records(TABLE) if each["method"] == "kmeans")["spread"] is None
 
 
 def test_a_suite_without_claims_has_no_table_of_them_and_targets_without_runs_none_either():

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from scipy import stats
 
-from justright.benchmark.suite import Claim, Suite, SuiteProblem, SuiteSetting
+from justright.benchmark.claim import Claim
+from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, verdict, verdicts
 
 ROWS = ("none", "bins", "beta")
@@ -110,3 +113,59 @@ def test_only_claims_about_rows_with_a_pool_are_judged_for_guides():
     claims = Claim("bins", ("bins",), ("none",)), Claim("labels", ("medium",), ("similar",))
     judged = verdicts(suite_of(*claims), lines_of(VALUES), others, is_guide=True)
     assert [each.says for each in judged] == ["bins"]
+
+
+def with_methods(*claims, methods=("simgcd", "mugcd")):
+    suite = suite_of(*claims)
+    return replace(suite, settings=tuple(setting(method, row) for method in methods for row in ROWS))
+
+
+TWO_METHODS = {
+    (f"{method}: {row}rival", "a", seed): value + seed / 100
+    for (method, row), value in {
+        ("simgcd", "none"): 0.50, ("simgcd", "bins"): 0.60, ("simgcd", "beta"): 0.55,
+        ("mugcd", "none"): 0.70, ("mugcd", "bins"): 0.65, ("mugcd", "beta"): 0.80,
+    }.items()
+    for seed in (0, 1)
+}  # fmt: skip
+
+
+def test_each_method_is_also_judged_alone_where_there_are_several():
+    claim = Claim("bins helps", ("bins",), ("none",))
+    whole, first, second = verdicts(with_methods(claim), lines_of(TWO_METHODS), others)
+    assert (whole.method, whole.n_pairs, whole.verdict) == ("", 4, UNDECIDED)
+    assert whole.difference[0] == pytest.approx(2.5)
+    assert [(each.method, each.verdict, each.n_pairs) for each in (first, second)] == [
+        ("simgcd", HOLDS, 2),
+        ("mugcd", FAILS, 2),
+    ]
+    assert first.cells()[0] == "the same, simgcd alone"
+    assert first.paper != second.paper, "from the rows of that method"
+
+
+def test_a_method_that_is_said_to_be_the_best_is_compared_with_each():
+    best = Claim("mugcd with beta is best", ("beta",), ("none",), method="mugcd")
+    whole, first, second = verdicts(with_methods(best), lines_of(TWO_METHODS), others)
+    assert {first.method: first.difference[0], second.method: second.difference[0]} == pytest.approx(
+        {"simgcd": 30.0, "mugcd": 10.0}
+    )
+    assert (whole.verdict, whole.difference, whole.method) == (HOLDS, second.difference, ""), "the closest is shown"
+    worse = TWO_METHODS | {("simgcd: nonerival", "a", seed): 0.90 + seed / 100 for seed in (0, 1)}
+    assert verdicts(with_methods(best), lines_of(worse), others)[0].verdict == FAILS, "one is enough"
+
+
+def test_nothing_is_compared_with_itself_and_a_rival_that_was_not_run_leaves_it_open():
+    best = Claim("mugcd is best", ("beta",), ("beta",), method="mugcd")
+    (found,) = verdicts(with_methods(best), lines_of(TWO_METHODS), others)
+    assert (found.n_pairs, found.verdict) == (2, HOLDS)
+    assert found.difference[0] == pytest.approx(25.0)
+    once = {key: value for key, value in TWO_METHODS.items() if key[0] != "simgcd: betarival" or key[2] == 0}
+    (found,) = verdicts(with_methods(best), lines_of(once), others)
+    assert (found.verdict, found.difference) == (NOT_RUN, None)
+
+
+def test_as_good_or_better_allows_some_points_behind():
+    assert verdict((-0.5, -1.5, 0.5), behind=2.0) == HOLDS
+    assert verdict((5.0, 4.0, 6.0), behind=2.0) == HOLDS
+    assert verdict((-4.0, -5.0, -3.0), behind=2.0) == FAILS
+    assert verdict((-2.0, -3.0, -1.0), behind=2.0) == UNDECIDED

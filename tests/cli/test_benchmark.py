@@ -26,7 +26,11 @@ def test_a_suite_is_run_and_shown(tmp_path, monkeypatch):
 def test_suites_are_listed():
     done = CliRunner().invoke(main, ["benchmark", "list", "--json"])
     assert done.exit_code == 0, done.output
-    assert {"selection", "selection-photos"} <= {row["name"] for row in json.loads(done.stdout)}
+    found = {row["name"]: row for row in json.loads(done.stdout)}
+    tables = {*(f"tab{n}" for n in range(1, 7)), *(f"taba{n}" for n in range(1, 10)), "fig1", "fig3"}
+    assert found.keys() == tables | {"selection", "selection-photos", "training", "training-photos", "decisions"}
+    assert all(row["about"] and row["problems"] and row["runs"] for row in found.values())
+    assert found["taba3"]["about"].startswith("Tab. A3: ")
 
 
 def test_an_unknown_suite_is_an_error_without_a_traceback(tmp_path):

@@ -64,3 +64,18 @@ def test_nothing_is_held_out_at_the_scale_of_the_paper_unless_asked_for():
 def test_the_preset_official_weighs_the_cross_entropy_alone_where_there_is_one():
     assert asked("--preset", "official", "--selector", "beta").settings["weigh_contrastive"] is False
     assert "weigh_contrastive" not in asked("--preset", "official", "--selector", "beta", "--method", "gcd").settings
+
+
+def test_the_preset_official_is_beta_on_own_labels_too_and_leaves_the_pool_its_role():
+    spec = asked("--preset", "official")
+    assert (spec.selector, spec.select_labeled, spec.pool_role) == ("beta", True, "guide")
+    assert (spec.selector_params["level"], spec.selector_params["normalize"]) == ("image", "max")
+    assert asked("--preset", "official", "--method", "mugcd").settings["weigh_contrastive"] is False
+    plain = asked()
+    assert (plain.selector, plain.select_labeled) == ("none", False)
+
+
+def test_the_preset_paper_makes_the_pool_a_rival_and_keeps_a_selector_that_was_named():
+    assert asked("--preset", "paper").pool_role == "rival"
+    assert asked("--preset", "paper", "--selector", "bins").selector == "bins"
+    assert asked("--preset", "paper").settings.get("weigh_contrastive") is None

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.made_runs import make_run
 
@@ -30,10 +32,21 @@ def test_a_program_gets_every_number(run, capsys):
     value = json.loads(capsys.readouterr().out)
     kinds = [category.kind for category in run.predictions.categories]
     assert value["categories"] == {"known": kinds.count("known"), "discovered": kinds.count("discovered")}
+    assert value["n_categories"] == len(kinds)
+    assert value["n_used"] == len(set(run.predictions.cluster.tolist())) <= len(kinds)
     assert value["images"] == len(run.target)
     assert value["scores"]["all"] == run.scores.all
     assert (value["n_target"], value["n_copies"], value["notes"]) == (24, 2, ["one note"])
     assert value["written"] == [str(run.path / f"predictions.{ending}") for ending in ("csv", "parquet")]
+
+
+def test_a_category_without_images_is_counted_and_not_in_use(run, capsys, monkeypatch):
+    found = run.predictions
+    in_two = replace(found, cluster=np.arange(len(found)) % 2)
+    monkeypatch.setattr(RunFolder, "predictions", in_two)
+    show_run(Terminal(as_json=True), RunFolder.open(run.path), with_report=False)
+    value = json.loads(capsys.readouterr().out)
+    assert (value["n_categories"], value["n_used"]) == (len(found.categories), 2)
 
 
 def test_a_person_reads_how_many_images_are_where_and_what_to_do_next(run, capsys):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def test_other_formats_and_profiles_of_other_suites_are_refused(counted):
     for words, said in (
         (["show", "taba9", "--to", str(counted / "table.pdf")], "ends in .md"),
         (["show", "selection", "--profile", "glyphs"], "has no profiles"),
-        (["show", "selection", "--to", str(counted / "table.md")], "a table of the paper"),
+        (["show", "selection", "--to", str(counted / "table.html")], "ends in .md, .tex, .csv"),
         (["run", "tab4", "--role", "guide"], "no pool that could be a guide"),
         (["show", "selection"], "--out"),
         (["run", "fig3", "--role", "guide", "--only", "georgian"], "no problem 'georgian'"),
@@ -92,3 +93,28 @@ def test_what_has_no_meaning_for_a_table_of_the_paper_is_refused(tmp_path):
         assert "not for tables of the paper" in done.output
     done = shown("fig1", "--out", str(tmp_path), "--figure", str(tmp_path / "fig1.svg"))
     assert "no run of fig1" in done.output
+
+
+def test_a_table_as_csv_holds_what_became_of_the_claims(tmp_path):
+    done = shown("tab2", "--out", str(RESULTS), "--to", str(tmp_path / "tab2.csv"))
+    assert done.exit_code == 0, done.output
+    claims = [row for row in csv.DictReader((tmp_path / "tab2.csv").read_text().splitlines()) if row["claim"]]
+    assert len({row["claim"] for row in claims}) == len(read_suite("tab2").claims)
+    assert {"", "gcd", "xcon", "simgcd"} <= {row["method"] for row in claims}, "all together, and each alone"
+    assert {row["verdict"] for row in claims} <= {"holds", "does not hold", "undecided", "not run"}
+
+
+def test_another_suite_is_shown_problem_by_problem_and_written(tmp_path):
+    words = ("training", "--out", str(RESULTS.parent / "training"))
+    done = shown(*words, "--to", str(tmp_path / "training.md"))
+    assert done.exit_code == 0, done.output
+    said = (tmp_path / "training.md").read_text()
+    assert "**currency-nko (judge)**" in said
+    assert "| simgcd | 3 | 78.2 ±3.4 | 80.2 ±2.0 | 77.2 ±4.1 |" in said, "as docs/discovery.md has it"
+    assert "currency-nko (judge)" in done.stdout
+    shown(*words, "--to", str(tmp_path / "training.csv"))
+    rows = list(csv.DictReader((tmp_path / "training.csv").read_text().splitlines()))
+    assert {row["problem"] for row in rows} == {each.name for each in read_suite("training").problems}
+    found = json.loads(shown(*words, "--json").stdout)["problems"]
+    assert len(found) == len(rows)
+    assert found[0]["categories in use"] <= found[0]["categories"]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from justright.features.bank_lock import alone, hold
+from justright.features.bank_lock import alone, building, hold
 
 pytest.importorskip("fcntl", reason="files cannot be locked so on this system")
 
@@ -17,6 +17,16 @@ from justright.features.bank_lock import hold
 held = hold(Path(sys.argv[1]))
 print("reading", flush=True)
 time.sleep(60)
+"""
+
+BUILDER = """
+import sys
+from pathlib import Path
+from justright.features.bank_lock import building
+bank = Path(sys.argv[1])
+print("waiting", flush=True)
+with building(bank):
+    print((bank / "view").read_text(), flush=True)
 """
 
 
@@ -56,3 +66,14 @@ def test_with_a_bank_its_lock_goes_and_comes_again_with_the_next_reader(tmp_path
     held = hold(bank)
     assert not is_free(bank)
     held.close()
+
+
+def test_who_comes_second_waits_and_finds_what_the_first_has_built(tmp_path):
+    bank = tmp_path / "bank"
+    with building(bank):
+        second = subprocess.Popen([sys.executable, "-c", BUILDER, bank], stdout=subprocess.PIPE, text=True)
+        assert second.stdout.readline() == "waiting\n"
+        (bank / "view").write_text("built")
+    with second:
+        assert second.stdout.readline() == "built\n"
+    assert second.returncode == 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from justright.benchmark.claim import Claim
 from justright.benchmark.suite_grid import grid
 from justright.discovery.methods import METHODS
 from justright.errors import DataError, MissingDataError
@@ -72,24 +73,6 @@ class SuiteSetting:
     def is_guide(self) -> bool:
         """Whether classes of the pool only guide, as by our defaults."""
         return self.role == "guide"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """Something that the paper says of its table: some rows are better than others, or as good.
-
-    What is compared is a mean over rows, paired by method, target and seed.
-    """
-
-    says: str  # the claim in our words
-    better: tuple[str, ...]  # rows
-    than: tuple[str, ...]  # rows
-    group: str = "new"  # what is compared: all, old, new, new_as_old, new_as_new, probe
-    than_group: str = ""  # the same for `than`, if it is another
-    than_suite: str = ""  # the suite that `than` stands in, if it is another; its results must lie in the same folder
-    than_method: str = ""  # the method of `than` where it is compared with k-means, which sees no labels
-    targets: tuple[str, ...] = ()  # only these of the paper's targets; all if empty
-    within: float | None = None  # points of difference that still count as equal, where equality is claimed
 
 
 @dataclass(frozen=True)

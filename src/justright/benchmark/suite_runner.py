@@ -1,4 +1,4 @@
-"""Run a suite: one JSON line a run, what is done already is skipped, several problems at once."""
+"""Run a suite: one JSON line a run, what is done already is skipped, several problems or seeds at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_line import Line, counts_of, result_of
 from justright.benchmark.suite_problem import names_of, problem_of
-from justright.benchmark.suite_results import RESULTS, append_result, fingerprint, missing_runs, resolved, suite_results
+from justright.benchmark.suite_results import (
+    RESULTS,
+    Todo,
+    append_result,
+    fingerprint,
+    missing_runs,
+    resolved,
+    suite_results,
+)
 from justright.discovery.methods import FIRST_PARTS
 from justright.engines import Engine
 from justright.errors import DegenerateError, JustrightError
@@ -49,20 +57,34 @@ def run_suite(
 
     Parameters:
         data: the folder that `{data}` stands for in the suite.
-        n_jobs: problems at once; each has one process, so that its runs share features and views.
+        n_jobs: problems at once; each has one process, so that its runs share features and views. Where there are more
+            jobs than problems, every seed of a problem has one.
         only: names of problems; all if empty.
-        devices: that problems are dealt out to in turn, instead of the one that the suite names.
-        engine: where problems are run instead of in `n_jobs` processes. The lines of a problem come when it is done,
-            and a problem whose worker is lost is run again.
+        devices: that these are dealt out to in turn, instead of the one that the suite names.
+        engine: where they are run instead of in `n_jobs` processes. The lines of a problem come when it is done, and a
+            problem whose worker is lost is run again.
     """
     with owned(out):
         todo = missing_runs(suite, out, only, data)
         places = out.absolute(), data and data.absolute()  # a worker may stand in another folder
         dealt = [suite.with_run(device=device) for device in devices] or [suite]
-        tasks = [(dealt[i % len(dealt)], problem, runs, *places) for i, (problem, runs) in enumerate(todo)]
+        parts = enumerate(spread(todo, n_jobs))
+        tasks = [(dealt[i % len(dealt)], problem, runs, *places) for i, (problem, runs) in parts]
         for line in track(_lines(tasks, n_jobs, engine), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
             append_result(out / RESULTS, line)
         return suite_results(suite, out)
+
+
+def spread(todo: Todo, n_jobs: int) -> Todo:
+    """What one process does each: a problem, or one seed of it where there are more jobs than problems.
+
+    The first seed of every problem comes first, so that those who begin together rarely need the same views.
+    """
+    if n_jobs <= len(todo):
+        return todo
+    seeds = sorted({seed for _, runs in todo for _, seed in runs})
+    parts = [(problem, [run for run in runs if run[1] == seed]) for seed in seeds for problem, runs in todo]
+    return [(problem, runs) for problem, runs in parts if runs]
 
 
 def _lines(tasks: list[tuple[Any, ...]], n_jobs: int, engine: Engine | None) -> Iterator[Line]:
@@ -70,10 +92,15 @@ def _lines(tasks: list[tuple[Any, ...]], n_jobs: int, engine: Engine | None) -> 
         yield from chain.from_iterable(engine(_lines_of_problem, tasks))
         return
     if n_jobs > 1:
-        yield from side_by_side(_run_problem_on_one_core, {task[1].name: task for task in tasks}, n_jobs)
+        yield from side_by_side(_run_problem_on_one_core, {_name(task): task for task in tasks}, n_jobs)
         return
     for task in tasks:
         yield from _run_problem(*task)
+
+
+def _name(task: tuple[Any, ...]) -> str:
+    seeds = sorted({seed for _, seed in task[2]})
+    return f"{task[1].name}, seed {', '.join(map(str, seeds))}"
 
 
 def _run_problem_on_one_core(*task: Any) -> Iterator[Line]:

@@ -1,9 +1,7 @@
-"""A table of the paper as text: Markdown, LaTeX, CSV, and the parts that terminal and page show."""
+"""A table of the paper as text: Markdown, LaTeX, and the parts that terminal and page show."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -125,43 +123,19 @@ def latex(tables: Sequence[TextTable], notes: Sequence[str] = (), doubts: Sequen
 
 ESCAPES = {letter: f"\\{letter}" for letter in "&%$#_{}"}
 ESCAPES |= {"±": r"$\pm$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-CSV_COLUMNS = (
-    *("table", "profile", "method", "row", "role", "target", "here", "group", "mean", "spread", "runs"),
-    *("change", "change low", "change high", "paper", "paper change", "doubts"),
-)
-
-
-def records(table: PaperTable) -> list[dict[str, str | int | float | None]]:
-    """Every number of the table with where it stands, by the names of `CSV_COLUMNS`; None for what is not there."""
-    found = []
-    for row in table.rows:
-        role = "guide" if row.is_guide else "rival"
-        for (target, group), cell in row.cells.items():
-            where = (table.name, table.profile, row.method, row.row, role, target, table.stands_for.get(target))
-            change = cell.change or (None, None, None)
-            numbers = (cell.mean, cell.spread, cell.n, *change, cell.paper, cell.paper_change)
-            finite = [None if each is None or not math.isfinite(each) else each for each in numbers]
-            values = (*where, group, *finite, "; ".join(cell.doubts) or None)
-            found.append(dict(zip(CSV_COLUMNS, values, strict=True)))
-    return found
-
-
-def as_csv(table: PaperTable) -> str:
-    """A row for every number of the table; what is not there stays empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    for record in records(table):
-        writer.writerow([f"{each:.2f}" if isinstance(each, float) else each for each in record.values()])
-    return out.getvalue()
 
 
 def _name(group: str) -> str:
     return NAMES.get(group, group.capitalize().replace("_", " "))
 
 
+def mean_text(mean: float, spread: float) -> str:
+    """A mean and its spread, where there is one."""
+    return f"{mean:.1f}" + (f" ±{spread:.1f}" if math.isfinite(spread) else "")
+
+
 def _mean(cell: Cell) -> str:
-    return f"{cell.mean:.1f}" + (f" ±{cell.spread:.1f}" if math.isfinite(cell.spread) else "")
+    return mean_text(cell.mean, cell.spread)
 
 
 def _count(cell: Cell) -> str:

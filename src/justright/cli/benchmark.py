@@ -143,7 +143,9 @@ def run(
 @click.option("--part", help="Not for tables of the paper: show only problems of this part, such as choose or judge.")
 @click.option("--baseline", metavar="SETTING", help="Not for tables of the paper: the setting to compare with.")
 @click.option("--figure", type=FILE, help="File for a figure, as SVG: Fig. 1, Fig. 3, else what each row changes.")
-@click.option("--to", type=FILE, help="File for the table: its name ends in .md, .tex, .csv or .html.")
+@click.option(
+    "--to", type=FILE, help="File for the tables: its name ends in .md, .tex, .csv or .html (of the paper only)."
+)
 @with_terminal
 def show(
     terminal: Terminal,
@@ -160,7 +162,12 @@ def show(
 
     SUITE is a name that `justright benchmark list` shows, or a TOML file. A table of the paper is shown with mean and
     spread over seeds, the change against no selection with its 95 % interval, the paper's figures (? where they cannot
-    be right as printed), and what our runs say of each claim. As HTML it is a page with a figure.
+    be right as printed), and what our runs say of each claim, with all methods and with each alone. As HTML it is a
+    page with a figure. As CSV it is one table: a row for every number, then one for every claim, which has the columns
+    claim and verdict, the difference under change and the number of pairs under runs.
+
+    Another suite is shown as means over its problems, and problem by problem with mean and spread over seeds and how
+    many categories are in use; as CSV only the latter.
 
     \b
     Examples:
@@ -168,6 +175,7 @@ def show(
       justright benchmark show tab2 --profile glyphs --to tab2.tex
       justright benchmark show fig1 --profile glyphs --figure fig1.svg
       justright benchmark show selection --out study --part judge
+      justright benchmark show training --out study --to training.md
       justright benchmark show selection --out study --figure changes.svg
       justright benchmark show selection --out study --baseline everything
     """

@@ -140,7 +140,8 @@ def discover(
     torchrun --nproc-per-node 2 -m justright discover ...
 
     --preset paper does what the tables of the paper do: --pool-role rival --select-labeled, and --selector beta if no
-    other is given.
+    other is given. --preset official weighs as the paper's public code does: --selector beta image by image,
+    --select-labeled, and with simgcd and mugcd in the cross-entropy alone.
 
     \b
     Examples:

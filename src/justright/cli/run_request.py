@@ -57,9 +57,10 @@ def run_spec(
     is_named, is_held_out = _is_given("selector"), _is_given("held_out")
     if asked["weights"] is not None and (is_named or preset):
         raise JustrightError("--weights together with --selector or --preset", expected="one of them says what counts")
+    if preset is not None:  # both weigh own labels; the public code knows no pool, so its role stays as asked for
+        asked |= {"select_labeled": True, "selector": asked["selector"] if is_named else "beta"}
     if preset == "paper":
-        asked |= {"pool_role": "rival", "select_labeled": True}
-        asked["selector"] = asked["selector"] if is_named else "beta"
+        asked["pool_role"] = "rival"
     if asked["n_target"] is None:
         asked["n_target"] = options.get("n_clusters")
     params = given_params(asked["selector"], options, preset)

@@ -39,6 +39,8 @@ def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> No
         "images": len(found),
         **{name: about[name] for name in ("n_target", "k_source", "backbone", "seed")},
         "categories": {kind: len(each) for kind, each in sizes.items()},
+        "n_categories": len(found.categories),
+        "n_used": sum(size > 0 for each in sizes.values() for size in each),
         "pool_role": about["pool_role"],
         "n_copies": about["asked"]["copies left out"],
         "notes": about["notes"],

@@ -85,8 +85,9 @@ def selector_options() -> list[SelectorOption]:
             owners[key][name] = each
     owners.pop("seed", None)
     said = (
-        "paper: as its equations and tables have it. official: Beta as its public code does it; in discover weights "
-        "then act in the cross-entropy alone."
+        "paper: as its equations and tables have it. official: Beta as its public code does it. In discover both weigh "
+        "the classes of --labeled too, and official keeps weights out of the contrastive loss of simgcd and mugcd; "
+        "other methods, which that code does not have, weigh as ever."
     )
     preset = SelectorOption(["--preset"], type=click.Choice(PRESETS), help=said)
     return [*(_option(key, by_selector) for key, by_selector in owners.items()), preset]

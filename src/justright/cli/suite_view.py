@@ -6,26 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from justright.benchmark.paper_table import PaperTable, paper_table
+from justright.benchmark.problem_table import problem_rows, problem_tables, problems_as_csv
 from justright.benchmark.suite import Suite, read_suite
 from justright.benchmark.suite_line import Line
 from justright.benchmark.suite_results import RESULTS, failed_runs, read_results, remarks, suite_results
 from justright.benchmark.suite_table import COLUMNS, paired, suite_table
-from justright.benchmark.table_text import (
-    TextTable,
-    as_csv,
-    claims_table,
-    latex,
-    markdown,
-    notes,
-    records,
-    text_tables,
-)
+from justright.benchmark.table_csv import as_csv, records
+from justright.benchmark.table_text import TextTable, claims_table, latex, markdown, notes, text_tables
 from justright.benchmark.verdicts import Verdict, verdicts
 from justright.cli.terminal import Terminal
 from justright.errors import JustrightError
 from justright.files import write_text
 
 FORMATS = ("md", "tex", "csv", "html")
+PLAIN_NOTES = (
+    "The first table: means over problems, and the change against the baseline with its 95 % interval over them.",
+    "The others: mean and standard deviation over seeds.",
+)
 
 
 def asked_suite(name: str, profile: str | None, backbone: str | None = None) -> Suite:
@@ -53,22 +50,34 @@ def show_suite(
             "--backbone have to be those of `benchmark run`."
         )
     if not suite.columns:
-        if to is not None:
-            raise JustrightError(f"--to {to} for {suite.name}", expected="a table of the paper; --json gives this one")
-        rows = suite_table(suite, lines)
-        terminal.table(f"{len(lines)} runs, accuracy in percent", COLUMNS, [row.cells() for row in rows])
-        terminal.result({"lines": lines, "rows": [row.to_json() for row in rows]}, said)
+        _show_plain(terminal, suite, lines, said, to)
         return
     judged = _verdicts(suite, lines, out, backbone)
     table = paper_table(suite, lines)
     tables, claims = text_tables(table), claims_table(table, judged)
     if to is not None:
-        _write(to, table, tables, claims)
+        _write(to, table, tables, claims, judged)
     for each in (*tables, *([claims] if claims else [])):
         terminal.table(each.title, each.columns, each.rows)
     said = " ".join([f"{len(lines)} runs.", *notes(table), said])
     result = {"lines": lines, "table": records(table), "claims": [each.to_json() for each in judged]}
     terminal.result(result, said)
+
+
+def _show_plain(terminal: Terminal, suite: Suite, lines: list[Line], said: str, to: Path | None) -> None:
+    """A suite that is no table of the paper: the mean over its problems, then every problem."""
+    rows, by_problem = suite_table(suite, lines), problem_rows(suite, lines)
+    title = f"{len(lines)} runs, accuracy in percent"
+    whole = TextTable(title, COLUMNS, [tuple(map(str, row.cells())) for row in rows])
+    tables = [whole, *problem_tables(by_problem)]
+    if to is not None:
+        ending = _ending(to, ("md", "tex", "csv"))
+        text = latex if ending == "tex" else markdown
+        write_text(to, problems_as_csv(by_problem) if ending == "csv" else text(tables, PLAIN_NOTES))
+    for each in tables:
+        terminal.table(each.title, each.columns, each.rows)
+    problems = [row.to_json() for row in by_problem]
+    terminal.result({"lines": lines, "rows": [row.to_json() for row in rows], "problems": problems}, said)
 
 
 def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
@@ -87,20 +96,26 @@ def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
     write_text(out, to_svg(drawn))
 
 
-def _write(to: Path, table: PaperTable, tables: list[TextTable], claims: TextTable | None) -> None:
+def _write(
+    to: Path, table: PaperTable, tables: list[TextTable], claims: TextTable | None, judged: Sequence[Verdict]
+) -> None:
     """The table in the format that the ending of the name says."""
     every = [*tables, *([claims] if claims else [])]
-    ending = to.suffix[1:].lower()
+    ending = _ending(to, FORMATS)
     if ending == "html":
         from justright.report.suite_page import write_suite_page
 
         write_suite_page(table, tables, claims, to)
     elif ending == "csv":
-        write_text(to, as_csv(table))
-    elif ending in FORMATS:
-        write_text(to, (latex if ending == "tex" else markdown)(every, notes(table), table.doubts))
+        write_text(to, as_csv(table, judged))
     else:
-        raise JustrightError(f"a table as {to}", expected=f"a name that ends in .{', .'.join(FORMATS)}")
+        write_text(to, (latex if ending == "tex" else markdown)(every, notes(table), table.doubts))
+
+
+def _ending(to: Path, known: Sequence[str]) -> str:
+    if (ending := to.suffix[1:].lower()) not in known:
+        raise JustrightError(f"a table as {to}", expected=f"a name that ends in .{', .'.join(known)}")
+    return ending
 
 
 def _verdicts(suite: Suite, lines: Sequence[Line], out: Path, backbone: str | None) -> list[Verdict]:

@@ -26,7 +26,7 @@ from justright.errors import DataError, JustrightError
 from justright.features import bank_files, bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_build import BankBuild, MissingBlock
-from justright.features.bank_lock import hold
+from justright.features.bank_lock import building, hold
 from justright.features.bank_records import BankPrecision
 from justright.features.cache_section import digests
 from justright.features.cuts import Stored
@@ -140,9 +140,10 @@ class ViewBank(Views):
         if self.is_built:
             self._whole.update(self._path(*shard) for shard in self._shards())
             return self
-        missing, staged = self._missing(track), self._staged()
-        if missing:
-            self._compute(missing, staged, track)
+        with building(self.directory):
+            missing, staged = self._missing(track), self._staged()
+            if missing:
+                self._compute(missing, staged, track)
         if staged is not None:
             for ids in in_blocks(self.drawer.ids):
                 staged.drop(digests(ids))

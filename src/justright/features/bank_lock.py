@@ -1,4 +1,4 @@
-"""Who reads a view bank: a lock that readers share, so that making room never takes a bank from under a run."""
+"""Who reads a view bank and who builds it: locks, so that none is taken from under a run, nor computed twice."""
 
 from __future__ import annotations
 
@@ -42,6 +42,26 @@ def alone(bank: Path) -> Iterator[bool]:
             yield False
             return
         yield True
+
+
+@contextmanager
+def building(bank: Path) -> Iterator[None]:
+    """Be the only one to build a bank: who comes second waits, and then finds what the first has built.
+
+    Where files cannot be locked so (Windows), both build, and what they write is the same.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    bank.mkdir(parents=True, exist_ok=True)
+    with (bank / "in-build").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # ends with the process, however that may be
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # also for workers that were forked meanwhile
 
 
 def is_known() -> bool:

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import csv
+import json
+
+from tests.benchmark.test_table_text import LINES, SUITE, TABLE
+from tests.benchmark.test_verdicts import others
+
+from justright.benchmark.table_csv import CSV_COLUMNS, as_csv, records
+from justright.benchmark.verdicts import verdicts
+
+
+def test_csv_has_a_row_a_number_and_empty_cells_for_what_is_not_there():
+    rows = list(csv.DictReader(as_csv(TABLE).splitlines()))
+    assert tuple(rows[0]) == CSV_COLUMNS
+    assert len(rows) == sum(len(row.cells) for row in TABLE.rows)
+    bins = next(row for row in rows if (row["row"], row["target"]) == ("bins", "cub"))
+    assert (bins["mean"], bins["change"], bins["paper"], bins["role"]) == ("56.50", "5.50", "56.70", "rival")
+    plain = next(row for row in rows if row["method"] == "kmeans")
+    assert (plain["spread"], plain["change"]) == ("", "")
+    json.dumps(records(TABLE), allow_nan=False)
+    assert next(each for each in records(TABLE) if each["method"] == "kmeans")["spread"] is None
+
+
+def test_claims_stand_in_the_same_columns_below_the_numbers():
+    (judged,) = verdicts(SUITE, LINES, others)
+    rows = list(csv.DictReader(as_csv(TABLE, [judged]).splitlines()))
+    numbers, (claim,) = rows[:-1], rows[-1:]
+    assert numbers == list(csv.DictReader(as_csv(TABLE).splitlines()))
+    assert {row["claim"] for row in numbers} == {""}
+    assert (claim["claim"], claim["verdict"], claim["runs"]) == ("bins helps by 5 %", "holds", "3")
+    assert (claim["change"], claim["target"], claim["mean"]) == ("5.00", "", "")
+    low, high = judged.difference[1:]
+    assert (claim["change low"], claim["change high"]) == (f"{low:.2f}", f"{high:.2f}")
