@@ -34,6 +34,11 @@ def test_settings_of_the_public_scripts_are_the_defaults():
     assert (config.learning_rate, config.floor_share, config.supervised_share) == (0.05, 5e-3, 0.35)
 
 
+def test_the_scale_of_the_paper_clusters_projections_as_published():
+    assert CMSConfig().cluster_by == "features"
+    assert CMSConfig().exact().cluster_by == "projections"
+
+
 @pytest.mark.parametrize(("n_out", "dim"), [(None, 8), (20, 20)])
 def test_the_memory_holds_unit_projections_of_two_views_of_every_image(n_out, dim, split, backbone, bank):
     data, learner = data_of(split), learner_of(split, backbone, n_out=n_out)

@@ -42,6 +42,12 @@ def test_settings_of_the_public_scripts_are_the_defaults_but_for_what_is_a_slip_
     assert (config.target, config.order, config.capacity) == ("pseudo_label", "restored", False)
 
 
+def test_the_scale_of_the_paper_does_what_its_public_code_does():
+    config = SelExConfig().exact()
+    assert (config.target, config.order, config.views) == ("radius_raw", "official", "fresh")
+    assert config.with_settings({"order": "restored"}).order == "restored"
+
+
 @pytest.mark.parametrize("order", ["restored", "official"])
 def test_an_epoch_begins_with_the_hierarchy_of_features_as_they_are(order, learner_of, split, backbone):
     learner, data = learner_of(order=order), data_of(split)

@@ -53,6 +53,10 @@ class CMSConfig(CMSSettings, TrainConfig):
         """Shorter, narrower heads, and no learned vectors after them."""
         return super().small().with_settings({"n_out": None})
 
+    def exact(self) -> Any:
+        """As published: projections are clustered."""
+        return super().exact().with_settings({"cluster_by": "projections"})
+
 
 class CMSLearner(Learner):
     """The losses of CMS on projections of two weak views; neighbors are those of the beginning of the epoch."""
