@@ -36,6 +36,18 @@ shape_checks.install()
 gc.disable()  # what is imported stays: looking through it again and again finds nothing
 
 
+LONGEST = (
+    "test_soak.py", "test_killed.py", "test_processes.py", "test_training_memory.py", "test_full_disk.py",
+    "test_demo.py", "test_killed_worker.py", "test_wheel.py", "test_docs.py", "test_suite_runner.py",
+    "test_batch_work.py", "test_threads.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first, so that no process waits in the end for a long test of another."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 def pytest_collection_finish() -> None:
     """From here on there is something to find, among what the tests make."""
     gc.freeze()

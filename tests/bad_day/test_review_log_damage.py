@@ -13,7 +13,7 @@ from tests.review.acting import act
 
 from justright.cli import main
 from justright.errors import DataError
-from justright.review.actions import Line
+from justright.review.actions import LogLine
 from justright.review.cluster_actions import Keep
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
@@ -108,7 +108,7 @@ def test_a_log_that_was_made_and_never_got_an_action_locks_nobody_out(run):
 def test_a_line_that_does_not_fit_is_refused_for_good(run):
     opened, other = OpenReview(run), OpenReview(run)
     with other.log.writing():
-        other.log.append(Line(seq=4, at="", by="anna", id="f" * 16, action=Keep(cluster=10**6)))
+        other.log.append(LogLine(seq=4, at="", by="anna", id="f" * 16, action=Keep(cluster=10**6)))
     for _ in range(3):  # what was read of it is no state to go on from
         with pytest.raises(DataError, match="action 4 does not fit"):
             act(opened, "keep", cluster=1)

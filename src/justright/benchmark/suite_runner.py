@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -92,15 +93,17 @@ def _lines(tasks: list[tuple[Any, ...]], n_jobs: int, engine: Engine | None) -> 
         yield from chain.from_iterable(engine(_lines_of_problem, tasks))
         return
     if n_jobs > 1:
-        yield from side_by_side(_run_problem_on_one_core, {_name(task): task for task in tasks}, n_jobs)
+        yield from side_by_side(_run_problem_on_one_core, dict(zip(_names(tasks), tasks, strict=True)), n_jobs)
         return
     for task in tasks:
         yield from _run_problem(*task)
 
 
-def _name(task: tuple[Any, ...]) -> str:
-    seeds = sorted({seed for _, seed in task[2]})
-    return f"{task[1].name}, seed {', '.join(map(str, seeds))}"
+def _names(tasks: list[tuple[Any, ...]]) -> Iterator[str]:
+    """Those of the problems, with the seed where the seeds of a problem run at once."""
+    n_tasks = Counter(problem.name for _, problem, *_ in tasks)
+    for _, problem, runs, *_ in tasks:
+        yield problem.name if n_tasks[problem.name] == 1 else f"{problem.name}, seed {runs[0][1]}"
 
 
 def _run_problem_on_one_core(*task: Any) -> Iterator[Line]:
