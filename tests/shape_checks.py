@@ -17,7 +17,7 @@ from typing import Any
 
 import jaxtyping
 
-N_FIRST, EVERY = 10, 100
+N_FIRST, EVERY = 4, 100
 """Of each function, in each test: so many calls are checked, and every so-manyth after that."""
 
 _jaxtyped = jaxtyping.jaxtyped
