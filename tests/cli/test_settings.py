@@ -27,9 +27,15 @@ def listed(*words: str) -> dict[str, dict[str, object]]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_setting_of_a_method_is_listed_with_range_and_help(method):
-    found = listed(method, "--scale", "full")
-    assert list(found) == [each.name for each in fields(METHODS[method].config_class)]
+    found, config = listed(method, "--scale", "full"), METHODS[method].config_class()
+    assert list(found) == [each.name for each in fields(config) if each.name not in config.without_effect()]
     assert all(each["range"] and len(str(each["help"]).split()) >= 2 for each in found.values())
+
+
+def test_a_setting_that_would_be_refused_is_not_offered():
+    assert "n_init" in listed("gcd")
+    assert "n_init" not in listed("simgcd")
+    assert "refresh" not in listed("gcd", "--scale", "paper")
 
 
 def test_defaults_are_those_of_the_scale():

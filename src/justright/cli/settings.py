@@ -46,9 +46,14 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
 
 
 def described(config: Any) -> list[dict[str, Any]]:
-    """Name, value, range and help of every setting of a config; a config inside it as the names and values it has."""
+    """Name, value, range and help of every setting of a config; a config inside it as the names and values it has.
+
+    Those that would do nothing in this method are left out: `justright discover` refuses them.
+    """
     found = []
     for each in fields(config):
+        if each.name in config.without_effect():
+            continue
         value = getattr(config, each.name)
         found.append(
             {

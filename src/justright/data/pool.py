@@ -76,10 +76,14 @@ def _check(sets: Sequence[ImageSet]) -> None:
     for images in sets:
         if n := int((images.labels == UNLABELED).sum()):
             raise DataError(
-                f"{n:,} of {images!r} have no label",
-                expected="labeled images in the pool",
+                f"{n:,} of {len(images):,} labeled images have no label, e.g. {_first_unlabeled(images)}",
+                expected="a class for each",
                 advice="put each image into the folder of its class, or leave those images out",
             )
+
+
+def _first_unlabeled(images: ImageSet) -> str:
+    return images.paths[int(np.flatnonzero(images.labels == UNLABELED)[0])]
 
 
 def _capped(part: ImageSet, dataset: str, per_class: int | None, per_source: int | None, seed: int) -> ImageSet:
