@@ -44,7 +44,8 @@ def manifest(folder: Path, seed: int, per_class: int = 6) -> Path:
 def write_images(folder: Path, seed: int, per_class: int = 6) -> None:
     drawn = drawn_images([label + 10 * seed for label in (*OLD, *NEW) for _ in range(per_class)], seed=seed)
     for row in range(len(drawn)):
-        drawn.image(row).save(folder / f"{row}.png")
+        drawn.image(row).save(folder / "half-written.png")
+        (folder / "half-written.png").replace(folder / f"{row}.png")  # another thread may be reading
 
 
 def split_of(file: Path) -> Split:
