@@ -11,6 +11,7 @@ from justright.discovery.predictions import Category
 from justright.evaluation import break_down
 from justright.evaluation.confusions import Errors
 from justright.evaluation.files import JudgedPredictions, read_judged
+from justright.geometry import unit_or_zero_rows
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.types import UNLABELED, Labels
@@ -95,6 +96,5 @@ def probe(features: Any, labels: Labels) -> float:
     from sklearn.linear_model import RidgeClassifier  # imported here because it takes a second
     from sklearn.model_selection import KFold, cross_val_score
 
-    unit = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     folds = KFold(N_FOLDS, shuffle=True, random_state=0)
-    return float(cross_val_score(RidgeClassifier(0.1), unit, labels, cv=folds).mean())
+    return float(cross_val_score(RidgeClassifier(0.1), unit_or_zero_rows(features), labels, cv=folds).mean())

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
 from justright.discovery.additions import Additions
 from justright.discovery.assigner import Learned, by_prototypes
@@ -111,16 +110,9 @@ class MuGCDLearner(LearnerWithHeads):
     config: MuGCDConfig
     streams = {"strong": 2, "weak": 1}  # noqa: RUF012
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        config: MuGCDConfig,
-        batches: BalancedBatches,
-        heads: Heads,
-        additions: Additions | None = None,
-    ):
-        super().__init__(backbone, config, batches, heads, additions)
-        self.student = Student(backbone, heads)
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        self.student = Student(self.backbone, self.heads)
         self.teacher = MeanTeacher(self.student)
 
     def transform(self, stream: str) -> Transform:

@@ -4,7 +4,7 @@ from justright.geometry.beta import DOMAINS, beta_density, to_unit_interval
 from justright.geometry.class_sums import ClassSums
 from justright.geometry.cosine_quantile import CosineQuantile
 from justright.geometry.distance import DISTANCES, cosine_distance, euclidean_distance
-from justright.geometry.rows import check_rows, directions, row_chunks, row_norms, unit_rows
+from justright.geometry.rows import check_rows, row_chunks, row_norms, unit_or_zero_rows, unit_rows
 from justright.geometry.similarity import (
     cosine_similarity,
     farthest_similarity,
@@ -22,7 +22,6 @@ __all__ = [
     "check_rows",
     "cosine_distance",
     "cosine_similarity",
-    "directions",
     "distance_to_target",
     "domain_similarity",
     "emd",
@@ -34,5 +33,6 @@ __all__ = [
     "row_norms",
     "row_quantile",
     "to_unit_interval",
+    "unit_or_zero_rows",
     "unit_rows",
 ]

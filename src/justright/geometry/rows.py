@@ -39,10 +39,11 @@ def unit_rows(features: Float[Array, "images dim"], what: str = "features") -> F
     return np.asarray(features.astype(wide, copy=False) / norms[:, None].astype(wide))
 
 
-def directions(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
-    """As `unit_rows`, but a row of zeros stays as it is: an image without a direction is still to be looked at."""
+def unit_or_zero_rows(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
+    """As `unit_rows`, but a row of zeros stays as it is, where `unit_rows` would refuse it."""
     wide = features.astype(np.result_type(features.dtype, np.float32), copy=False)
-    return wide / np.maximum(row_norms(wide), 1e-12)[:, None]
+    # not `row_norms`, whose last bits differ: clusters and confidences of finished runs were computed so
+    return wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12)
 
 
 def check_rows(features: Float[Array, "images dim"], what: str) -> Float[Array, " images"]:
