@@ -26,7 +26,7 @@ from justright.cli.common import (
 )
 from justright.cli.run_request import as_published, epochs_option, method_option, run_spec, scale_option, set_option
 from justright.cli.run_summary import show_run
-from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption
+from justright.cli.selector_options import SelectorCommand, SelectorOption
 from justright.cli.stage_files import CategoryCount, features_option, weights_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
@@ -36,6 +36,7 @@ from justright.errors import JustrightError
 from justright.estimation import COUNTERS
 from justright.runs.problem import POOL_ROLES
 from justright.runs.run_folder import RunFolder
+from justright.runs.spec import AUTO
 
 HELD_OUT = 0.1
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"

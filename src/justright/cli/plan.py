@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import AUTO, FILE, SOURCES, Command, device_option, settled_device
+from justright.cli.common import FILE, SOURCES, Command, device_option, settled_device
 from justright.cli.run_request import (
     chosen_scale,
     epochs_option,
@@ -24,7 +24,7 @@ from justright.errors import JustrightError
 from justright.files import parsed_json, size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.parts import config_of
-from justright.runs.spec import RunSpec
+from justright.runs.spec import AUTO, RunSpec
 
 if TYPE_CHECKING:
     from justright.data import ImageSet

@@ -18,6 +18,7 @@ from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
+from justright.selection.by_name import choosing_selectors
 
 TARGET_SCRIPTS = ("armenian", "georgian")  # the embedded backbone has seen neither
 # from alphabets much like the target to what has nothing to do with it
@@ -33,9 +34,7 @@ BACKBONE = "glyph_vit"
 SETTINGS: dict[str, dict[str, Any]] = {  # how the pool takes part: not at all, whole or in part, as guide or rival
     "own": {"selector": "own"},
     "everything": {"selector": "none"},
-    "cui": {"selector": "cui"},
-    "bins": {"selector": "bins"},
-    "beta": {"selector": "beta"},
+    **{name: {"selector": name} for name in choosing_selectors()},
     "everything-as-rivals": {"selector": "none", "pool_role": "rival"},
 }
 # Of the short form, which must end within minutes; accuracy still rises after it. Equal steps for all settings.

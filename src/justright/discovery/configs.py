@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from justright.errors import JustrightError
 from justright.features.bank_records import BANK_PRECISIONS, BankPrecision
-from justright.features.feature_network import PRECISIONS, Precision
+from justright.features.choices import PRECISIONS, Precision
 from justright.losses import ContrastiveSettings
 from justright.settings import (
     BELOW_1,

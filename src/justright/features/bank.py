@@ -29,8 +29,9 @@ from justright.features.bank_build import BankBuild, MissingBlock
 from justright.features.bank_lock import building, hold
 from justright.features.bank_records import BankPrecision
 from justright.features.cache_section import digests
+from justright.features.choices import BATCH_SIZE
 from justright.features.cuts import Stored
-from justright.features.extracted_views import BATCH_SIZE, ExtractedViews, stored_by
+from justright.features.extracted_views import ExtractedViews, stored_by
 from justright.features.kept_banks import KeptBanks
 from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewWork

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from justright.clustering import SemiSupKMeans
 from justright.clustering.principal import in_directions, principal_directions
 from justright.evaluation import evaluate
+from justright.evaluation.scores import GROUPS
 from justright.features.table import FeatureTable
 from justright.types import UNLABELED, Array, Labels, Mask
 
@@ -77,7 +78,7 @@ class FrozenCheck:
         """The same with the accuracies of k-means, from the true labels of the target."""
         rows = clustered_rows(len(y_true))
         found = evaluate(y_true[rows], self.clusters, is_old[rows], n_resamples=0).to_dict()
-        return replace(self, scores={group: found[group] for group in ("all", "old", "new")})
+        return replace(self, scores={group: found[group] for group in GROUPS})
 
     def to_json(self, method: str) -> dict[str, Any]:
         """Plain values."""

@@ -27,7 +27,7 @@ class GivenStores:
     """
 
     def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet], track: Track = silent):
-        from justright.features.extracted_views import BATCH_SIZE
+        from justright.features.choices import BATCH_SIZE
         from justright.features.feature_network import FeatureNetwork
 
         self.sets = list(sets)

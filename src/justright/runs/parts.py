@@ -1,9 +1,8 @@
-"""What a run is made of: features, a counter, a selector, the config of a method."""
+"""What a run is made of: features, a counter, the config of a method."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +21,6 @@ from justright.features.table import FeatureTable
 from justright.progress import Track, silent
 from justright.runs.given_features import GivenStores
 from justright.runs.spec import RunSpec
-from justright.selection import SELECTORS, Selector
 from justright.settings import flat
 from justright.types import UNLABELED, Array
 
@@ -93,13 +91,6 @@ def counted(name: str, given: CounterInput, seed: int, track: Track = silent) ->
     }
     n_classes = len(set(given.labels.tolist()) - {UNLABELED})
     return {"estimates": {name: estimate}, "labeled_classes": n_classes, "images": len(given.labels)}
-
-
-def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:
-    """A selector with the parameters that were given; K and seed where it has use for them."""
-    known = inspect.signature(SELECTORS[name]).parameters
-    defaults = {key: value for key, value in (("n_clusters", n_clusters), ("seed", seed)) if key in known}
-    return SELECTORS[name](**(defaults | dict(params)))
 
 
 def config_of(spec: RunSpec) -> Any:

@@ -14,6 +14,7 @@ from justright.hashing import hash_file
 from justright.remote import Place
 from justright.runs.problem import PoolRole
 
+AUTO = "auto"  # a selector, device or network that is chosen for the person
 Scale = Literal["paper", "full", "small"]
 # paper: as the scripts of a publication run it; full: the same with stored views; small: lighter settings for a CPU
 SCALES: tuple[str, ...] = get_args(Scale)
