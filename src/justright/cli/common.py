@@ -69,7 +69,7 @@ def settled_backbone(
         raise JustrightError(
             f"--checkpoint {checkpoint} without --backbone",
             expected="the name of the network that it is of",
-            advice="--backbone dinov2_vitb14, or what it is",
+            advice="such as --backbone dinov2_vitb14",
         )
     from justright.features.automatic import Choice, choose_backbone
 

@@ -68,7 +68,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @method_option
 @scale_option
 @epochs_option
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Time that training may take in all, about.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Minutes that training may take, roughly.")
 @set_option
 @click.option(
     "--held-out",
@@ -98,7 +98,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     help="guide: no image is ever put into a class of the pool. rival: they compete for images, as in the paper.",
 )
 @weights_option
-@click.option("--select-labeled", is_flag=True, help="Select among the classes of --labeled too, which else all count.")
+@click.option("--select-labeled", is_flag=True, help="Select among --labeled too; if not given, all of it is used.")
 @click.option(
     "--weighting",
     type=click.Choice(WEIGHTINGS),

@@ -45,7 +45,7 @@ N_SHOWN = 20
     "--workers",
     "n_workers",
     type=click.IntRange(0),
-    help="Number of threads, processes or tasks; one per core if not given. 0 threads: none beside this one.",
+    help="Number of threads, processes or tasks; one per core if not given. 0: no further thread.",
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")
 @click.option(

@@ -40,7 +40,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
     "--classes", "n_classes", type=click.IntRange(0), help="Number of labeled classes, if --labeled is a number."
 )
 @click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Number of categories in the target.")
-@click.option("--devices", "n_devices", type=click.IntRange(1), default=1, help="Machines or GPUs that share the work.")
+@click.option("--devices", "n_devices", type=click.IntRange(1), default=1, help="Number of machines or GPUs in use.")
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed here.")
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @device_option

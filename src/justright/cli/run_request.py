@@ -56,7 +56,7 @@ def run_spec(
     asked = {field.name: options.pop(field.name) for field in fields(RunSpec) if field.name in options}
     is_named, is_held_out = _is_given("selector"), _is_given("held_out")
     if asked["weights"] is not None and (is_named or preset):
-        raise JustrightError("--weights together with --selector or --preset", expected="one of them says what counts")
+        raise JustrightError("--weights together with --selector or --preset", expected="only one of them")
     if preset is not None:  # both weigh own labels; the public code knows no pool, so its role stays as asked for
         asked |= {"select_labeled": True, "selector": asked["selector"] if is_named else "beta"}
     if preset == "paper":

@@ -108,7 +108,7 @@ class CategoryAssigner:
         return replace(self, temperature=float(np.exp(found.x)))
 
     def with_reference(self, features: Float[Array, "target dim"]) -> CategoryAssigner:
-        """Knowing how well the images of the target fit."""
+        """The same assigner with a `reference`: how well the images of the target fit."""
         _, _, best = self.assign(features)
         return replace(self, reference=np.quantile(best, np.linspace(0, 1, N_QUANTILES)).astype(np.float32))
 

@@ -30,7 +30,7 @@ STEPS_ON_ACTIVATIONS_A_CATEGORY, FEWEST_STEPS_ON_ACTIVATIONS = 5, 200
 class GCDConfig(TrainConfig):
     """GCD, Vaze et al., CVPR 2022."""
 
-    n_out: int | None = setting(65536, "learned vectors after the head, as in the public code", COUNT.or_none())
+    n_out: int | None = setting(65536, "size of a layer after the head, as in the public code", COUNT.or_none())
 
     def small(self) -> Any:
         """Shorter, narrower heads, and no learned vectors after them."""

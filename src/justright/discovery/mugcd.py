@@ -46,7 +46,7 @@ class MuGCDConfig(SimGCDConfig):
     # the recipe of strong views is unknown; stronger ones than these cost up to nine points, docs/discovery.md
     strong_area: float = setting(0.7, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
     strong_color: float = setting(0.0, "how often strong views change color and sharpness; 0: crop and flip", SHARE)
-    stage1: GCDConfig = setting(GCDConfig, "the first training; common settings reach it unless it says other", OF_GCD)
+    stage1: GCDConfig = setting(GCDConfig, "settings of the first training; a common one is set for both", OF_GCD)
 
     def __post_init__(self) -> None:
         super().__post_init__()

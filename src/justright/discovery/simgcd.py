@@ -73,7 +73,7 @@ class SimGCDConfig(AdditionSettings):
     )
 
     def without_effect(self) -> dict[str, str]:
-        """What says how k-means is done."""
+        """The settings of k-means, which is not used."""
         return super().without_effect() | dict.fromkeys(OF_KMEANS, "prototypes decide here, not k-means")
 
     def small(self) -> Any:

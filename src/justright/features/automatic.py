@@ -84,7 +84,7 @@ def _sizes(device: str) -> tuple[str, str]:
 
 
 def _cost(name: str, device: str) -> str:
-    """On a CPU, how much cheaper the cheapest is."""
+    """For a CPU, how much longer this network takes than the cheapest one; else nothing."""
     if device != "cpu" or name == CHEAPEST:
         return ""
     return f"; it takes {CPU_COST[name]:g} times as long as --backbone {CHEAPEST}"

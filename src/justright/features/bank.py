@@ -84,7 +84,7 @@ class ViewBank(Views):
     ):
         super().__init__(backbone, images, **of_views)
         if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
-            raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="one or more, and a share")
+            raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="1 or more, and a share")
         # plain views have the bytes that extraction would give them
         self.is_plain = isinstance(self.transform, Plain)
         self.batch_size = BATCH_SIZE if self.is_plain else batch_size
@@ -117,7 +117,7 @@ class ViewBank(Views):
 
     @property
     def what(self) -> str:
-        """What people call the bank: "plain views", or "4 training views of each image"."""
+        """The bank in words: "plain views", or "4 training views of each image"."""
         if self.is_plain:
             return "plain views"
         kind = "" if isinstance(self.transform, Weak) else f"{type(self.transform).__name__.lower()} "

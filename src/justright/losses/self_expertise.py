@@ -28,7 +28,7 @@ class SelExSettings(ContrastiveSettings):
     """Settings of the losses of SelEx; the smoothing as in its scripts for CUB and Cars."""
 
     # 0.5 for Aircraft and pets, 0.1 for generic sets
-    smoothing: float = setting(1.0, "share of the target that goes from the other view to other clusters", SHARE)
+    smoothing: float = setting(1.0, "share of the target for images of other clusters, not the other view", SHARE)
 
 
 def distance_logits(rows: Float[Tensor, "rows dim"], temperature: float) -> Float[Tensor, "rows rows"]:

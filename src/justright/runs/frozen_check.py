@@ -115,7 +115,7 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
 
 
 def clustered_rows(n_target: int) -> Int[Array, " clustered"]:
-    """The images of the target that are compared: all, or as many evenly spaced ones as are bearable."""
+    """The images of the target that are compared: all, or evenly spaced ones where there are too many."""
     return np.arange(0, n_target, -(-n_target // MOST_IMAGES))
 
 

@@ -102,7 +102,7 @@ class GivenStores:
 
 
 def _refuse_others(table: FeatureTable, header: Header) -> None:
-    """Refuse features of another network, and those that cannot be told to be of which image."""
+    """Refuse features of another network, and features that do not say which images they are of."""
     lines = table.header.differences(header, ("shape", "dtype", *COMPARABLE))
     if (precision := table.header.computation.get("precision")) != "float32":
         lines.append(f"computation.precision: {precision}, float32")

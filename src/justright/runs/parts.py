@@ -51,7 +51,7 @@ def frozen_features(
 
 
 def fingerprints(pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
-    """What the features of a run are of."""
+    """Fingerprints of the images that pool and target features were computed from."""
     return {"pool": dict(pool.header.data), "target": dict(target.header.data)}
 
 
@@ -109,7 +109,7 @@ def config_of(spec: RunSpec) -> Any:
         if name in idle:
             raise JustrightError(
                 f"{name} does nothing in {spec.method}: {idle[name]}",
-                expected="settings that act",
+                expected="settings that have an effect",
                 advice="leave it out",
             )
     if (minutes := getattr(made, "minutes", None)) is None:
