@@ -91,8 +91,6 @@ class XCon(TrainedDiscovery):
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
         """Which expert each image belongs to."""
         if self.config.n_experts > len(features):
-            raise DegenerateError(
-                f"{self.config.n_experts} experts for {len(features)} images", expected="no more than images"
-            )
+            raise DegenerateError(f"{self.config.n_experts} experts for {len(features)} images", expected="fewer")
         # seed 0 whatever the seed of training is, as in the public code
         return np.asarray(SemiSupKMeans(self.config.n_experts, n_init=10, seed=0).fit(features).labels_)
