@@ -14,12 +14,11 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from justright.data.views import Strong, Transform
-from justright.discovery.additions import Additions
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import OF_KMEANS
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, Outputs, features_of
-from justright.discovery.simgcd import Heads, LearnerWithHeads, SimGCDConfig, WithHeads, center_of
+from justright.discovery.simgcd import Heads, LearnerWithHeads, SimGCDConfig, WithHeads
 from justright.discovery.training_data import TrainingData
 from justright.errors import JustrightError
 from justright.features.backbone import Backbone, Stored
@@ -167,10 +166,7 @@ class MuGCD(WithHeads):
         representation = GCDLearner(backbone, first, batches, self._torch_generator("heads of stage 1"))
         self._train(representation, data, plain, first, folder, track, stage=1)
 
-        center = center_of(config, backbone, data, plain)
-        heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
-        sizes = self.n_categories, len(data.known), backbone.dim
-        additions = Additions.of(config, *sizes, self._torch_generator("additions"))
+        heads, additions, center = self._heads(backbone, data, plain)
         config = self._settle(heads, config.of_second_training(), data, plain, track)
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
         self._train(learner, data, plain, config, self.folder, track, stage=2)

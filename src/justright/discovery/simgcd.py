@@ -232,6 +232,13 @@ def center_of(config: SimGCDConfig, backbone: Backbone, data: TrainingData, plai
 class WithHeads(TrainedDiscovery):
     """A method whose heads may learn alone before the network is tuned."""
 
+    def _heads(self, backbone: Backbone, data: TrainingData, plain: Views) -> tuple[Heads, Additions | None, Center]:
+        """Heads for the backbone as it is now, what is added to them, and the mean feature that they take off."""
+        config, center = self.config, center_of(self.config, backbone, data, plain)
+        heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
+        sizes = self.n_categories, len(data.known), backbone.dim
+        return heads, Additions.of(config, *sizes, self._torch_generator("additions")), center
+
     def _settle(self, heads: Heads, config: SimGCDConfig, data: TrainingData, plain: Views, track: Track) -> Any:
         """Let the heads learn alone, where the settings ask for it; returns the settings of what follows."""
         if not config.heads_first:
@@ -251,11 +258,8 @@ class SimGCD(WithHeads):
     config_class = SimGCDConfig
 
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        config, center = self.config, center_of(self.config, backbone, data, plain)
-        heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
-        sizes = self.n_categories, len(data.known), backbone.dim
-        additions = Additions.of(config, *sizes, self._torch_generator("additions"))
-        config = self._settle(heads, config, data, plain, track)
+        heads, additions, center = self._heads(backbone, data, plain)
+        config = self._settle(heads, self.config, data, plain, track)
         learner = SimGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
         self._train(learner, data, plain, config, self.folder, track)
         return by_prototypes(data, features_of(backbone, plain), heads.prototypes(), center)

@@ -28,6 +28,9 @@ def hold(bank: Path) -> IO[str] | None:
 @contextmanager
 def alone(bank: Path) -> Iterator[bool]:
     """Whether nobody is known to read the bank; nobody begins to meanwhile. Without locks nobody is known."""
+    if not has_locks():  # nor may the file be open there while the bank is removed
+        yield True
+        return
     with _lock_file(bank).open("a") as file:
         yield lock(file, waits=False)
 

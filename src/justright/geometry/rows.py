@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from justright.errors import DegenerateError
 from justright.types import Array
@@ -24,6 +24,11 @@ def row_chunks(
     wide = np.float64 if features.dtype == np.float64 else np.float32
     for start in range(0, len(features), chunk_rows):
         yield features[start : start + chunk_rows].astype(wide, copy=False)
+
+
+def evenly_spaced(n_rows: int, most: int) -> Int[Array, " places"]:
+    """Places of at most so many of the rows, from the first to the last, evenly apart."""
+    return np.unique(np.linspace(0, n_rows - 1, most if n_rows else 0).astype(np.int64))
 
 
 def row_norms(features: Float[Array, "images dim"]) -> Float[Array, " images"]:

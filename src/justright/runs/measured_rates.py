@@ -18,6 +18,7 @@ from justright.audit.audit import audit
 from justright.data import ImageSet, Split, open_images
 from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS
+from justright.geometry import evenly_spaced
 from justright.parallel import n_cores
 from justright.progress import Track, silent
 from justright.runs.costs import Rates
@@ -51,7 +52,7 @@ def measure(
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         photos = drawn_photos(folder / "photos", n_images) if images is None else images
-        photos = photos.take(np.linspace(0, len(photos) - 1, min(n_images, len(photos))).astype(int)).without_labels()
+        photos = photos.take(evenly_spaced(len(photos), n_images)).without_labels()
         few = photos.take(np.arange(min(2, len(photos))))
 
         def extracted(some: ImageSet, name: str) -> object:
