@@ -45,7 +45,7 @@ class PaperTableRow:
 
     @property
     def name(self) -> str:
-        """What a reader calls it."""
+        """Its name for a reader."""
         return f"{self.method}, {self.row}{' (guide)' * self.is_guide}"
 
 

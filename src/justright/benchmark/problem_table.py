@@ -71,7 +71,7 @@ def problem_rows(suite: Suite, lines: Sequence[Line]) -> list[ProblemRow]:
 
 
 def problem_tables(rows: Sequence[ProblemRow]) -> list[TextTable]:
-    """One a problem."""
+    """One table for each problem."""
     columns = ("setting", "runs", "All", "Old", "New", "categories in use")
     parts = {row.problem: f"{row.problem} ({row.part})" if row.part else row.problem for row in rows}
     return [

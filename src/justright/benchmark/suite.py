@@ -67,7 +67,7 @@ class SuiteSetting:
 
     @property
     def role(self) -> str:
-        """That of the pool; empty where the setting does not say it, as k-means has no use for a pool."""
+        """The role of the pool; empty where the setting does not say it, as k-means has no use for a pool."""
         return str(self.run.get("pool_role", ""))
 
     @property

@@ -61,7 +61,7 @@ def _in_pool_categories(categories: Sequence[Category], judged: JudgedPrediction
 
 
 def lacks(line: Line, group: str) -> bool:
-    """Whether the line of a run with rivals, of an older version, does not tell them from new categories (Fig. 3)."""
+    """Whether a line of an older version does not count images in categories of rivals apart (Fig. 3)."""
     has_rivals = line.get("n_categories", 0) > line.get("n_target", 0)
     return group in ("new_as_old", "new_as_new") and has_rivals and "new_as_pool" not in line
 

@@ -37,7 +37,7 @@ class GCDConfig(TrainConfig):
         return super().small().with_settings({"n_out": None})
 
     def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
-        """Fewer for pooled activations, whose clusters such training hardly changes."""
+        """Fewer steps for pooled activations, whose clusters such training hardly changes."""
         if ends_in_norm:
             return super().fewest_steps(n_categories, ends_in_norm)
         return max(FEWEST_STEPS_ON_ACTIVATIONS, STEPS_ON_ACTIVATIONS_A_CATEGORY * n_categories)

@@ -102,7 +102,7 @@ class SimGCDConfig(AdditionSettings):
         return made if made.n_warmup is not None else replace(made, n_warmup=n_warmup)
 
     def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
-        """Fewer where the heads know much by then."""
+        """Fewer steps where the heads have learned alone before."""
         if not self.heads_first:
             return super().fewest_steps(n_categories, ends_in_norm)
         return max(FEWEST_STEPS_AFTER_HEADS, STEPS_AFTER_HEADS_A_CATEGORY * n_categories)
@@ -122,7 +122,7 @@ class SimGCDConfig(AdditionSettings):
         )
 
     def after_heads(self) -> Any:
-        """The settings with the time that is left after that."""
+        """The settings of the training after that, with the time that is left."""
         return replace(self, minutes=None if self.minutes is None else self.minutes * 3 / 4)
 
     def temperature_at(self, epoch: int) -> float:
@@ -154,7 +154,7 @@ class Heads(nn.Module):
         self.classifier = PrototypeClassifier(n_categories, dim, generator)
 
     def forward(self, features: Float[Tensor, "*rows dim"]) -> dict[str, Tensor]:
-        """What both give, as `projections` and `logits`."""
+        """The outputs of both heads, `projections` and `logits`."""
         features = features - self.center
         return {"projections": self.projector(features), "logits": self.classifier(features)}
 

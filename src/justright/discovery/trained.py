@@ -77,7 +77,7 @@ class TrainedDiscovery(Discovery):
         self.notes_ += training.notes()
 
     def _guide(self, backbone: Backbone, data: TrainingData, plain: Views, config: TrainConfig) -> Guide | None:
-        """What images of the pool add; None where none guides."""
+        """What the pool adds to the training as a guide; None where it does not guide."""
         rows, size = data.guides, round(config.guide_share * config.batch_size)
         if not len(rows) or not size:
             return None
@@ -92,5 +92,5 @@ class TrainedDiscovery(Discovery):
         )
 
     def _torch_generator(self, purpose: str) -> torch.Generator:
-        """For the first parameters of heads."""
+        """A generator for the initial parameters of heads."""
         return torch.Generator().manual_seed(int(generator(self.seed, purpose).integers(2**62)))

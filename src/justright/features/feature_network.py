@@ -51,7 +51,7 @@ class FeatureNetwork:
         return tools(self.device, "torch" if fast is None else fast.name)
 
     def black(self, n: int) -> Batch:
-        """A batch to be filled."""
+        """A batch of black images, to be filled."""
         side = self.backbone.recipe.resolution
         return torch.zeros(n, 3, side, side)
 

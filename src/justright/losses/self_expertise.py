@@ -102,7 +102,7 @@ class SmoothedContrastiveLoss(nn.Module):
         return -(self.targets(apart).to(log_p.dtype) * log_p).sum() / n_rows
 
     def targets(self, apart: Apart) -> Apart:
-        """T; every row sums to 1."""
+        """The matrix T; every row sums to 1."""
         smoothing, n_rows = self.settings.smoothing, len(apart)
         total = apart.sum(dim=1, keepdim=True)
         pair = torch.eye(n_rows, dtype=apart.dtype, device=apart.device).roll(n_rows // 2, dims=1)

@@ -140,7 +140,7 @@ def _training(backbone: Any, method: str, config: Any, photos: ImageSet, folder:
 
 
 def _by_image(whole: float, begin: float, n: int, n_few: int) -> float:
-    """What an image adds to a call with a few; where noise hides that, the whole call by image, which is too much."""
+    """Seconds that one more image adds to a call; where noise hides that, the whole call divided by its images."""
     return (whole - begin) / (n - n_few) if whole > begin and n > n_few else whole / n
 
 
