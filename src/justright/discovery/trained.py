@@ -11,8 +11,9 @@ import torch
 
 from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
+from justright.discovery.guide import Guide
 from justright.discovery.heads_first import N_FRESH, FeatureViews
-from justright.discovery.learner import Guide, Learner, mean_feature
+from justright.discovery.learner import Learner, mean_feature
 from justright.discovery.loop import Training
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
