@@ -2,6 +2,7 @@
 
     python benchmarks/study_counts.py                       # characters alone
     python benchmarks/study_counts.py --photos FEATURES --out docs/results/counts.jsonl
+    python benchmarks/study_counts.py --show docs/results/counts.jsonl
 
 The constants of CombinedCounter are chosen on one part of the problems; others judge them. With `--choose` only the
 first part is run, and the constants that it suggests are printed: weights by least squares, errors as the 97.5 %
@@ -28,8 +29,10 @@ from justright.clustering.checks import prepared
 from justright.estimation.base import principal_axes
 from justright.estimation.combined import DISAGREEMENT, FEW_CLASSES, FEW_IMAGES
 from justright.files import write_text
+from justright.runs.k_check import k_note
 
 SHOWN = ("combined", "mixture", "labeled-search")
+GIVEN = (0.5, 0.7, 1.0, 1.3, 2.0)  # what `discover --k` may be told, as a multiple of the true K
 N_AXES = 128
 N_OWN, N_POOL = {"chosen": 60, "judged": 32, "judged again": 32}, {"chosen": 40, "judged": 20, "judged again": 0}
 
@@ -85,7 +88,14 @@ def summary(records: list[dict[str, Any]]) -> list[str]:
                     f"{part}, {kind}, {name}: off by {np.mean(off):.1%}, held in {n_held} of {len(off)} "
                     f"({n_held / len(off):.0%}), high / low {np.median(width):.2f}"
                 )
+                if name == "combined":
+                    doubted = {by: sum(_is_doubted(by * true, each) for each, true in of_counter) for by in GIVEN}
+                    said.append(f"  doubted where `discover --k` is told a multiple of K: {doubted}")
     return said
+
+
+def _is_doubted(given: float, estimate: list[int]) -> bool:
+    return k_note(round(given), {"n_categories": estimate[0], "interval": estimate[1:]}) is not None
 
 
 def suggested(records: list[dict[str, Any]]) -> list[str]:
@@ -135,7 +145,11 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, help="a folder with stores of features, such as pets37.features")
     parser.add_argument("--out", type=Path, help="where the records go, as JSON lines")
     parser.add_argument("--choose", action="store_true", help="run the first part only, and suggest constants")
+    parser.add_argument("--show", type=Path, help="such records, to sum up instead of counting anew")
     options = parser.parse_args()
+    if options.show:
+        print("\n".join(summary([json.loads(each) for each in options.show.read_text(encoding="utf-8").splitlines()])))
+        return
     bank, records = Bank(options.photos), []
     for part in ["chosen"] if options.choose else N_OWN:
         print(f"{part}:")

@@ -136,3 +136,10 @@ def test_training_ends_in_the_time_it_was_given(split, backbone, bank, tmp_path)
     method = learned("simgcd", split, backbone, bank, tmp_path, minutes=1e-9, **LONG)
     assert len(records(tmp_path)) == 2, "one at the first rate, one in which it falls"
     assert method.notes_ == ["2 epochs of training where 12 were planned: time was up"]
+
+
+def test_a_note_on_the_heads_alone_says_so(split, backbone, bank, tmp_path):
+    method = learned("simgcd", split, backbone, bank, tmp_path, minutes=1e-9, heads_first=24, **LONG)
+    heads, whole = method.notes_
+    assert "epochs of training the heads where" in heads
+    assert "epochs of training where 12" in whole

@@ -74,6 +74,28 @@ def test_k_means_sees_principal_directions_where_the_config_of_the_method_says_s
             assert found.found_again[1] == np.mean(again == np.searchsorted((3, 7), pool.labels[HELD_OUT]))
 
 
+def test_trained_clusters_are_looked_at_in_as_many_directions_as_those_of_k_means(frozen):
+    trained = method(0.1, 1.0, directions="always")
+    center, directions = principal_directions(trained.features_, 5)
+    expected = silhouette_score((trained.features_ - center) @ directions, TRUE, metric="cosine")
+    assert frozen_check(trained, *frozen).silhouette[0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_dimension_that_says_nothing_does_not_count_against_training(frozen):
+    pool, target = (
+        FeatureTable.of(np.hstack([each.features, _noise(len(each), seed)]), label=each.labels)
+        for seed, each in enumerate(frozen)
+    )
+    trained = method(0.1, 1.0, directions="always")
+    trained.features_ = np.asarray(target.features)  # tuned by nothing, and its clusters are the true ones
+    found = frozen_check(trained, pool, target)
+    assert found.silhouette[0] >= 0.9 * found.silhouette[1]
+
+
+def _noise(n_images, seed, n_dims=200):
+    return np.random.default_rng(seed).normal(scale=0.05, size=(n_images, n_dims)).astype(np.float32)
+
+
 def test_a_trained_result_is_recommended_where_it_is_as_good(frozen):
     found = frozen_check(method(0.05, 1.0), *frozen)
     assert found.silhouette[0] > found.silhouette[1] > 0.5

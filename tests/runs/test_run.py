@@ -18,7 +18,7 @@ from justright.demo.experiments import OWN
 from justright.discovery import loop
 from justright.discovery.consensus import consensus
 from justright.engines import ENGINES
-from justright.errors import DataError, JustrightError
+from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
 from justright.runs.owner import OwnedError, owned
@@ -203,6 +203,35 @@ def test_k_is_estimated_once(problem, backbone, tmp_path):
     written = (run.path / "count.json").stat().st_mtime_ns
     Run(problem, spec, run.path, backbone).all()
     assert (run.path / "count.json").stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize(("given", "side"), [(14, "small"), (22, None), (100, "large")])
+def test_a_k_that_was_given_is_used_and_doubted_where_the_images_speak_against_it(
+    problem, backbone, tmp_path, caplog, given, side
+):
+    spec = spec_of(n_target=given, method="kmeans", settings={})
+    run = Run(problem, spec, tmp_path / "run", backbone, checks_k=True).all()
+    assert (run.about["n_target"], run.about["k_source"]) == (given, "given")
+    doubts = [note for note in run.about["notes"] if note.startswith(f"--k {given}")]
+    assert [f"too {side}" in doubt for doubt in doubts] == ([True] if side else [])
+    assert caplog.text.count("looks too") == len(doubts), "said at once, before training"
+
+
+def test_a_k_that_cannot_be_checked_stops_nothing(problem, backbone, tmp_path, monkeypatch):
+    def fails(*_args):
+        raise DegenerateError("too few images")
+
+    monkeypatch.setattr("justright.runs.run.counted", fails)
+    run = Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone, checks_k=True).all()
+    assert any("--k 22 was not checked: too few images" in note for note in run.about["notes"])
+
+
+@pytest.mark.parametrize("changes", [{"most": 10}, {"checks_k": False}])
+def test_k_is_not_checked_where_that_takes_long_or_nobody_asks(problem, backbone, tmp_path, monkeypatch, changes):
+    monkeypatch.setattr("justright.runs.run.MOST_IMAGES", changes.get("most", 20_000))
+    spec, checks_k = spec_of(method="kmeans", settings={}), changes.get("checks_k", True)
+    run = Run(problem, spec, tmp_path / "run", backbone, checks_k=checks_k).all()
+    assert run.count is None
 
 
 def test_soft_weights_and_resampling_run(problem, backbone, tmp_path):

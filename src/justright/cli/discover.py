@@ -64,7 +64,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     type=CategoryCount(),
     help="Number of categories in the target, if you know it, or the file that `justright estimate --out` wrote.",
 )
-@click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How to estimate --k, if not given.")
+@click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How to estimate --k, or to check it if given.")
 @method_option
 @scale_option
 @epochs_option
@@ -209,7 +209,7 @@ def discover(
             "command": shlex.join(["justright", *sys.argv[1:]]),
         }
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
-        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, opened_engine)
+        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, opened_engine, checks_k=True)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:
             said = time_warning(len(problem.pool.images), problem.target, spec, network)

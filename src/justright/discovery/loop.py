@@ -102,7 +102,8 @@ class Training:
     def notes(self) -> list[str]:
         """What a reader of the result should know of the training."""
         n, n_planned = self.progress.n_epochs, self.config.n_epochs
-        said = f"{n} epochs of training where {n_planned} were planned: {self.progress.why_fewer}"
+        what = "training" if self.learner.is_tuned else "training the heads"
+        said = f"{n} epochs of {what} where {n_planned} were planned: {self.progress.why_fewer}"
         return [] if n == n_planned else [said]
 
     def _steps(self) -> Iterator[StepReport]:

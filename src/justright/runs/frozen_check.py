@@ -36,7 +36,8 @@ class FrozenCheck:
     Attributes:
         found_again: share of held-out labeled images that are put into their class; None where none were held out.
         n_held_out: how many these are; a few more or fewer of them found are noise.
-        silhouette: how far clusters of the target lie apart, each in the features that it was made from.
+        silhouette: how far clusters of the target lie apart, each in its own features, in as many principal directions
+            where k-means takes such.
         used: how many categories have images after training, and how many there are.
         clusters: of the `clustered_rows` of the target, by k-means; known classes first, as in the method.
         scores: All, Old and New of k-means, where the truth is known; the recommendation does not see them.
@@ -99,16 +100,19 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     features = np.concatenate([np.asarray(pool.features[known]), np.asarray(target.features[rows])])
     given = np.concatenate([labels[known], np.full(len(rows), UNLABELED)])
     n_clusters = min(method.n_categories, len(set(given[: len(known)].tolist())) + len(rows))
-    held_out_features = np.asarray(pool.features[held_out])
+    held_out_features, trained = np.asarray(pool.features[held_out]), method.features_[rows]
     if method.config.in_directions(method.backbone.cut.ends_in_norm):  # as `--method kmeans` would
         axes = principal_directions(features, n_clusters)
         features, held_out_features = (in_directions(each, *axes) for each in (features, held_out_features))
+        # in few directions all clusters lie farther apart, so those of both results are compared in as many
+        trained = in_directions(trained, *principal_directions(trained, n_clusters))
+    else:
+        trained = method.assigner_.compared(trained)
     clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=method.seed).fit(features, given)
     found = np.asarray(clusters.labels_[len(known) :])
     again = None
     if len(held_out):
         again = method.found_again_, float(np.mean(clusters.predict(held_out_features) == labels[held_out]))
-    trained = method.assigner_.compared(method.features_[rows])
     apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
     used = len(np.unique(method.labels_)), method.n_categories
     return FrozenCheck(again, len(held_out), apart, used, found)

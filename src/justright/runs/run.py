@@ -7,6 +7,7 @@ stopped goes on where it was. Target labels play no part before the last stage, 
 from __future__ import annotations
 
 import json
+import logging
 import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,12 +32,15 @@ from justright.runs.disk import DiskPlan, tidy
 from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
 from justright.runs.given_features import GivenStores
 from justright.runs.given_weights import expect_fit
+from justright.runs.k_check import MOST_IMAGES, k_note
 from justright.runs.owner import owned
 from justright.runs.parts import config_of, counted, counter_input, fingerprints, frozen_features
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.spec import RunSpec
+
+_log = logging.getLogger(__name__)
 
 MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
 
@@ -54,6 +58,7 @@ class Run:
     tensorboard: bool = False  # also write the curves of training for it
     truth: Path | None = None  # a file with the labels of the target, opened for evaluation only
     engine: Engine | None = None  # where features, views and weights are computed, if not in this process
+    checks_k: bool = False  # whether a K that was given is compared with an estimate, and a doubt is said
 
     def __post_init__(self, out: Path) -> None:
         from justright.discovery.processes import Processes
@@ -143,16 +148,30 @@ class Run:
 
     def _count(self, pool: FeatureTable, target: FeatureTable) -> tuple[int, str]:
         """K of the target, and where it comes from."""
-        if self.spec.n_target is not None:
-            return self.spec.n_target, "given"
-        name = self.spec.counter
+        n_given, name = self.spec.n_target, self.spec.counter
+        if n_given is None:
+            return int(self._estimate(name, pool, target)["n_categories"]), name
+        is_few = len(pool) + len(target) <= MOST_IMAGES
+        if self.checks_k and self.processes.is_first and self.problem.own_classes and is_few:
+            try:
+                doubt = k_note(n_given, self._estimate(name, pool, target))
+            except DegenerateError as error:
+                doubt = f"--k {n_given:,} was not checked: {error}"
+            if doubt:
+                _log.warning("%s.", doubt)  # at once: training may take long
+                self.notes.append(doubt)
+        return n_given, "given"
+
+    def _estimate(self, name: str, pool: FeatureTable, target: FeatureTable) -> Mapping[str, Any]:
+        """What the counter of this name says, from count.json where it has counted these images before."""
         made_with = {"counter": name, "seed": self.spec.seed} | fingerprints(pool, target)
         known = RunFolder(self.folder.path).count
         if known is None or known.get("made_with") != made_with:
             given = counter_input(pool, target, self.problem.own_classes)
             known = counted(name, given, self.spec.seed, self.track) | {"made_with": made_with}
             self.folder.save_json("count.json", known)
-        return int(known["estimates"][name]["n_categories"]), name
+        found: Mapping[str, Any] = known["estimates"][name]
+        return found
 
     def _learn(self, weight: np.ndarray, n_target: int) -> Any:
         from justright.discovery.training_data import total_categories
