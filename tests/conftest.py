@@ -17,6 +17,7 @@ if n_processes := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
 
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")  # as the command line does, see justright.cli
 
+import hypothesis
 import numpy as np
 import pytest
 import torch._dynamo  # noqa: F401  what justright is the first to import, the hook of jaxtyping compiles once more
@@ -30,6 +31,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No test pulls the plug, and what a killed process has written is there without it: waiting for the disk shows nothing.
 os.fsync = lambda file: None
+
+# By default an example that takes long fails, which says something about the machine and nothing about the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 shape_checks.install()
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 FLOORS = [
     {"types", "errors"},
-    {"seeding", "progress", "files", "registry", "settings", "hashing", "parallel", "remote"},
+    {"seeding", "progress", "files", "locks", "registry", "settings", "hashing", "parallel", "remote"},
     {"geometry", "data", "engines"},
     {"audit"},
     {"features", "clustering", "selection", "evaluation", "models", "losses"},

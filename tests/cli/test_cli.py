@@ -130,7 +130,7 @@ def test_a_shell_completes_commands_options_and_their_values():
     assert completions("data", "s") == ["show", "split"]
     assert completions("discover", "--pool-r") == ["--pool-role"]
     assert completions("discover", "--method", "sim") == ["simgcd"]
-    assert completions("select", "--selector", "b") == ["beta", "bins"]
+    assert completions("select", "--selector", "b") == ["bins", "beta"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -10,7 +10,7 @@ import justright
 from justright.cli import doctor as command
 from justright.cli import main
 from justright.features import automatic, checkpoints
-from justright.features.checkpoints import BACKBONES
+from justright.features.choices import BACKBONES
 
 
 @pytest.fixture(autouse=True)

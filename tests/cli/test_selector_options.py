@@ -51,7 +51,7 @@ def test_every_parameter_of_every_selector_is_an_option_with_help():
     assert (
         options["alpha"].help == "beta: shape of the density, larger favors similar classes; 1 and 1 weigh all 1 (5)."
     )
-    assert options["metric"].help == "bins, cui: distance of centroids; l2: of images brought to length 1 (euclidean)."
+    assert options["metric"].help == "cui, bins: distance of centroids; l2: of images brought to length 1 (euclidean)."
     assert {option.opts[0] for option in options.values()} > {
         "--no-discard",
         "--no-select",
@@ -62,7 +62,7 @@ def test_every_parameter_of_every_selector_is_an_option_with_help():
 
 def test_values_have_the_types_of_the_parameters():
     words = ("--reduction", "0.5", "--weight-range", "0.1", "2", "--no-discard", "--n-clusters", "3", "--domain", "raw")
-    given = "{'reduction': 0.5, 'domain': 'raw', 'weight_range': (0.1, 2.0), 'n_clusters': 3, 'discard': False}"
+    given = "{'n_clusters': 3, 'discard': False, 'reduction': 0.5, 'domain': 'raw', 'weight_range': (0.1, 2.0)}"
     assert said(*words) == f"['none', {given}]\n"
     assert said("--reduction", "median") == "['none', {'reduction': 'median'}]\n"
 

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import numpy as np
-import pytest
-
-from justright.diagnosis.verdict import COLUMNS, OWN, Diagnosis, DrawScores, difference
+from justright.diagnosis.verdict import COLUMNS, OWN, Diagnosis, DrawScores
 
 
 def outcomes_of(**by_setting) -> dict[str, list[DrawScores]]:
@@ -29,14 +26,6 @@ def test_a_setting_that_selects_nothing_is_named_and_cannot_win():
     assert found.unanswered == ("mute",)
     assert found.verdict == "Take own (no pool): no other setting had an answer."
     assert "mute" in found.how()
-
-
-def test_the_interval_is_that_of_student_widened_by_the_overlap():
-    values = np.array([0.1, 0.2, 0.3, 0.2])
-    plain, wide = difference(values, 0.0, 0.95), difference(values, 0.25, 0.95)
-    half = 3.182446 * values.std(ddof=1) / 2  # the 97.5 % quantile of t with 3 degrees of freedom
-    assert (plain.low, plain.high) == pytest.approx((0.2 - half, 0.2 + half), abs=1e-6)
-    assert wide.high - wide.low == pytest.approx(np.sqrt(2) * 2 * half, abs=1e-6)
 
 
 def test_each_row_has_a_cell_for_each_column_and_own_labels_are_not_compared_with_themselves():

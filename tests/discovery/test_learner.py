@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -22,16 +21,13 @@ from tests.discovery.tiny import (
     learned,
     stop_after,
 )
-from torch.nn.functional import normalize
 
-from justright.data.batches import BalancedBatches
 from justright.discovery import learner as learner_module
 from justright.discovery import loop
-from justright.discovery.learner import FEATURE_ROWS, Guide, features_of, in_chunks, mean_feature
+from justright.discovery.learner import FEATURE_ROWS, features_of, in_chunks, mean_feature
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
-from justright.losses import LossParts
 from justright.models.teacher import own_copy
 
 
@@ -102,28 +98,6 @@ def test_images_of_weight_0_are_never_drawn(backbone, bank):
         drawn = guide.batches.rows(0, n_steps=50)
         assert set(split.labeled.labels[drawn.ravel()].tolist()) == {20, 22}
         assert guide.classifier.prototypes.shape[0] == 2
-
-
-def guide_of(n_classes, dim, scale, first_label=3) -> Guide:
-    rows = np.arange(4)
-    generator = torch.Generator().manual_seed(0)
-    return Guide(BalancedBatches(rows, rows[:0], 2), first_label, n_classes, dim, scale, generator)
-
-
-def test_agrees_with_eq_4_written_as_loops_over_a_classifier_of_its_own():
-    guide = guide_of(n_classes=3, dim=6, scale=0.35)
-    features = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(1))
-    labels, weight = torch.tensor([3, 5, 4, 3]), torch.tensor([1.0, 0.2, 0.7, 2.0])
-    found = guide.added_to(LossParts(torch.tensor(1.5), {}), guide(features), labels, weight)
-    prototypes, total = normalize(guide.classifier.prototypes.detach(), dim=1), 0.0
-    for view in range(2):
-        for i in range(4):
-            h = features[view, i] / features[view, i].norm()
-            scores = [float(h @ c) / 0.1 for c in prototypes]
-            log_norm = math.log(sum(math.exp(score) for score in scores))
-            total += float(weight[i]) * (log_norm - scores[int(labels[i]) - 3])
-    assert float(found.total.detach()) == pytest.approx(1.5 + 0.35 * total / 8, rel=1e-5)
-    assert float(found.terms["guide"]) == pytest.approx(total / 8, rel=1e-5)
 
 
 def test_a_share_of_0_leaves_the_pool_out(backbone, bank):

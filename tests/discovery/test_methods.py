@@ -9,7 +9,7 @@ from tests.discovery.tiny import Stopped, final_bytes, stop_after
 
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery import loop
-from justright.discovery.methods import METHODS
+from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.model_files import about_model
 from justright.evaluation import evaluate
 from justright.features.backbone import load_backbone
@@ -21,6 +21,10 @@ from justright.runs.spec import RunSpec
 def test_every_method_is_found_by_its_name():
     assert list(METHODS) == ["kmeans", "gcd", "xcon", "simgcd", "mugcd", "cms", "selex"]
     assert all(method.name == name for name, method in METHODS.items())
+
+
+def test_all_methods_but_plain_clusters_train():
+    assert [name for name in METHODS if not is_trained(name)] == ["kmeans"]
 
 
 def test_names_and_help_lines_are_read_without_torch():

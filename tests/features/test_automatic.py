@@ -16,7 +16,8 @@ from justright.features.automatic import (
     choose_device,
     foreseen_backbone,
 )
-from justright.features.checkpoints import BACKBONES, CheckpointError
+from justright.features.checkpoints import CheckpointError
+from justright.features.choices import BACKBONES
 
 
 @pytest.fixture

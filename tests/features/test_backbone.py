@@ -10,7 +10,8 @@ from tests.features.tiny_vits import MODELS, SMALL, tiny
 
 from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
-from justright.features.backbone import POOLINGS, Backbone, load_backbone, random_backbone
+from justright.features.backbone import Backbone, load_backbone, random_backbone
+from justright.features.choices import POOLINGS
 from justright.features.guarded_timm import timm
 from justright.features.home import home
 

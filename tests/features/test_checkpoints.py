@@ -10,11 +10,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
 from justright.features import checkpoints
 from justright.features.backbone import load_backbone
-from justright.features.checkpoints import BACKBONES
 from justright.features.guarded_timm import timm
 from justright.features.home import home
 
@@ -22,12 +20,6 @@ from justright.features.home import home
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
-
-
-def test_every_named_backbone_is_known_to_timm():
-    for name, what in BACKBONES.items():
-        assert timm.is_model(what.architecture.partition(".")[0]), name
-    assert BACKBONES["dinov2_vitb14"].recipe == ImageRecipe()
 
 
 def test_a_checkpoint_given_or_put_in_its_place_is_found():

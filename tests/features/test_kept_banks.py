@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from justright.features import kept_banks
 from justright.features.bank_lock import hold
 from justright.features.kept_banks import KeptBanks
 
@@ -87,7 +86,6 @@ def test_room_is_made_for_a_new_bank_by_those_used_longest_ago(root, caplog):
 
 def test_where_nobody_knows_who_reads_a_bank_it_goes_when_asked_and_not_by_itself(root, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
-    monkeypatch.setattr(kept_banks, "is_known", lambda: False)
     kept = KeptBanks(root, limit="1B")
     assert hold(root / "old") is None
     kept.make_room(10**9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from justright.errors import DegenerateError
-from justright.geometry import check_rows, directions, row_chunks, row_norms, unit_rows
+from justright.geometry import check_rows, evenly_spaced, row_chunks, row_norms, unit_or_zero_rows, unit_rows
 
 
 def test_chunks_put_together_are_the_features():
@@ -34,7 +34,14 @@ def test_a_row_without_direction_is_named(value, said):
     assert "pool" in str(error.value)
 
 
-def test_directions_have_length_1_and_a_row_of_zeros_stays():
-    found = directions(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float16))
+def test_rows_get_length_1_and_a_row_of_zeros_stays():
+    found = unit_or_zero_rows(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float16))
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "most", "places"), [(10, 4, [0, 3, 6, 9]), (3, 8, [0, 1, 2]), (5, 1, [0]), (0, 3, [])]
+)
+def test_places_that_lie_evenly_apart_begin_with_the_first_row(n_rows, most, places):
+    assert evenly_spaced(n_rows, most).tolist() == places

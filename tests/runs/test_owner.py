@@ -68,14 +68,14 @@ def test_a_folder_that_was_made_for_nothing_goes_again_and_one_with_files_stays(
 
 
 def test_a_lock_file_that_was_removed_meanwhile_is_not_taken_for_the_one_that_is_there(tmp_path, monkeypatch):
-    lock, removed = owner._lock, []
+    lock, removed = owner.lock, []
 
-    def remove_and_lock(file):
+    def remove_and_lock(file, waits):
         if not removed:
             removed.append((tmp_path / LOCK).unlink())  # as the owner before does when it ends
-        return lock(file)
+        return lock(file, waits=waits)
 
-    monkeypatch.setattr(owner, "_lock", remove_and_lock)
+    monkeypatch.setattr(owner, "lock", remove_and_lock)
     with owned(tmp_path), pytest.raises(OwnedError):
         own(tmp_path)
 

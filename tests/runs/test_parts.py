@@ -5,9 +5,8 @@ import pytest
 
 from justright.errors import JustrightError
 from justright.features.table import FeatureTable
-from justright.runs.parts import config_of, counter_input, fitted_counter, selector_of
+from justright.runs.parts import config_of, counter_input, fitted_counter
 from justright.runs.spec import RunSpec
-from justright.selection import BinsSelector
 
 
 def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
@@ -25,13 +24,6 @@ def test_seeds_share_the_time_that_there_is():
     assert config_of(RunSpec(settings={"minutes": 9.0}, n_seeds=3)).minutes == 3
     config = config_of(RunSpec(method="mugcd", settings=settings, n_seeds=3))
     assert (config.minutes, config.stage1.minutes) == (3, 1)
-
-
-def test_a_selector_is_told_k_and_seed_where_it_has_use_for_them():
-    selector = selector_of("bins", {"n_bins": 3}, 7, 5)
-    assert isinstance(selector, BinsSelector)
-    assert (selector.n_clusters, selector.seed, selector.n_bins) == (7, 5, 3)
-    assert selector_of("beta", {}, 7, 5).get_params()["alpha"] == 5.0
 
 
 def test_a_counter_is_given_the_targets_own_classes_where_it_has_some():

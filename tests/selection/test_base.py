@@ -27,31 +27,9 @@ def test_selected_classes_are_those_that_weigh_something(plane):
     assert np.array_equal(selector.selected_classes_, selector.classes_[selector.class_weight_ > 0])
 
 
-def test_probabilities_by_image_are_proportional_to_weights(cloud):
-    selector = BetaSelector(domain="affine").fit(cloud.pool, cloud.labels, cloud.target)
-    probability = selector.sample_probability(cloud.labels)
-    assert probability.sum() == pytest.approx(1.0)
-    weight = selector.sample_weight(cloud.labels)
-    assert probability * weight[0] == pytest.approx(weight * probability[0])
-
-
-def test_probabilities_by_class_do_not_depend_on_how_many_images_a_class_has(cloud):
-    selector = BetaSelector(domain="affine").fit(cloud.pool, cloud.labels, cloud.target)
-    labels = np.array([0, 0, 0, 0, 1, 2, 2])
-    probability = selector.sample_probability(labels, by="class")
-    per_class = np.bincount(labels, probability)
-    expected = selector.class_weight_[:3] / selector.class_weight_[:3].sum()
-    assert per_class == pytest.approx(expected)
-
-
 def test_a_label_the_pool_lacks_is_named(plane):
     with pytest.raises(DataError, match="label 99 is none of the 30 classes"):
         fitted(plane).sample_weight(np.array([1, 99]))
-
-
-def test_images_that_all_weigh_nothing_cannot_be_drawn(plane):
-    with pytest.raises(DataError, match="weigh 0"):
-        fitted(plane).sample_probability(plane.far)
 
 
 def test_weights_before_fit_are_refused():

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-GROUPS = ("all", "old", "new")
+from justright.evaluation.scores import GROUPS
+
 ROUNDING = 0.1001  # two numbers that are rounded to one decimal each
 NO_NUMBERS = {("tab4", "xcon", "bins", "cars"): {"old": "Old's change is printed as -1..7, read as -1.7 here"}}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from justright.benchmark.paper_numbers import doubts, paper_rows
 from justright.benchmark.suite import Suite, SuiteSetting
 from justright.benchmark.suite_line import Line, shown_value
 from justright.benchmark.suite_table import Difference, interval
+from justright.evaluation.means import spread
 
 EVERY = "mean over targets"
 PERCENT = 100.0
@@ -45,7 +45,7 @@ class PaperTableRow:
 
     @property
     def name(self) -> str:
-        """What a reader calls it."""
+        """Its name for a reader."""
         return f"{self.method}, {self.row}{' (guide)' * self.is_guide}"
 
 
@@ -145,12 +145,11 @@ def _cell(found: Values, changes: list[float], printed: list[Printed]) -> Cell:
     """Seed by seed first: the spread of a mean over targets is not that between targets."""
     seeds = sorted({seed for _, seed in found})
     values = [float(np.mean([value for (_, own), value in found.items() if own == seed])) for seed in seeds]
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
     paper = float(np.mean([each.value for each in printed])) if printed else None
     moved = [each.change for each in printed if each.change is not None]
     said = tuple(text for each in printed for text in each.doubts)
     by_paper = float(np.mean(moved)) if moved and len(moved) == len(printed) else None
-    return Cell(float(np.mean(values)), spread, len(found), interval(changes), paper, by_paper, said)
+    return Cell(float(np.mean(values)), spread(values), len(found), interval(changes), paper, by_paper, said)
 
 
 def _printed(

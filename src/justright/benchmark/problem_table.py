@@ -13,8 +13,9 @@ from justright.benchmark.suite import Suite
 from justright.benchmark.suite_line import Line
 from justright.benchmark.table_csv import Record, csv_text
 from justright.benchmark.table_text import TextTable, mean_text
+from justright.evaluation.means import spread
+from justright.evaluation.scores import GROUPS
 
-GROUPS = ("all", "old", "new")
 PROBLEM_COLUMNS = (
     *("suite", "problem", "part", "setting", "runs"),
     *(name for group in GROUPS for name in (group, f"{group} spread")),
@@ -61,7 +62,7 @@ def problem_rows(suite: Suite, lines: Sequence[Line]) -> list[ProblemRow]:
             if own:
                 found = [_finite(own, group, PERCENT) for group in GROUPS]
                 means = tuple(float(np.mean(each)) if each else math.nan for each in found)
-                spreads = tuple(float(np.std(each, ddof=1)) if len(each) > 1 else math.nan for each in found)
+                spreads = tuple(map(spread, found))
                 counts = [_finite(own, name) for name in ("n_categories", "n_used")]
                 categories, used = (float(np.mean(each)) if each else math.nan for each in counts)
                 place = suite.name, problem.name, problem.part, setting.name, len(own)
@@ -70,7 +71,7 @@ def problem_rows(suite: Suite, lines: Sequence[Line]) -> list[ProblemRow]:
 
 
 def problem_tables(rows: Sequence[ProblemRow]) -> list[TextTable]:
-    """One a problem."""
+    """One table for each problem."""
     columns = ("setting", "runs", "All", "Old", "New", "categories in use")
     parts = {row.problem: f"{row.problem} ({row.part})" if row.part else row.problem for row in rows}
     return [

@@ -12,6 +12,7 @@ from justright.benchmark.claim import Claim
 from justright.benchmark.suite_grid import grid
 from justright.discovery.methods import METHODS
 from justright.errors import DataError, MissingDataError
+from justright.evaluation.scores import GROUPS
 from justright.runs.spec import RunSpec
 
 SUITES = Path(__file__).parent / "suites"  # those that come with the package, `NAME.toml` each
@@ -66,7 +67,7 @@ class SuiteSetting:
 
     @property
     def role(self) -> str:
-        """That of the pool; empty where the setting does not say it, as k-means has no use for a pool."""
+        """The role of the pool; empty where the setting does not say it, as k-means has no use for a pool."""
         return str(self.run.get("pool_role", ""))
 
     @property
@@ -88,7 +89,7 @@ class Suite:
     baseline: str = ""
     profile: str = ""  # of a table of the paper: full, real or glyphs
     columns: Mapping[str, str] = field(default_factory=dict)  # the paper's target that a problem stands for
-    groups: tuple[str, ...] = ("all", "old", "new")  # what is shown of each run
+    groups: tuple[str, ...] = GROUPS  # what is shown of each run
     printed_as: Mapping[str, str] = field(default_factory=dict)  # rows that the paper calls otherwise
     claims: tuple[Claim, ...] = ()
     printed: Mapping[str, Any] = field(default_factory=dict)  # figures of the paper that are no accuracies

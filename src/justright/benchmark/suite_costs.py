@@ -19,7 +19,7 @@ TRIED = 0.5  # seconds that the network is tried
 
 @dataclass(frozen=True)
 class SuiteCosts:
-    """Of the runs that are missing; features and views that earlier runs left make it less."""
+    """Costs of the runs that are missing; less where earlier runs left features and views."""
 
     n_runs: int
     seconds: float  # with so many jobs at once as asked for
@@ -31,7 +31,7 @@ class SuiteCosts:
 
 
 def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
-    """From half a second of trying the network on images of the first problem, and arithmetic."""
+    """Estimate the costs: half a second of trying the network on the first problem, then arithmetic."""
     from justright.features.backbone import load_backbone
     from justright.features.speed import try_out
 

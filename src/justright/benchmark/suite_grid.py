@@ -17,7 +17,7 @@ PLAIN = {"method": "kmeans", "selector": "none", "settings": {"use_labels": Fals
 
 
 def grid(content: TomlTable, shared: TomlTable, profile: TomlTable) -> dict[str, Any]:
-    """What a suite that lists its problems and settings would say.
+    """The suite in full, as if its file listed every problem and setting.
 
     Parameters:
         content: targets (the paper's), labeled (a key of `POOLS`, or "subsets" for Tab. 1), methods, rows.
@@ -96,7 +96,7 @@ def _is_there(differs: TomlTable, own: TomlTable) -> bool:
 
 
 def _filled(value: Any, own: TomlTable) -> Any:
-    """With the places that the data set names, such as {near}."""
+    """The value with places such as {near} filled in as the data set names them."""
     if isinstance(value, Mapping):
         return {key: _filled(each, own) for key, each in value.items() if key != "needs"}
     if isinstance(value, list):

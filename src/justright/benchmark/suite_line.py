@@ -11,6 +11,7 @@ from justright.discovery.predictions import Category
 from justright.evaluation import break_down
 from justright.evaluation.confusions import Errors
 from justright.evaluation.files import JudgedPredictions, read_judged
+from justright.geometry import unit_or_zero_rows
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.types import UNLABELED, Labels
@@ -60,7 +61,7 @@ def _in_pool_categories(categories: Sequence[Category], judged: JudgedPrediction
 
 
 def lacks(line: Line, group: str) -> bool:
-    """Whether the line of a run with rivals, of an older version, does not tell them from new categories (Fig. 3)."""
+    """Whether a line of an older version does not count images in categories of rivals apart (Fig. 3)."""
     has_rivals = line.get("n_categories", 0) > line.get("n_target", 0)
     return group in ("new_as_old", "new_as_new") and has_rivals and "new_as_pool" not in line
 
@@ -95,6 +96,5 @@ def probe(features: Any, labels: Labels) -> float:
     from sklearn.linear_model import RidgeClassifier  # imported here because it takes a second
     from sklearn.model_selection import KFold, cross_val_score
 
-    unit = features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     folds = KFold(N_FOLDS, shuffle=True, random_state=0)
-    return float(cross_val_score(RidgeClassifier(0.1), unit, labels, cv=folds).mean())
+    return float(cross_val_score(RidgeClassifier(0.1), unit_or_zero_rows(features), labels, cv=folds).mean())

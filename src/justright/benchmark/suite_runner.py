@@ -100,7 +100,7 @@ def _lines(tasks: list[tuple[Any, ...]], n_jobs: int, engine: Engine | None) -> 
 
 
 def _names(tasks: list[tuple[Any, ...]]) -> Iterator[str]:
-    """Those of the problems, with the seed where the seeds of a problem run at once."""
+    """Names of the problems, with the seed where the seeds of a problem run at once."""
     n_tasks = Counter(problem.name for _, problem, *_ in tasks)
     for _, problem, runs, *_ in tasks:
         yield problem.name if n_tasks[problem.name] == 1 else f"{problem.name}, seed {runs[0][1]}"

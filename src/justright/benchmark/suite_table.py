@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from justright.benchmark.suite import Suite
 from justright.benchmark.suite_line import Line
+from justright.evaluation.means import MeanDifference, mean_difference
+from justright.evaluation.scores import GROUPS
 
 COLUMNS = ("setting", "problems", "runs", "All", "Old", "New", "All against baseline", "New against baseline", "better")
-LEVEL = 0.95
 
 Difference = tuple[float, float, float]  # mean, low and high, paired by problem
 
@@ -60,7 +60,7 @@ def suite_table(suite: Suite, lines: Sequence[Line]) -> list[SettingRow]:
             continue
         everything, old, new = (
             _mean([_mean([_accuracy(line, group) for line in each]) for each in by_problem.values()])
-            for group in ("all", "old", "new")
+            for group in GROUPS
         )
         changes = {group: paired(lines, setting, suite.baseline, group) for group in ("all", "new")}
         n_better = sum(value > 0 for value in changes["all"])
@@ -86,9 +86,7 @@ def interval(differences: Sequence[float]) -> Difference | None:
     """Mean, low and high by Student's t over problems; None from fewer than two."""
     if len(differences) < 2:
         return None
-    mean, n = _mean(differences), len(differences)
-    half = float(stdtrit(n - 1, (1 + LEVEL) / 2)) * float(np.std(differences, ddof=1)) / math.sqrt(n)
-    return mean, mean - half, mean + half
+    return astuple(mean_difference(np.array(differences)))
 
 
 def _accuracy(line: Line, group: str) -> float:
@@ -101,7 +99,4 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _in_points(difference: Difference | None) -> str:
-    if difference is None:
-        return ""
-    mean, low, high = (100 * value for value in difference)
-    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
+    return "" if difference is None else str(MeanDifference(*difference))

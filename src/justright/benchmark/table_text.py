@@ -24,7 +24,7 @@ class TextTable(NamedTuple):
 
 
 def text_tables(table: PaperTable) -> list[TextTable]:
-    """One a target that something was run on; counts of all targets in one."""
+    """One table for each target that something was run on; counts of all targets in one."""
     if table.is_count:
         parts = [_of_target(table, target) for target in table.targets]
         rows = [

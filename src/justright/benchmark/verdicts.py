@@ -90,7 +90,7 @@ def _verdict(
 
 
 def _against_each(alone: Sequence[Verdict]) -> Verdict:
-    """By all of them, shown with the numbers of the one that comes closest."""
+    """The verdict against all other methods, with the numbers of the one that comes closest."""
     if any(each.difference is None for each in alone):
         return replace(alone[0], verdict=NOT_RUN, difference=None, method="")
     said = {each.verdict for each in alone}
@@ -99,7 +99,7 @@ def _against_each(alone: Sequence[Verdict]) -> Verdict:
 
 
 def verdict(difference: Difference, within: float | None = None, behind: float = 0.0) -> str:
-    """By the interval: on one side of 0 (or of what it may be behind), or of the difference that counts as equal."""
+    """Whether the interval lies on one side of 0 (or of `behind`), or inside the difference that counts as equal."""
     _, low, high = difference
     if within is None:
         return HOLDS if low > -behind else FAILS if high < -behind else UNDECIDED

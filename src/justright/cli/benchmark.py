@@ -10,11 +10,12 @@ import click
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
 from justright.benchmark.suite_results import missing_runs, suite_results
 from justright.benchmark.suite_runner import run_suite
-from justright.cli.common import AUTO, FILE, FOLDER, engine_option, settled_device
+from justright.cli.common import FILE, FOLDER, engine_option, settled_device
 from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite
 from justright.cli.terminal import Terminal, with_terminal
 from justright.engines import ENGINES
 from justright.runs.problem import POOL_ROLES
+from justright.runs.spec import AUTO
 
 profile_option = click.option(
     "--profile",

@@ -66,8 +66,8 @@ def show(terminal: Terminal) -> None:
 
 
 @cache.command()
-@click.option("--backbone", help="Remove only what is of this backbone, or one line of `cache list` by its name.")
-@click.option("--limit", metavar="SIZE", help="Keep this much, such as 500MB or 10GB; what was used longest ago goes.")
+@click.option("--backbone", help="Remove only the files of this backbone, or one line of `cache list` by its name.")
+@click.option("--limit", metavar="SIZE", help="Size to keep, such as 500MB or 10GB; the longest unused goes.")
 @with_terminal
 def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     """Remove kept features and banks. They are computed again when needed.

@@ -15,6 +15,7 @@ from justright.errors import JustrightError
 from justright.registry import Registry
 from justright.remote import Place, place_of
 from justright.runs.owner import owned
+from justright.runs.spec import AUTO
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -22,9 +23,6 @@ EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 SHARE = click.FloatRange(0, 1)
 
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
-AUTO = "auto"
-"""The device or the backbone that fits this machine (features/automatic.py)."""
-
 device_option = click.option(
     "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first of them that works."
 )
@@ -71,7 +69,7 @@ def settled_backbone(
         raise JustrightError(
             f"--checkpoint {checkpoint} without --backbone",
             expected="the name of the network that it is of",
-            advice="--backbone dinov2_vitb14, or what it is",
+            advice="such as --backbone dinov2_vitb14",
         )
     from justright.features.automatic import Choice, choose_backbone
 

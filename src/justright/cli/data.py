@@ -96,7 +96,7 @@ def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, s
 @data.command(cls=Command, tables={"SOURCE may be": SOURCES})
 @click.argument("source")
 @click.option("--out", type=FOLDER, required=True, help="Folder for the three files.")
-@click.option("--classes", type=FILE, help="Old and new classes, as JSON of SSB; without it as published.")
+@click.option("--classes", type=FILE, help="File of old and new classes, in SSB's JSON; if not given, as published.")
 @click.option(
     "--label-group",
     type=click.Choice(list(SSB_NAMES), case_sensitive=False),

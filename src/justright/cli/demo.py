@@ -10,14 +10,13 @@ import click
 
 from justright.cli.common import FOLDER, device_option, own_folder, seed_option, settled_device
 from justright.cli.terminal import Terminal, with_terminal
+from justright.evaluation.scores import GROUPS
 
 if TYPE_CHECKING:
     from justright.demo.experiments import DemoResult
     from justright.report.comparison import Comparison
     from justright.report.seed_groups import ScoreChange
     from justright.runs.run_folder import RunFolder
-
-GROUPS = ("all", "old", "new")
 
 
 @click.command()

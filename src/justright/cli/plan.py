@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import AUTO, FILE, SOURCES, Command, device_option, settled_device
+from justright.cli.common import FILE, SOURCES, Command, device_option, settled_device
 from justright.cli.run_request import (
     chosen_scale,
     epochs_option,
@@ -24,7 +24,7 @@ from justright.errors import JustrightError
 from justright.files import parsed_json, size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.parts import config_of
-from justright.runs.spec import RunSpec
+from justright.runs.spec import AUTO, RunSpec
 
 if TYPE_CHECKING:
     from justright.data import ImageSet
@@ -40,7 +40,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
     "--classes", "n_classes", type=click.IntRange(0), help="Number of labeled classes, if --labeled is a number."
 )
 @click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Number of categories in the target.")
-@click.option("--devices", "n_devices", type=click.IntRange(1), default=1, help="Machines or GPUs that share the work.")
+@click.option("--devices", "n_devices", type=click.IntRange(1), default=1, help="Number of machines or GPUs in use.")
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed here.")
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @device_option

@@ -15,15 +15,15 @@ from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.files import parsed_json
 from justright.runs.given_weights import GIVEN
-from justright.runs.spec import SCALES, RunSpec
+from justright.runs.spec import AUTO, SCALES, RunSpec
 
 method_option = click.option(
-    "--method", type=NameOf(METHODS), default="simgcd", help="How the categories are learned; see below."
+    "--method", type=NameOf(METHODS), default=RunSpec.method, help="How the categories are learned; see below."
 )
 scale_option = click.option(
     "--scale",
-    type=click.Choice(["auto", *SCALES]),
-    default="auto",
+    type=click.Choice([AUTO, *SCALES]),
+    default=AUTO,
     help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with views "
     "that are stored, which is quicker; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
 )
@@ -56,7 +56,7 @@ def run_spec(
     asked = {field.name: options.pop(field.name) for field in fields(RunSpec) if field.name in options}
     is_named, is_held_out = _is_given("selector"), _is_given("held_out")
     if asked["weights"] is not None and (is_named or preset):
-        raise JustrightError("--weights together with --selector or --preset", expected="one of them says what counts")
+        raise JustrightError("--weights together with --selector or --preset", expected="only one of them")
     if preset is not None:  # both weigh own labels; the public code knows no pool, so its role stays as asked for
         asked |= {"select_labeled": True, "selector": asked["selector"] if is_named else "beta"}
     if preset == "paper":
@@ -79,7 +79,7 @@ def run_spec(
 
 def chosen_scale(scale: str, device: str) -> Any:
     """What auto stands for."""
-    return ("small" if device == "cpu" else "full") if scale == "auto" else scale
+    return ("small" if device == "cpu" else "full") if scale == AUTO else scale
 
 
 def as_published(spec: RunSpec, datasets: Sequence[str]) -> RunSpec:

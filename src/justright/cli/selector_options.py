@@ -11,12 +11,13 @@ import click
 
 from justright.cli.common import Command, meanings
 from justright.errors import JustrightError
+from justright.runs.spec import AUTO
 from justright.selection import SELECTORS, BetaSelector, Selector
+from justright.selection.by_name import selector_of
 from justright.selection.clustered import ClusteredSelector
 from justright.settings import ANYTHING, Range
 
 PRESETS = ("paper", "official")
-AUTO = "auto"
 
 
 class SettingValue(click.ParamType):  # type: ignore[type-arg]
@@ -126,14 +127,14 @@ def _as_option(key: str, setting: Field[Any]) -> str:
 
 def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | None = None) -> Selector:
     """The selector of this name with the options that were given."""
-    params, known = given_params(name, given, preset), _parameters(name)
+    params = given_params(name, given, preset)
     if issubclass(SELECTORS[name], ClusteredSelector) and "n_clusters" not in params:
         raise JustrightError(
             f"--selector {name} needs to know how many categories the target has",
             expected="--n-clusters K",
             advice="the number if you know it, else `justright estimate`; beta works without",
         )
-    return SELECTORS[name](**params, **({"seed": seed} if "seed" in known else {}))
+    return selector_of(name, params, seed)
 
 
 def given_params(name: str, given: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:

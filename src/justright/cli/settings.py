@@ -12,7 +12,7 @@ from justright.cli.run_request import chosen_scale, scale_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.runs.parts import config_of
-from justright.runs.spec import RunSpec
+from justright.runs.spec import AUTO, RunSpec
 from justright.settings import ANYTHING
 
 OWN_OPTIONS = {"n_epochs": "--epochs", "minutes": "--minutes", "held_out_share": "--held-out"}
@@ -36,7 +36,7 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
       justright settings mugcd --scale paper
       justright settings gcd --json
     """
-    taken = chosen_scale(scale, settled_device(terminal, device) if scale == "auto" else device)
+    taken = chosen_scale(scale, settled_device(terminal, device) if scale == AUTO else device)
     found = described(config_of(RunSpec(method=method, scale=taken)))
     rows = [(each["name"], _shown(each["default"]), each["range"], each["help"]) for each in found]
     terminal.table(f"Settings of {method} at --scale {taken}", ("name", "default", "range", "what it is"), rows)

@@ -9,10 +9,8 @@ import click
 
 from justright.cli.common import FILE, STORE
 from justright.errors import DataError, MissingDataError
+from justright.estimation import BEST
 from justright.files import parsed_json
-
-BEST = "combined"
-"""Whose estimate counts where a file has several."""
 
 
 class CategoryCount(click.ParamType):  # type: ignore[type-arg]

@@ -1,4 +1,4 @@
-"""The few steps that numpy and torch spell differently; all else goes through the array API.
+"""The few steps that numpy and torch write differently; all else goes through the array API.
 
 Torch is never imported here: a tensor brings its own namespace, and its results stay on its device.
 """

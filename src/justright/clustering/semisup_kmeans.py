@@ -47,12 +47,12 @@ class SemiSupKMeans:
     """
 
     n_clusters: int = setting(MISSING, "K, at least the number of labeled classes", WHOLE)
-    n_init: int = setting(10, "restarts", at_least(1, Integral))
+    n_init: int = setting(10, "number of restarts", at_least(1, Integral))
     max_iter: int = setting(100, "iterations of one restart at most", at_least(1, Integral))
     tol: float = setting(1e-4, "a restart ends when (sum_k ||shift_k||)^2 is below it", NOT_NEGATIVE)
     n_candidates: int = setting(1, "rows tried per step of k-means++; the best one is taken", at_least(1, Integral))
     seed: int = setting(0, "same seed, same result", WHOLE)
-    init: Float[Any, "new dim"] | None = setting(None, "where new clusters start, not by k-means++", INIT.or_none())
+    init: Float[Any, "new dim"] | None = setting(None, "starts of new clusters, instead of k-means++", INIT.or_none())
     normalize: bool = setting(True, "scale every feature to length 1 first", YES_OR_NO)
 
     def fit(self, features: Any, labels: Any = None, track: Track = silent) -> SemiSupKMeans:

@@ -77,7 +77,7 @@ class BalancedBatches:
 
     @cached_property
     def _total(self) -> Float[Array, " images"]:
-        """How often the rows up to each one are drawn, in some unit."""
+        """Running sum of how often each row is drawn, in some unit."""
         n_labeled, n_unlabeled = len(self.labeled), len(self.unlabeled)
         labeled = np.ones(n_labeled)
         if self.chance is not None and n_labeled:

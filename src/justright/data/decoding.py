@@ -1,4 +1,4 @@
-"""From the bytes of an image file to pixels, refusing what is no image or too large to be meant."""
+"""From the bytes of an image file to pixels, refusing what is no image or far too large."""
 
 from __future__ import annotations
 

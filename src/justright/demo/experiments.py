@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
-from justright.discovery.methods import METHODS
+from justright.discovery.methods import METHODS, is_trained
 from justright.estimation import COUNTERS
 from justright.progress import Track, silent
 from justright.runs.parts import counter_input, fitted_counter
@@ -18,6 +18,7 @@ from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
+from justright.selection.by_name import choosing_selectors
 
 TARGET_SCRIPTS = ("armenian", "georgian")  # the embedded backbone has seen neither
 # from alphabets much like the target to what has nothing to do with it
@@ -33,9 +34,7 @@ BACKBONE = "glyph_vit"
 SETTINGS: dict[str, dict[str, Any]] = {  # how the pool takes part: not at all, whole or in part, as guide or rival
     "own": {"selector": "own"},
     "everything": {"selector": "none"},
-    "cui": {"selector": "cui"},
-    "bins": {"selector": "bins"},
-    "beta": {"selector": "beta"},
+    **{name: {"selector": name} for name in choosing_selectors()},
     "everything-as-rivals": {"selector": "none", "pool_role": "rival"},
 }
 # Of the short form, which must end within minutes; accuracy still rises after it. Equal steps for all settings.
@@ -71,7 +70,7 @@ class DemoResult:
 
 def demo_spec(setting: str, seed: int, n_target: int | None, method: str = "simgcd", **settings: Any) -> RunSpec:
     """What a run of the demo is set to: the true K, as in the paper's tables, and light heads."""
-    if method != "kmeans":
+    if is_trained(method):
         settings = {"n_epochs": N_EPOCHS, "n_steps": N_STEPS} | settings
     asked = SETTINGS[setting] | {"method": method, "settings": settings, "n_target": n_target, "seed": seed}
     return RunSpec(scale="small", backbone=BACKBONE, **asked)
@@ -117,7 +116,7 @@ def run_full_demo(out: Path, seed: int = 0, track: Track = silent, device: str =
 def _full_runs(seed: int) -> Iterator[tuple[str, Problem, RunSpec, Path]]:
     problem = glyph_problem(seed=seed)
     for method in METHODS:
-        epochs = {} if method == "kmeans" else {"n_epochs": FULL_EPOCHS}
+        epochs = {"n_epochs": FULL_EPOCHS} if is_trained(method) else {}
         for setting in SETTINGS:
             for repeat in FULL_SEEDS:
                 spec = demo_spec(setting, repeat, problem.n_target_classes, method, **epochs)

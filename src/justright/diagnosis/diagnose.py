@@ -10,12 +10,13 @@ from jaxtyping import Float, Int
 
 from justright.clustering import SemiSupKMeans
 from justright.diagnosis.hidden_classes import HiddenClasses, HiddenProblem, hidden_classes, thinned
-from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
+from justright.diagnosis.verdict import EVERYTHING, OWN, Diagnosis, DrawScores
 from justright.errors import DegenerateError, NothingSelectedError
 from justright.evaluation import Scores, evaluate
 from justright.geometry import unit_rows
 from justright.progress import Track, silent
-from justright.selection import BetaSelector, BinsSelector, CuiSelector, OwnSelector, Selector, UniformSelector
+from justright.selection import OwnSelector, Selector
+from justright.selection.by_name import choosing_selectors, selector_of
 from justright.selection.discriminant import discriminant_features
 from justright.types import UNLABELED, Array
 
@@ -27,13 +28,7 @@ POOL_SHARE = 0.5  # total weight of the pool when features are learned, where th
 
 def standard_settings(n_clusters: int, seed: int = 0) -> dict[str, Selector]:
     """What `diagnose` compares unless told otherwise, by the names of the selectors."""
-    return {
-        "own": OwnSelector(),
-        "none": UniformSelector(),
-        "cui": CuiSelector(n_clusters=n_clusters, seed=seed),
-        "bins": BinsSelector(n_clusters=n_clusters, seed=seed),
-        "beta": BetaSelector(),
-    }
+    return {name: selector_of(name, {}, seed, n_clusters) for name in (OWN, EVERYTHING, *choosing_selectors())}
 
 
 def diagnose(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import stdtrit
 
-from justright.types import Array
+from justright.evaluation.means import MeanDifference, mean_difference
+from justright.evaluation.scores import LEVEL
 
 OWN, EVERYTHING = "own", "none"
 AHEAD = 7 / 8  # the whole pool is taken unless another is better in this share of the draws: less is mostly luck
-LEVEL = 0.95  # all intervals hold together with this probability, however many settings are compared (Bonferroni)
 COLUMNS = ("setting", "All %", "New %", "All against own", "New against own", "better in draws", "images kept %")
 CAVEAT = (
     "Linear discriminants stand in for what a network learns, and hidden classes of your own for unknown ones. The "
@@ -33,18 +30,6 @@ class DrawScores:
 
 
 Draws = Sequence[DrawScores | None]  # None where nothing could be learned
-
-
-@dataclass(frozen=True)
-class MeanDifference:
-    """A mean difference to own labels alone over draws, with its interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{100 * self.mean:+.1f} [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
 
 
 @dataclass(frozen=True)
@@ -82,6 +67,7 @@ class Diagnosis:
         The whole pool is the choice, unless others are ahead of it in nearly all draws; then the best of those is.
         Where the whole pool is not among the settings, own labels alone take its place.
         """
+        # all intervals hold together with the probability LEVEL, however many settings are compared (Bonferroni)
         level = 1 - (1 - LEVEL) / max(1, len(outcomes) - 1)
         answered = {name: found for name, found in outcomes.items() if all(each is not None for each in found)}
         rows = [_row(name, found, outcomes[OWN], overlap, level) for name, found in answered.items()]
@@ -131,22 +117,11 @@ def _row(name: str, found: Draws, own: Draws, overlap: float, level: float) -> R
         all=float(np.mean([mine.all for mine, _ in pairs])),
         new=float(np.mean([mine.new for mine, _ in pairs])),
         kept=float(np.mean([mine.kept for mine, _ in pairs])),
-        all_difference=difference(everywhere, overlap, level),
-        new_difference=difference(new, overlap, level),
+        all_difference=mean_difference(everywhere, level, overlap),
+        new_difference=mean_difference(new, level, overlap),
         n_draws=len(found),
         n_better=int((everywhere > 0).sum()),
     )
-
-
-def difference(values: Float[Array, " draws"], overlap: float, level: float) -> MeanDifference:
-    """Mean and corrected resampled t interval of paired differences (Nadeau and Bengio, 2003).
-
-    mean +- t s sqrt(1 / n + overlap), overlap = hidden over remaining classes
-    """
-    n, mean = len(values), float(values.mean())
-    t = float(stdtrit(n - 1, 1 - (1 - level) / 2))
-    half = t * float(values.std(ddof=1)) * math.sqrt(1 / n + overlap)
-    return MeanDifference(mean, mean - half, mean + half)
 
 
 def _n_ahead(found: Draws, others: Draws) -> int:

@@ -15,6 +15,7 @@ from justright.clustering.principal import in_directions, principal_directions
 from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
 from justright.errors import DataError
+from justright.geometry import unit_or_zero_rows
 from justright.parallel import in_threads, n_cores
 from justright.types import UNLABELED, Array, Mask
 
@@ -48,7 +49,7 @@ class CategoryAssigner:
     @staticmethod
     def of_prototypes(prototypes: Float[Array, "categories dim"], center: Center = None) -> CategoryAssigner:
         """An assigner that takes the prototype with the largest cosine."""
-        unit = _unit_rows(prototypes).astype(np.float32)
+        unit = unit_or_zero_rows(prototypes).astype(np.float32)
         return CategoryAssigner(unit, np.zeros(len(unit), np.float32), center=center)
 
     @staticmethod
@@ -59,7 +60,7 @@ class CategoryAssigner:
 
     def scores(self, features: Float[Array, "images dim"]) -> Float[Array, "images categories"]:
         """s for every image and category."""
-        return _unit_rows(self.compared(features)) @ self.vectors.T + self.offset
+        return unit_or_zero_rows(self.compared(features)) @ self.vectors.T + self.offset
 
     def compared(self, features: Float[Array, "images dim"]) -> Float[Array, "images kept"]:
         """Features as they are compared with the categories, not yet of length 1."""
@@ -107,14 +108,9 @@ class CategoryAssigner:
         return replace(self, temperature=float(np.exp(found.x)))
 
     def with_reference(self, features: Float[Array, "target dim"]) -> CategoryAssigner:
-        """Knowing how well the images of the target fit."""
+        """The same assigner with a `reference`: how well the images of the target fit."""
         _, _, best = self.assign(features)
         return replace(self, reference=np.quantile(best, np.linspace(0, 1, N_QUANTILES)).astype(np.float32))
-
-
-def _unit_rows(rows: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
-    """Rows of length 1; one of zeros has no direction and stays, where `geometry.rows.unit_rows` would refuse it."""
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True, eq=False)

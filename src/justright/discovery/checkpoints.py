@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from torch import Tensor
 from justright.discovery.tensor_files import write_tensors
 from justright.errors import DataError
 from justright.files import parsed_json, remove_leftovers
+from justright.hashing import hash_pieces
 from justright.settings import flat
 
 _log = logging.getLogger(__name__)
@@ -111,11 +111,11 @@ def _read(path: Path) -> Checkpoint:
 
 def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
     """Changes with every bit of tensors, names and state."""
-    digest = hashlib.blake2b(state.encode(), digest_size=16)
+    pieces: list[bytes | memoryview] = [state.encode()]
     for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+        pieces.append(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        pieces.append(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return hash_pieces(pieces)
 
 
 def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

@@ -34,7 +34,7 @@ class CMSConfig(CMSSettings, TrainConfig):
 
     learning_rate: float = setting(0.05, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
     floor_share: float = setting(5e-3, "the last learning rate, as a share of the first", SHARE)
-    n_out: int | None = setting(768, "learned vectors after the head, as in the public code", COUNT.or_none())
+    n_out: int | None = setting(768, "size of a layer after the head, as in the public code", COUNT.or_none())
     categories: Literal["given", "labeled"] = setting(
         "given",
         "number of clusters: as given, or at which labeled images are clustered best",
@@ -46,7 +46,7 @@ class CMSConfig(CMSSettings, TrainConfig):
     n_ward: int = setting(10_000, "images in Ward's tree at most; the others join the nearest cluster", at_least(2))
 
     def without_effect(self) -> dict[str, str]:
-        """What says how k-means is done."""
+        """The settings of k-means, which is not used."""
         return super().without_effect() | dict.fromkeys(OF_KMEANS, "mean shift and a tree decide here, not k-means")
 
     def small(self) -> Any:

@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from justright.errors import JustrightError
 from justright.features.bank_records import BANK_PRECISIONS, BankPrecision
-from justright.features.feature_network import PRECISIONS, Precision
+from justright.features.choices import PRECISIONS, Precision
 from justright.losses import ContrastiveSettings
 from justright.settings import (
     BELOW_1,
@@ -53,7 +53,7 @@ class Config:
 
     held_out_share: float = setting(0.0, "share of labeled images kept to calibrate on; 0: all of them", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
-    max_iter: int = setting(100, "iterations of one restart of that k-means at most", COUNT)
+    max_iter: int = setting(100, "most iterations of one restart of semi-supervised k-means", COUNT)
     # pooled activations of a conv net differ most by what all categories share
     directions: Literal["auto", "always", "never"] = setting(
         "never",
@@ -122,7 +122,7 @@ class TrainConfig(ContrastiveSettings, Config):
     )
     # above 0, training may end early: where nothing changes any more, or where time is up
     steady_share: float = setting(0.0, "share of the epochs at the first rate, before it falls", BELOW_1)
-    minutes: float | None = setting(None, "the time that training may take; fewer epochs then", POSITIVE.or_none())
+    minutes: float | None = setting(None, "minutes for training, which then has fewer epochs", POSITIVE.or_none())
     floor_share: float = setting(1e-3, "the last learning rate, as a share of the first", SHARE)
     momentum: float = setting(0.9, "momentum of SGD", BELOW_1)
     weight_decay: float = setting(5e-5, "weight decay of SGD", NOT_NEGATIVE)
@@ -130,17 +130,17 @@ class TrainConfig(ContrastiveSettings, Config):
     guide_share: float = setting(0.25, "guiding images a step, as a share of batch_size; 0: none", NOT_NEGATIVE)
     guide_scale: float = setting(1.0, "factor of the loss on guiding images beside the method's own", NOT_NEGATIVE)
     hidden_dim: int = setting(2048, "width of the projection head", COUNT)
-    out_dim: int = setting(256, "numbers that the projection head gives", COUNT)
+    out_dim: int = setting(256, "output size of the projection head", COUNT)
     views: int | Literal["fresh"] = setting(4, 'views of an image in the bank; "fresh": new ones at every step', VIEWS)
     views_by_seed: bool = setting(False, "views drawn by the seed of the run; else all seeds share them", YES_OR_NO)
     refresh: float = setting(0.0, "share of the bank that is drawn anew at each epoch", SHARE)
-    bank_precision: BankPrecision = setting("float16", "precision of the bank", one_of(*BANK_PRECISIONS))
+    bank_precision: BankPrecision = setting("float16", "number format of stored views", one_of(*BANK_PRECISIONS))
     precision: Precision = setting("float32", "precision of training; losses stay in float32", one_of(*PRECISIONS))
     # less memory, more time, the same gradient
     micro_batch: int | None = setting(None, "views through the tuned part at once; None: all", COUNT.or_none())
 
     def without_effect(self) -> dict[str, str]:
-        """What says how views are stored, where none are."""
+        """The settings of stored views, where none are stored."""
         stored = dict.fromkeys(OF_STORED_VIEWS, "views=fresh stores no views") if self.views == "fresh" else {}
         return super().without_effect() | stored
 

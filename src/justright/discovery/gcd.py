@@ -30,14 +30,14 @@ STEPS_ON_ACTIVATIONS_A_CATEGORY, FEWEST_STEPS_ON_ACTIVATIONS = 5, 200
 class GCDConfig(TrainConfig):
     """GCD, Vaze et al., CVPR 2022."""
 
-    n_out: int | None = setting(65536, "learned vectors after the head, as in the public code", COUNT.or_none())
+    n_out: int | None = setting(65536, "size of a layer after the head, as in the public code", COUNT.or_none())
 
     def small(self) -> Any:
         """Shorter, narrower heads, and no learned vectors after them."""
         return super().small().with_settings({"n_out": None})
 
     def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
-        """Fewer for pooled activations, whose clusters such training hardly changes."""
+        """Fewer steps for pooled activations, whose clusters such training hardly changes."""
         if ends_in_norm:
             return super().fewest_steps(n_categories, ends_in_norm)
         return max(FEWEST_STEPS_ON_ACTIVATIONS, STEPS_ON_ACTIVATIONS_A_CATEGORY * n_categories)

@@ -47,7 +47,7 @@ class FeatureViews(Views):
         self.features: Float[Tensor, "views rows dim"] | None = None
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
-        """One feature of each row; all are computed at the first call, which a training that is over never makes."""
+        """One feature of each row; all are computed at the first call, which a finished training never makes."""
         if self.features is None:
             what = "features of training views"
             found = [self._of_view(view) for view in self.track(range(self.n_views), self.n_views, what)]

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 FIRST_PARTS = ("stage1", "heads")
 """Folders inside that of a run, for trainings that come before the last one."""
 
+
+def is_trained(name: str) -> bool:
+    """Whether a method trains a network; it is imported to see."""
+    return bool(METHODS[name].trainings(METHODS[name].config_class()))
+
+
 METHODS: Registry[type[Discovery]] = Registry("method")
 METHODS.add("kmeans", "justright.discovery.kmeans:KMeansBaseline", "semi-supervised k-means on frozen features")
 METHODS.add("gcd", "justright.discovery.gcd:GCD", "contrastive learning with and without labels, then k-means")

@@ -13,14 +13,12 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from justright.data.batches import BalancedBatches
 from justright.data.views import Strong, Transform
-from justright.discovery.additions import Additions
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import OF_KMEANS
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, Outputs, features_of
-from justright.discovery.simgcd import Heads, LearnerWithHeads, SimGCDConfig, WithHeads, center_of
+from justright.discovery.simgcd import Heads, LearnerWithHeads, SimGCDConfig, WithHeads
 from justright.discovery.training_data import TrainingData
 from justright.errors import JustrightError
 from justright.features.backbone import Backbone, Stored
@@ -47,7 +45,7 @@ class MuGCDConfig(SimGCDConfig):
     # the recipe of strong views is unknown; stronger ones than these cost up to nine points, docs/discovery.md
     strong_area: float = setting(0.7, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
     strong_color: float = setting(0.0, "how often strong views change color and sharpness; 0: crop and flip", SHARE)
-    stage1: GCDConfig = setting(GCDConfig, "the first training; common settings reach it unless it says other", OF_GCD)
+    stage1: GCDConfig = setting(GCDConfig, "settings of the first training; a common one is set for both", OF_GCD)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,16 +109,9 @@ class MuGCDLearner(LearnerWithHeads):
     config: MuGCDConfig
     streams = {"strong": 2, "weak": 1}  # noqa: RUF012
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        config: MuGCDConfig,
-        batches: BalancedBatches,
-        heads: Heads,
-        additions: Additions | None = None,
-    ):
-        super().__init__(backbone, config, batches, heads, additions)
-        self.student = Student(backbone, heads)
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        self.student = Student(self.backbone, self.heads)
         self.teacher = MeanTeacher(self.student)
 
     def transform(self, stream: str) -> Transform:
@@ -175,10 +166,7 @@ class MuGCD(WithHeads):
         representation = GCDLearner(backbone, first, batches, self._torch_generator("heads of stage 1"))
         self._train(representation, data, plain, first, folder, track, stage=1)
 
-        center = center_of(config, backbone, data, plain)
-        heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
-        sizes = self.n_categories, len(data.known), backbone.dim
-        additions = Additions.of(config, *sizes, self._torch_generator("additions"))
+        heads, additions, center = self._heads(backbone, data, plain)
         config = self._settle(heads, config.of_second_training(), data, plain, track)
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
         self._train(learner, data, plain, config, self.folder, track, stage=2)

@@ -42,7 +42,7 @@ class SelExConfig(SelExSettings, GCDConfig):
         "official: coarse labels go to the wrong images, as in the public code",
         one_of("restored", "official"),
     )
-    capacity: bool = setting(False, "no cluster of the hierarchy takes more than its share of images", YES_OR_NO)
+    capacity: bool = setting(False, "limit each cluster of the hierarchy to its share of the images", YES_OR_NO)
 
     def small(self) -> Any:
         """The rate falls from the first epoch on: a steady one was better on some data, worse on other."""

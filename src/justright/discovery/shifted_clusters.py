@@ -83,7 +83,7 @@ class ShiftedClusters:
     def best_k(self, x: Float[Array, "images dim"]) -> int:
         """The K of highest agreement with the labeled images, above their classes; among equals the middle one."""
         if not self.n_known:
-            raise DegenerateError("no labeled image to find K by", expected="some", advice="categories=given")
+            raise DegenerateError("no labeled image to find K by", expected="labeled images", advice="categories=given")
         tree = self._tree(x)
         accuracy: list[float] = []
         for k in range(self.n_known + 1, tree.n_rows + 1):

@@ -73,7 +73,7 @@ class SimGCDConfig(AdditionSettings):
     )
 
     def without_effect(self) -> dict[str, str]:
-        """What says how k-means is done."""
+        """The settings of k-means, which is not used."""
         return super().without_effect() | dict.fromkeys(OF_KMEANS, "prototypes decide here, not k-means")
 
     def small(self) -> Any:
@@ -102,7 +102,7 @@ class SimGCDConfig(AdditionSettings):
         return made if made.n_warmup is not None else replace(made, n_warmup=n_warmup)
 
     def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
-        """Fewer where the heads know much by then."""
+        """Fewer steps where the heads have learned alone before."""
         if not self.heads_first:
             return super().fewest_steps(n_categories, ends_in_norm)
         return max(FEWEST_STEPS_AFTER_HEADS, STEPS_AFTER_HEADS_A_CATEGORY * n_categories)
@@ -122,7 +122,7 @@ class SimGCDConfig(AdditionSettings):
         )
 
     def after_heads(self) -> Any:
-        """The settings with the time that is left after that."""
+        """The settings of the training after that, with the time that is left."""
         return replace(self, minutes=None if self.minutes is None else self.minutes * 3 / 4)
 
     def temperature_at(self, epoch: int) -> float:
@@ -154,7 +154,7 @@ class Heads(nn.Module):
         self.classifier = PrototypeClassifier(n_categories, dim, generator)
 
     def forward(self, features: Float[Tensor, "*rows dim"]) -> dict[str, Tensor]:
-        """What both give, as `projections` and `logits`."""
+        """The outputs of both heads, `projections` and `logits`."""
         features = features - self.center
         return {"projections": self.projector(features), "logits": self.classifier(features)}
 
@@ -232,6 +232,13 @@ def center_of(config: SimGCDConfig, backbone: Backbone, data: TrainingData, plai
 class WithHeads(TrainedDiscovery):
     """A method whose heads may learn alone before the network is tuned."""
 
+    def _heads(self, backbone: Backbone, data: TrainingData, plain: Views) -> tuple[Heads, Additions | None, Center]:
+        """Heads for the backbone as it is now, what is added to them, and the mean feature that they take off."""
+        config, center = self.config, center_of(self.config, backbone, data, plain)
+        heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
+        sizes = self.n_categories, len(data.known), backbone.dim
+        return heads, Additions.of(config, *sizes, self._torch_generator("additions")), center
+
     def _settle(self, heads: Heads, config: SimGCDConfig, data: TrainingData, plain: Views, track: Track) -> Any:
         """Let the heads learn alone, where the settings ask for it; returns the settings of what follows."""
         if not config.heads_first:
@@ -251,11 +258,8 @@ class SimGCD(WithHeads):
     config_class = SimGCDConfig
 
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        config, center = self.config, center_of(self.config, backbone, data, plain)
-        heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
-        sizes = self.n_categories, len(data.known), backbone.dim
-        additions = Additions.of(config, *sizes, self._torch_generator("additions"))
-        config = self._settle(heads, config, data, plain, track)
+        heads, additions, center = self._heads(backbone, data, plain)
+        config = self._settle(heads, self.config, data, plain, track)
         learner = SimGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
         self._train(learner, data, plain, config, self.folder, track)
         return by_prototypes(data, features_of(backbone, plain), heads.prototypes(), center)

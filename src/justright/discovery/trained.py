@@ -11,8 +11,9 @@ import torch
 
 from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
+from justright.discovery.guide import Guide
 from justright.discovery.heads_first import N_FRESH, FeatureViews
-from justright.discovery.learner import Guide, Learner, mean_feature
+from justright.discovery.learner import Learner, mean_feature
 from justright.discovery.loop import Training
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
@@ -77,7 +78,7 @@ class TrainedDiscovery(Discovery):
         self.notes_ += training.notes()
 
     def _guide(self, backbone: Backbone, data: TrainingData, plain: Views, config: TrainConfig) -> Guide | None:
-        """What images of the pool add; None where none guides."""
+        """What the pool adds to the training as a guide; None where it does not guide."""
         rows, size = data.guides, round(config.guide_share * config.batch_size)
         if not len(rows) or not size:
             return None
@@ -92,5 +93,5 @@ class TrainedDiscovery(Discovery):
         )
 
     def _torch_generator(self, purpose: str) -> torch.Generator:
-        """For the first parameters of heads."""
+        """A generator for the initial parameters of heads."""
         return torch.Generator().manual_seed(int(generator(self.seed, purpose).integers(2**62)))

@@ -162,7 +162,7 @@ def _check(
         raise DegenerateError("no unlabeled images", expected="a target to discover categories in")
     if len(given) and not (weight > 0).any() and not may_be_empty:
         raise DegenerateError(
-            "every labeled image weighs 0", expected="at least one that counts", advice="another selector, or none"
+            "every labeled image weighs 0", expected="a weight above 0", advice="another selector, or none"
         )
 
 

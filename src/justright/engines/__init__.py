@@ -4,8 +4,6 @@ from justright.engines.file_rows import FileRows, row_shards
 from justright.engines.ordered_map import Engine, OpenEngine, in_process, threads
 from justright.registry import Registry
 
-__all__ = ["ENGINES", "Engine", "FileRows", "OpenEngine", "in_process", "row_shards", "threads"]
-
 ENGINES: Registry[OpenEngine] = Registry("engine")
 ENGINES.add("local", "justright.engines.ordered_map:open_local", "threads of this process")
 ENGINES.add("processes", "justright.engines.processes:open_processes", "several processes of this machine")

@@ -18,3 +18,4 @@ COUNTERS.add(
 )
 COUNTERS.add("mixture", "justright.estimation.mixture:MixtureCounter", "splits and merges Gaussians (GPC)")
 COUNTERS.add("spread", "justright.estimation.spread:SpreadCounter", "the K whose clusters are as tight as classes")
+BEST = "combined"  # whose estimate counts where there are several

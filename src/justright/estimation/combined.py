@@ -45,7 +45,7 @@ class CombinedCounter(CategoryCounter):
     curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
     is_interval_quick: ClassVar[bool] = True
 
-    spread_share: float = setting(SPREAD_SHARE, "the share of the spread in log K", SHARE)
+    spread_share: float = setting(SPREAD_SHARE, "weight of K by spread in log K; K by mixture has the rest", SHARE)
     n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
 
     def _count(self, given: Given, track: Track) -> tuple[int, Curve]:

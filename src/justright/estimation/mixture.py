@@ -40,12 +40,14 @@ class MixtureCounter(CategoryCounter):
 
     curve_axes: ClassVar[tuple[str, str]] = ("round", "K")
 
-    prior: Literal["labeled", "gpc"] = setting("labeled", "what is expected of a cluster", one_of("labeled", "gpc"))
+    prior: Literal["labeled", "gpc"] = setting(
+        "labeled", "what clusters look like: labeled classes, or GPC's constants", one_of("labeled", "gpc")
+    )
     n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
     start: int | None = setting(None, "the first K; 1.5 times the labeled classes", at_least(1, Integral).or_none())
-    max_rounds: int = setting(50, "rounds at most", at_least(1, Integral))
-    accept_worse: float = setting(0.0, "how often a change is taken against the odds; GPC has 0.1", SHARE)
-    use_labeled: bool = setting(True, "whether clusters of labeled classes take part", YES_OR_NO)
+    max_rounds: int = setting(50, "most rounds of splits and merges", at_least(1, Integral))
+    accept_worse: float = setting(0.0, "how often a split or merge is taken against the odds; GPC has 0.1", SHARE)
+    use_labeled: bool = setting(True, "whether clusters of labeled classes may be split and merged too", YES_OR_NO)
     n_init: int = setting(10, "k-means restarts of the first round; later ones go on from there", at_least(1, Integral))
 
     def _count(self, given: Given, track: Track) -> tuple[int, Curve]:

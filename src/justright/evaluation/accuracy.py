@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int, Num
 from justright.errors import DataError
 from justright.evaluation.counts import Counts, adjusted_rand_index, normalized_mutual_information, sum_by
 from justright.evaluation.matching import match_counts
-from justright.evaluation.scores import PROTOCOLS, Protocol, Scores
+from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
 from justright.seeding import generator
 from justright.types import Array, Labels, Mask
 
@@ -23,7 +23,7 @@ def evaluate(
     has_kept_labels: Mask | None = None,
     protocol: Protocol = "v2",
     n_resamples: int = 1000,
-    level: float = 0.95,
+    level: float = LEVEL,
     seed: int = 0,
 ) -> Scores:
     """How well the clusters `y_pred` agree with the classes `y_true`, one entry per image of the target.

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int
 
 from justright.errors import DataError, DegenerateError
 from justright.evaluation.proportions import clopper_pearson, exact_interval, n_more_to_halve
+from justright.evaluation.scores import LEVEL
 from justright.types import Array
 
 # A cluster's own variance is mixed with the one pooled over clusters as if that came from this many more looks:
@@ -59,7 +60,7 @@ def estimate_accuracy(
     *,
     clusters: Int[Array, " images"] | None = None,
     confidence: Float[Array, " images"] | None = None,
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> CheckedAccuracy:
     """Estimate the accuracy on all images from those in `checked`, distinct rows drawn at random.
 

@@ -92,17 +92,14 @@ class _File:
         """What names an image, and those of the columns that the file has."""
         if not path.is_file():
             raise MissingDataError(f"There is no file {path}.")
+        if (kind := path.suffix.lower()) not in (".csv", ".parquet"):
+            raise DataError(f"{path} ends in {path.suffix!r}.", expected=".csv or .parquet")
+        options = pyarrow.csv.ConvertOptions(column_types=_TEXT)
         try:
-            if path.suffix.lower() == ".csv":
-                options = pyarrow.csv.ConvertOptions(column_types=_TEXT)
-                table = pyarrow.csv.read_csv(path, convert_options=options)
-                return _File(path, table.select([name for name in (*KEYS, *columns) if name in table.column_names]))
-            if path.suffix.lower() == ".parquet":
-                table = read_parquet(path)
-                return _File(path, table.select([name for name in (*KEYS, *columns) if name in table.column_names]))
+            table = read_parquet(path) if kind == ".parquet" else pyarrow.csv.read_csv(path, convert_options=options)
+            return _File(path, table.select([name for name in (*KEYS, *columns) if name in table.column_names]))
         except (OSError, pa.ArrowException, ValueError) as error:
             raise DataError(f"{path} cannot be read: {error}", expected="CSV with a header line, or Parquet") from error
-        raise DataError(f"{path} ends in {path.suffix!r}.", expected=".csv or .parquet")
 
     def has(self, name: str) -> bool:
         return name in self.table.column_names

@@ -17,6 +17,8 @@ from justright.hashing import signed, verified
 
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
 PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
+GROUPS = ("all", "old", "new")  # of images: each has an accuracy
+LEVEL = 0.95  # of intervals, unless told otherwise
 FORMAT = "justright scores 1"  # stands in each file, so that another kind of JSON is not taken for scores
 _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropped", "new": "New"}
 
@@ -38,11 +40,11 @@ class Scores:
     n_clusters: int
     old_kept: float = math.nan  # old by whether selection kept the labels of the class; NaN unless asked for
     old_dropped: float = math.nan
-    level: float = 0.95
+    level: float = LEVEL
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # low and high by name of the accuracy
 
     def __str__(self) -> str:
-        shown = [name for name in _TITLES if name in ("all", "old", "new") or math.isfinite(getattr(self, name))]
+        shown = [name for name in _TITLES if name in GROUPS or math.isfinite(getattr(self, name))]
         parts = [f"{_TITLES[name]} {self.percent(name)}" for name in shown]
         parts += [f"NMI {self.nmi:.3f}", f"ARI {self.ari:.3f}"]
         sizes = f"{self.n_images:,} images, {self.n_classes:,} classes, {self.n_clusters:,} clusters, {self.protocol}"

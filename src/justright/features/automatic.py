@@ -7,16 +7,9 @@ from typing import NamedTuple
 
 import torch
 
-from justright.features.checkpoints import (
-    BACKBONES,
-    CheckpointError,
-    find_checkpoint,
-    local_checkpoint,
-    reach_hub,
-    url_of,
-)
+from justright.features.checkpoints import CheckpointError, find_checkpoint, local_checkpoint, reach_hub, url_of
+from justright.features.choices import BACKBONES
 
-AUTO = "auto"  # the name that leaves the choice to the machine
 BASE, SMALL = "dinov2_vitb14", "dinov2_vits14"
 # networks that packages bring, the best one first (77.6, 76.7 and 75.1 % on ImageNet)
 LITE = ("efficientnet_lite2", "efficientnet_lite1", "efficientnet_lite0")
@@ -91,7 +84,7 @@ def _sizes(device: str) -> tuple[str, str]:
 
 
 def _cost(name: str, device: str) -> str:
-    """On a CPU, how much cheaper the cheapest is."""
+    """For a CPU, how much longer this network takes than the cheapest one; else nothing."""
     if device != "cpu" or name == CHEAPEST:
         return ""
     return f"; it takes {CPU_COST[name]:g} times as long as --backbone {CHEAPEST}"

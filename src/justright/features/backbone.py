@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -13,7 +12,8 @@ from torch import Tensor, nn
 
 from justright.data.recipe import ImageRecipe
 from justright.errors import DataError
-from justright.features.checkpoints import BackboneSpec, CheckpointError, find_checkpoint, spec_of, where_to_put
+from justright.features.checkpoints import CheckpointError, find_checkpoint, spec_of, where_to_put
+from justright.features.choices import BackboneSpec, Pooling
 from justright.features.cuts import Cut, Stored, cut
 from justright.features.fast_cpu import FastModule, MadeOnce
 from justright.features.fused_norms import fuse_norms
@@ -22,10 +22,7 @@ from justright.features.joined_networks import JOIN, JoinedCut, JoinedNetworks
 from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
 from justright.hashing import hash_pieces
 
-__all__ = ["POOLINGS", "Backbone", "Pooling", "Stored", "load_backbone", "random_backbone"]
-
-Pooling = Literal["class", "average", "patches"]
-POOLINGS: tuple[str, ...] = get_args(Pooling)
+__all__ = ["Backbone", "Stored", "load_backbone", "random_backbone"]
 
 Images = Float[Tensor, "batch 3 height width"]
 
@@ -221,7 +218,7 @@ def _made(
 ) -> Backbone:
     """A backbone of one network or several, each made by `network`."""
     parts = [(part, spec_of(part)) for part in name.split(JOIN)]
-    recipes = [what.recipe or _timm_recipe(what.architecture) for _, what in parts]
+    recipes = [_recipe(what) for _, what in parts]
     if img_size is not None:
         largest = max(recipe.resolution for recipe in recipes)
         recipes = [recipe.at(round(recipe.resolution * img_size / largest)) for recipe in recipes]
@@ -232,8 +229,10 @@ def _made(
     return Backbone(model.to(device), name, model.recipe)
 
 
-def _timm_recipe(architecture: str) -> ImageRecipe:
-    config = timm.models.get_pretrained_cfg(architecture)
+def _recipe(what: BackboneSpec) -> ImageRecipe:
+    if what.recipe is not None:
+        return ImageRecipe(**what.recipe)
+    config = timm.models.get_pretrained_cfg(what.architecture)
     if config is None:  # timm has no checkpoint of it, hence no word on images either
         return ImageRecipe()
     resolution = config.input_size[-1]

@@ -29,8 +29,9 @@ from justright.features.bank_build import BankBuild, MissingBlock
 from justright.features.bank_lock import building, hold
 from justright.features.bank_records import BankPrecision
 from justright.features.cache_section import digests
+from justright.features.choices import BATCH_SIZE
 from justright.features.cuts import Stored
-from justright.features.extracted_views import BATCH_SIZE, ExtractedViews, stored_by
+from justright.features.extracted_views import ExtractedViews, stored_by
 from justright.features.kept_banks import KeptBanks
 from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewWork
@@ -83,7 +84,7 @@ class ViewBank(Views):
     ):
         super().__init__(backbone, images, **of_views)
         if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
-            raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="one or more, and a share")
+            raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="1 or more, and a share")
         # plain views have the bytes that extraction would give them
         self.is_plain = isinstance(self.transform, Plain)
         self.batch_size = BATCH_SIZE if self.is_plain else batch_size
@@ -116,7 +117,7 @@ class ViewBank(Views):
 
     @property
     def what(self) -> str:
-        """What people call the bank: "plain views", or "4 training views of each image"."""
+        """The bank in words: "plain views", or "4 training views of each image"."""
         if self.is_plain:
             return "plain views"
         kind = "" if isinstance(self.transform, Weak) else f"{type(self.transform).__name__.lower()} "

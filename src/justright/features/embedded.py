@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from justright.data.catalog.glyphs import SCRIPTS
 from justright.data.recipe import ImageRecipe
 from justright.errors import JustrightError
+from justright.features.choices import BackboneSpec
 
 RECIPE = ImageRecipe(resolution=64, resize=64, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
 
@@ -99,3 +100,5 @@ ARCHITECTURE: dict[str, Any] = {
     "embed_layer": GlyphEmbed,
 }
 """What makes timm's VisionTransformer this one."""
+
+BACKBONE = BackboneSpec("vit_tiny_patch16_224", RECIPE.as_dict(), ARCHITECTURE, packaged=("justright.features", ""))

@@ -26,11 +26,12 @@ from justright.data.readers import Reader
 from justright.data.sent_images import sent_in_parts
 from justright.engines import Engine, threads
 from justright.errors import DataError
-from justright.features.backbone import Backbone, Pooling
+from justright.features.backbone import Backbone
 from justright.features.bad_rows import Reasons, content_ids, quarantined, refuse_bad_rows
 from justright.features.cache import FeatureCache
-from justright.features.extracted_views import BATCH_SIZE, ExtractedViews
-from justright.features.feature_network import FeatureNetwork, Precision
+from justright.features.choices import BATCH_SIZE, Pooling, Precision
+from justright.features.extracted_views import ExtractedViews
+from justright.features.feature_network import FeatureNetwork
 from justright.features.shard_job import Extraction
 from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_staging import deliver, staged

@@ -21,12 +21,12 @@ from justright.features.backbone import Backbone
 from justright.features.bank_lock import alone, hold
 from justright.features.bank_records import record_type
 from justright.features.cache_section import CacheSection, Digests, blocks_of
+from justright.features.choices import BATCH_SIZE
 from justright.features.kept_banks import INDEX
 from justright.files import write_json
 from justright.hashing import hash_value
 from justright.types import Array
 
-BATCH_SIZE = 16  # on a CPU larger ones leave its caches: efficientnet_lite0 took 1.3 times as long with 32
 WAITING_BYTES = 32 << 20  # of views that wait in memory for the next file
 
 

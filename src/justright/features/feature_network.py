@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -11,15 +11,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.errors import DataError
-from justright.features.backbone import Backbone, Pooling
+from justright.features.backbone import Backbone
+from justright.features.choices import Pooling, Precision
 from justright.features.cuts import ClassTokenCut, Stored, uncut_features
 from justright.features.fast_cpu import FastModule, MadeOnce
 from justright.features.folding import folded
 from justright.features.workers import tools
 from justright.types import Array
-
-Precision = Literal["float32", "bfloat16", "float16"]
-PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 Features: TypeAlias = Float[Array, " batch *axes"]
 Batch: TypeAlias = Float[Tensor, "batch 3 side side"]
@@ -53,7 +51,7 @@ class FeatureNetwork:
         return tools(self.device, "torch" if fast is None else fast.name)
 
     def black(self, n: int) -> Batch:
-        """A batch to be filled."""
+        """A batch of black images, to be filled."""
         side = self.backbone.recipe.resolution
         return torch.zeros(n, 3, side, side)
 

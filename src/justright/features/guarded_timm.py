@@ -15,7 +15,7 @@ import torch
 
 _declared: Any = None  # kept: a library that is collected takes its operators along
 try:
-    import torchvision  # noqa: F401
+    import torchvision
 except RuntimeError as error:
     if "operator torchvision::" not in str(error):
         raise
@@ -31,16 +31,3 @@ from timm.models import VisionTransformer  # noqa: E402
 from timm.models.vision_transformer import Block  # noqa: E402
 
 Network: TypeAlias = Any  # a network of timm, or a part of one: timm gives its modules no types
-
-__all__ = [
-    "Attention",
-    "BatchNormAct2d",
-    "Block",
-    "GluMlp",
-    "LayerScale",
-    "Mlp",
-    "Network",
-    "SwiGLU",
-    "VisionTransformer",
-    "timm",
-]

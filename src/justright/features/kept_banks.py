@@ -12,10 +12,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from justright.features.bank_lock import alone, is_known
+from justright.features.bank_lock import alone
 from justright.features.cache import parse_size
 from justright.features.home import home
 from justright.files import bytes_of, parsed_json, size_text
+from justright.locks import has_locks
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class KeptBanks:
     def make_room(self, n_bytes: int) -> None:
         """Remove what was used longest ago, as far as the limit asks for it, before so many bytes are added."""
         # where nobody knows who reads a bank, none goes unasked
-        if is_known() and (freed := self.clear(limit=max(0, self.limit - n_bytes))):
+        if has_locks() and (freed := self.clear(limit=max(0, self.limit - n_bytes))):
             logger.warning(
                 "%s of view banks that were used longest ago were removed: at most %s are kept (JUSTRIGHT_BANK_LIMIT)",
                 size_text(freed),

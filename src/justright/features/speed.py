@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,6 +13,7 @@ from justright.errors import BadImageError
 from justright.features.backbone import Backbone, Stored
 from justright.features.chunked_suffix import chunked_suffix
 from justright.features.workers import one_core_a_thread
+from justright.geometry import evenly_spaced
 from justright.parallel import n_cores
 
 BATCH, N_IMAGES = 4, 64
@@ -26,7 +26,7 @@ def try_out(backbone: Backbone, images: ImageSet, seconds: float = 2.0) -> tuple
 
     Half of the time goes to each. Images that cannot be read are passed over; without any the answer is 0 and 0.
     """
-    rows = np.unique(np.linspace(0, len(images) - 1, N_IMAGES).astype(int)).tolist()
+    rows = evenly_spaced(len(images), N_IMAGES).tolist()
     batches = [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)]
     stored: Stored = ()
 

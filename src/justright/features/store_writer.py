@@ -19,6 +19,7 @@ from justright.features import store
 from justright.features.store_header import DamagedStoreError, Header, StoreMismatchError, indented
 from justright.features.store_shards import Shard, read_shards, shard_line
 from justright.files import replacing, write_json
+from justright.locks import lock
 from justright.remote import Place
 from justright.types import Array
 
@@ -119,14 +120,6 @@ def _opened(file: Path) -> IO[bytes]:
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows has none: there a second writer is the user's to avoid
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # falls with the process, however it ends
-    except OSError as error:
+    if not lock(file, waits=False):  # Windows has no locks: there a second writer is the user's to avoid
         file.close()
-        raise DataError(
-            f"{path} is being written by another process", advice="wait for it, or name another --out"
-        ) from error
+        raise DataError(f"{path} is being written by another process", advice="wait for it, or name another --out")

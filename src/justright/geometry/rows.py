@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from justright.errors import DegenerateError
 from justright.types import Array
@@ -26,6 +26,11 @@ def row_chunks(
         yield features[start : start + chunk_rows].astype(wide, copy=False)
 
 
+def evenly_spaced(n_rows: int, most: int) -> Int[Array, " places"]:
+    """Places of at most so many of the rows, from the first to the last, evenly apart."""
+    return np.unique(np.linspace(0, n_rows - 1, most if n_rows else 0).astype(np.int64))
+
+
 def row_norms(features: Float[Array, "images dim"]) -> Float[Array, " images"]:
     """The Euclidean norm of each row."""
     norms = [np.sqrt(np.einsum("id,id->i", rows, rows)) for rows in row_chunks(features)]
@@ -39,10 +44,11 @@ def unit_rows(features: Float[Array, "images dim"], what: str = "features") -> F
     return np.asarray(features.astype(wide, copy=False) / norms[:, None].astype(wide))
 
 
-def directions(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
-    """As `unit_rows`, but a row of zeros stays as it is: an image without a direction is still to be looked at."""
+def unit_or_zero_rows(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
+    """As `unit_rows`, but a row of zeros stays as it is, where `unit_rows` would refuse it."""
     wide = features.astype(np.result_type(features.dtype, np.float32), copy=False)
-    return wide / np.maximum(row_norms(wide), 1e-12)[:, None]
+    # not `row_norms`, whose last bits differ: clusters and confidences of finished runs were computed so
+    return wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12)
 
 
 def check_rows(features: Float[Array, "images dim"], what: str) -> Float[Array, " images"]:

@@ -21,11 +21,11 @@ class DebiasedSettings:
 
     # 1 in the paper, 4 in its code
     debiased_scale: float = setting(0.0, "factor of DebGCD's second classifier; 1 as published", NOT_NEGATIVE)
-    debiased_share: float = setting(0.5, "share of unlabeled images in the loss of that classifier", SHARE)
+    debiased_share: float = setting(0.5, "share of unlabeled images in the loss of DebGCD's second classifier", SHARE)
     debiased_threshold: float = setting(
-        0.85, "how likely a category must be to count as a label for that classifier", SHARE
+        0.85, "how likely a category must be to count as a label for DebGCD's second classifier", SHARE
     )
-    debiased_temperature: float = setting(0.1, "temperature of that classifier", POSITIVE)
+    debiased_temperature: float = setting(0.1, "temperature of DebGCD's second classifier", POSITIVE)
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)

@@ -47,7 +47,7 @@ class DetectorLoss(nn.Module):
         self.settings = settings or DetectorSettings()
 
     def forward(self, margins: Margins, labels: Labels, weight: Weights) -> Scalar:
-        """All three; a part without images is 0."""
+        """The sum of all three parts; one without images is 0."""
         logits = self._logits(margins)
         is_unlabeled = labels == UNLABELED
         n_rows = is_unlabeled.sum().clamp(min=1)

@@ -19,10 +19,10 @@ class KnownEntropySettings:
     """Settings of LegoGCD's loss (Cao et al., CVPR 2024); defaults as in its public code, but the scale is off."""
 
     known_scale: float = setting(0.0, "factor of LegoGCD's loss on sure known classes; 2 as published", NOT_NEGATIVE)
-    known_threshold: float = setting(0.7, "how likely a known class must be for that loss to act", SHARE)
-    known_temperature: float = setting(0.05, "temperature of that loss", POSITIVE)
-    known_margin: float = setting(0.4, "how much the usual prediction counts in it", NOT_NEGATIVE)
-    known_momentum: float = setting(0.999, "momentum of the usual prediction", SHARE)
+    known_threshold: float = setting(0.7, "how likely a known class must be for LegoGCD's loss to act", SHARE)
+    known_temperature: float = setting(0.05, "temperature of LegoGCD's loss", POSITIVE)
+    known_margin: float = setting(0.4, "weight of the mean prediction of past batches in LegoGCD's loss", NOT_NEGATIVE)
+    known_momentum: float = setting(0.999, "momentum of the mean prediction of past batches", SHARE)
 
     def __post_init__(self) -> None:
         refuse_out_of_range(self)

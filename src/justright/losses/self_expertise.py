@@ -28,7 +28,7 @@ class SelExSettings(ContrastiveSettings):
     """Settings of the losses of SelEx; the smoothing as in its scripts for CUB and Cars."""
 
     # 0.5 for Aircraft and pets, 0.1 for generic sets
-    smoothing: float = setting(1.0, "share of the target that goes from the other view to other clusters", SHARE)
+    smoothing: float = setting(1.0, "share of the target for images of other clusters, not the other view", SHARE)
 
 
 def distance_logits(rows: Float[Tensor, "rows dim"], temperature: float) -> Float[Tensor, "rows rows"]:
@@ -102,7 +102,7 @@ class SmoothedContrastiveLoss(nn.Module):
         return -(self.targets(apart).to(log_p.dtype) * log_p).sum() / n_rows
 
     def targets(self, apart: Apart) -> Apart:
-        """T; every row sums to 1."""
+        """The matrix T; every row sums to 1."""
         smoothing, n_rows = self.settings.smoothing, len(apart)
         total = apart.sum(dim=1, keepdim=True)
         pair = torch.eye(n_rows, dtype=apart.dtype, device=apart.device).roll(n_rows // 2, dims=1)

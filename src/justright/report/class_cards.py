@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from justright.errors import DataError
-from justright.geometry import ClassSums, cosine_similarity
+from justright.geometry import ClassSums, cosine_similarity, evenly_spaced
 from justright.progress import Track, silent
 from justright.report.elements import Missing, Name, Picture, Table, Values, attempt, cut_in_the_middle, short
-from justright.report.page_images import PageImages, SheetOrder, spread
+from justright.report.page_images import PageImages, SheetOrder
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import SavedSelection
 
@@ -79,7 +79,9 @@ def _pictures(
     turn = [place // 2 if place % 2 == 0 else len(shown) - 1 - place // 2 for place in range(len(shown))]
     rows = [by_label[start : start + row["n_images"]] for start, row in zip(starts, shown, strict=True)]
     alts = [f"images of {short(row['class_name'], LONGEST_ALT)}" for row in shown]
-    plans = [[SheetOrder(spread(rows[i], n), pixels, n, alts[i]) for i in turn] for n, pixels in SIZES]
+    plans = [
+        [SheetOrder(rows[i][evenly_spaced(len(rows[i]), n)], pixels, n, alts[i]) for i in turn] for n, pixels in SIZES
+    ]
     made = page_images.sheets(page_images.richest(plans), track, "thumbnails of classes")
     pictures = dict(zip(turn, made, strict=True))
     return [pictures[place] for place in range(len(shown))]

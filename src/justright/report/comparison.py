@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from justright.errors import DataError
+from justright.evaluation.scores import GROUPS
 from justright.report.seed_groups import ComparedRun, ScoreChange, SeedGroup, change
 from justright.runs.run_folder import RunFolder
 
-GROUPS = ("all", "old", "new")  # of images, whose accuracies are compared
 BASELINES = {"own": "own labels alone", "none": "no selection"}  # others are compared with the first that is there
 
 

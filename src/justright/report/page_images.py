@@ -38,11 +38,6 @@ def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> 
     return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def spread(rows: Int[Array, " rows"], n: int) -> Int[Array, " some"]:
-    """At most n of the rows, from the first to the last, evenly apart."""
-    return rows[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))] if len(rows) else rows
-
-
 @dataclass(frozen=True, eq=False)
 class SheetOrder:
     """One sheet that is asked for."""

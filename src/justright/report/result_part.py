@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from justright.discovery.predictions import Predictions
+from justright.evaluation.scores import GROUPS
 from justright.report.cluster_views import ClusterView
 from justright.report.clusters import LONGEST_ALT, nearest_words
 from justright.report.elements import Name, Values, Words, join, optional, short
@@ -31,7 +32,7 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
     return {
         "sentence": sentence(run.predictions, views),
         "sure": SURE,
-        "accuracies": {name: percent(scores, name) for name in ("all", "old", "new")} if scores else {},
+        "accuracies": {name: percent(scores, name) for name in GROUPS} if scores else {},
         "notes": run.about.get("notes", []),
         "largest": [
             (picture, Name(view.category.name), view.n_images, nearest_words(view))

@@ -15,7 +15,8 @@ from matplotlib.ticker import MaxNLocator
 from justright.benchmark.suite_table import SettingRow
 from justright.errors import DataError
 from justright.estimation.base import CategoryCounter
-from justright.report.comparison import GROUPS, Comparison
+from justright.evaluation.scores import GROUPS
+from justright.report.comparison import Comparison
 from justright.report.drawing import COLORS, INK, LINE, add_legend, color_of, name_ticks, quiet_panels
 from justright.report.elements import short
 from justright.types import Array

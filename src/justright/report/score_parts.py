@@ -15,7 +15,7 @@ from justright.report.error_figures import draw_confusion, draw_errors
 from justright.runs.run_folder import RunFolder
 
 OLD_PARTS = {"old_kept": "Old, labels kept", "old_dropped": "Old, labels left out"}
-GROUPS = {"all": "All", "old": "Old", **OLD_PARTS, "new": "New"}
+TITLES = {"all": "All", "old": "Old", **OLD_PARTS, "new": "New"}
 MOST_CLASSES, MOST_PAIRS = 1500, 25
 MOST_CELLS = 25_000_000  # a larger confusion is told by its worst pairs only
 # from nothing to blue: on dark paper an empty cell is dark
@@ -34,9 +34,9 @@ def scores_part(run: RunFolder) -> Values:
     scores = run.scores
     if scores is None:
         return {"scores": None, "accuracies": None}
-    shown = [name for name in GROUPS if name not in OLD_PARTS or math.isfinite(getattr(scores, name))]
+    shown = [name for name in TITLES if name not in OLD_PARTS or math.isfinite(getattr(scores, name))]
     n_images = {"all": scores.n_images, "old": scores.n_old, "new": scores.n_new}
-    rows = [(GROUPS[name], percent(scores, name), n_images.get(name)) for name in shown]
+    rows = [(TITLES[name], percent(scores, name), n_images.get(name)) for name in shown]
     return {"scores": scores, "accuracies": Table(("images of", "accuracy %", "images"), rows)}
 
 

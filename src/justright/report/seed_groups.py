@@ -13,11 +13,12 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from justright.evaluation import Scores
+from justright.evaluation.means import spread
+from justright.evaluation.scores import LEVEL
 from justright.report.elements import optional
 from justright.report.provenance import flat, resolved
 from justright.runs.run_folder import RunFolder
 
-LEVEL = 0.95
 SETTINGS = (
     "method", "selector", "pool_role", "weighting", "seed", "scale", "n_target", "k_source", "backbone", "asked",
     "config",
@@ -131,8 +132,8 @@ class ScoreChange:
 
 def mean_and_spread(values: Sequence[float]) -> str:
     """Mean and standard deviation in percent, no spread of one value; a dash where there is no such accuracy."""
-    spread = f" ± {100 * np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
-    return "-" if np.isnan(values).any() else f"{100 * np.mean(values):.1f}{spread}"
+    deviation = f" ± {100 * spread(values):.1f}" if len(values) > 1 else ""
+    return "-" if np.isnan(values).any() else f"{100 * np.mean(values):.1f}{deviation}"
 
 
 def change(group: SeedGroup, baseline: SeedGroup, images: str) -> ScoreChange | None:
@@ -146,7 +147,7 @@ def change(group: SeedGroup, baseline: SeedGroup, images: str) -> ScoreChange | 
     if not all(values for values, _ in sides):
         return None
     means = [float(np.mean(values)) for values, _ in sides]
-    by_seed = [float(np.var(values, ddof=1)) / len(values) if len(values) > 1 else 0.0 for values, _ in sides]
+    by_seed = [spread(values) ** 2 / len(values) if len(values) > 1 else 0.0 for values, _ in sides]
     variance = sum(by_seed) + sum(by_images for _, by_images in sides)
     squares = sum(v**2 / (len(values) - 1) for v, (values, _) in zip(by_seed, sides, strict=True) if len(values) > 1)
     tail = (1 + LEVEL) / 2

@@ -16,9 +16,10 @@ from justright.errors import JustrightError
 from justright.features.store import INDEX
 from justright.features.table import FeatureTable
 from justright.files import write_text
+from justright.geometry import evenly_spaced
 from justright.report.drawing import INK, PAPER, to_svg
 from justright.report.elements import Table, cut_in_the_middle, render
-from justright.report.page_images import data_uri, spread
+from justright.report.page_images import data_uri
 from justright.report.selection_figures import draw_selection
 from justright.runs.selection_result import SelectionResult
 from justright.seeding import generator
@@ -84,7 +85,8 @@ def _images(table: FeatureTable) -> ImageSet:
 
 def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_images: int) -> ClassExamples:
     pool = result.pool
-    rows = spread(np.flatnonzero(pool.labels == label), n_images)
+    members = np.flatnonzero(pool.labels == label)
+    rows = members[evenly_spaced(len(members), n_images)]
     starts = np.cumsum([0, *map(len, pool.tables)])
     numbers = np.searchsorted(starts, rows, side="right") - 1
     images = [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]

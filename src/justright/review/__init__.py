@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from justright.review import cluster_actions, random_checks, undo  # noqa: F401  their actions become known
+from justright.review import cluster_actions, random_checks, undo  # their actions become known
 from justright.review.actions import ACTIONS, Action
 from justright.review.open_review import OpenReview
 from justright.review.state import ReviewState
-
-__all__ = ["ACTIONS", "Action", "OpenReview", "ReviewState"]

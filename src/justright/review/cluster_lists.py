@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.discovery.predictions import Predictions
-from justright.geometry import directions
+from justright.geometry import unit_or_zero_rows
 from justright.review.state import ReviewState, Status
 from justright.types import Array
 
@@ -69,7 +69,7 @@ class ClusterLists:
         if self.features is None or not others or not len(given):
             return others
         centroids = np.stack([self._centroids(each, self.state.changed_at(each)) for each in others])
-        similarity = centroids @ directions(self.features[given]).mean(axis=0)
+        similarity = centroids @ unit_or_zero_rows(self.features[given]).mean(axis=0)
         return [others[place] for place in np.argsort(-similarity, kind="stable")]
 
     def images(self, cluster: int, order: ImageOrder) -> Int[Array, " rows"]:
@@ -93,11 +93,12 @@ class ClusterLists:
 
     def _mean_direction(self, cluster: int, _: int) -> Float[Array, " dim"]:
         assert self.features is not None
-        return directions(directions(self.features[self.state.rows_of(cluster)]).mean(axis=0, keepdims=True))[0]
+        rows = unit_or_zero_rows(self.features[self.state.rows_of(cluster)])
+        return unit_or_zero_rows(rows.mean(axis=0, keepdims=True))[0]
 
     def _similarity(self, rows: Int[Array, " rows"]) -> Float[Array, " rows"]:
         """Cosine similarity of each image to the centroid of them all; confidence where there are no features."""
         if self.features is None or not len(rows):
             return self.confidence[rows]
-        x = directions(self.features[rows])
+        x = unit_or_zero_rows(self.features[rows])
         return x @ x.mean(axis=0)

@@ -20,6 +20,7 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from justright.errors import DataError
+from justright.locks import lock
 from justright.review.actions import LogLine
 from justright.review.sealed import SealedCount, sealed, unsealed
 
@@ -50,7 +51,7 @@ class Log:
         if not self._exists(n_saved) or (self._has_header and self.path.stat().st_size == self._offset):
             return []
         with self.path.open("rb", buffering=0) as file:
-            _lock(file, is_shared=True)  # else the first half of a write could be read
+            lock(file, is_shared=True)  # else the first half of a write could be read
             return self._read(file, n_saved)
 
     @contextmanager
@@ -61,7 +62,7 @@ class Log:
             self._create()
         # it is there, so that none is made: an empty one would count as damaged
         with open(self.path, "a+b", buffering=0, opener=lambda path, how: os.open(path, how & ~os.O_CREAT)) as file:
-            _lock(file)  # closing the file gives it back
+            lock(file)  # closing the file gives it back
             self._file = file
             yield self._read(file, n_saved)
 
@@ -171,15 +172,6 @@ class Log:
             )
         self.seq = line.seq
         return [line]
-
-
-def _lock(file: IO[bytes], *, is_shared: bool = False) -> None:
-    """Wait until no other process writes, or with `is_shared` False reads either."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return
-    fcntl.flock(file, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
 
 
 def _flush_folder(folder: Path) -> None:

@@ -30,7 +30,7 @@ ENDINGS: dict[Form, str] = {"csv": "labels.csv", "parquet": "labels.parquet", "l
 
 
 class ExportRequest(Strict):
-    """Which labels to write; where to is not for a page to say."""
+    """Which labels to write. The page cannot choose where."""
 
     form: Form
     is_all: bool = False

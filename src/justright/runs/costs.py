@@ -128,7 +128,7 @@ class CostPlan:
 
     @property
     def most_minutes(self) -> float:
-        """The time that training may take, as far as it is limited; in the settings stands the share of a seed."""
+        """The time limit of training over all seeds; the settings hold the share of one seed."""
         minutes = getattr(self.config, "minutes", None)
         return math.inf if minutes is None else minutes * self.work.n_seeds
 

@@ -121,7 +121,7 @@ class DiskPlan:
         return found
 
     def _there(self, bank: _Bank, n_images: int) -> int:
-        """The largest bank of this kind for so many images: whether it is of these, the bank itself will see."""
+        """The size of the largest bank of this kind with so many images; the bank itself checks which they are."""
         from justright.data.views import transform_named
 
         sought = {"backbone": self.backbone.name, "precision": bank.precision, "n_images": n_images}
@@ -158,7 +158,7 @@ def existing(place: Path) -> Path:
 
 
 def tidy(folder: Path) -> None:
-    """Leave of a finished run what a later call starts from: one small checkpoint, no view bank of its own."""
+    """Delete what a finished run no longer needs: all but one small checkpoint, and view banks of its own."""
     from justright.discovery.checkpoints import Checkpoints
 
     for each in (seed / part for seed in (folder, *folder.glob("seed-*")) for part in (".", *FIRST_PARTS)):

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from justright.clustering import SemiSupKMeans
 from justright.clustering.principal import in_directions, principal_directions
 from justright.evaluation import evaluate
+from justright.evaluation.scores import GROUPS
 from justright.features.table import FeatureTable
 from justright.types import UNLABELED, Array, Labels, Mask
 
@@ -78,7 +79,7 @@ class FrozenCheck:
         """The same with the accuracies of k-means, from the true labels of the target."""
         rows = clustered_rows(len(y_true))
         found = evaluate(y_true[rows], self.clusters, is_old[rows], n_resamples=0).to_dict()
-        return replace(self, scores={group: found[group] for group in ("all", "old", "new")})
+        return replace(self, scores={group: found[group] for group in GROUPS})
 
     def to_json(self, method: str) -> dict[str, Any]:
         """Plain values."""
@@ -118,7 +119,7 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
 
 
 def clustered_rows(n_target: int) -> Int[Array, " clustered"]:
-    """The images of the target that are compared: all, or as many evenly spaced ones as are bearable."""
+    """The images of the target that are compared: all, or evenly spaced ones where there are too many."""
     return np.arange(0, n_target, -(-n_target // MOST_IMAGES))
 
 

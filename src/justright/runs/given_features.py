@@ -27,7 +27,7 @@ class GivenStores:
     """
 
     def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet], track: Track = silent):
-        from justright.features.extracted_views import BATCH_SIZE
+        from justright.features.choices import BATCH_SIZE
         from justright.features.feature_network import FeatureNetwork
 
         self.sets = list(sets)
@@ -102,7 +102,7 @@ class GivenStores:
 
 
 def _refuse_others(table: FeatureTable, header: Header) -> None:
-    """Refuse features of another network, and those that cannot be told to be of which image."""
+    """Refuse features of another network, and features that do not say which images they are of."""
     lines = table.header.differences(header, ("shape", "dtype", *COMPARABLE))
     if (precision := table.header.computation.get("precision")) != "float32":
         lines.append(f"computation.precision: {precision}, float32")

@@ -18,6 +18,7 @@ from justright.audit.audit import audit
 from justright.data import ImageSet, Split, open_images
 from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS
+from justright.geometry import evenly_spaced
 from justright.parallel import n_cores
 from justright.progress import Track, silent
 from justright.runs.costs import Rates
@@ -51,7 +52,7 @@ def measure(
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         photos = drawn_photos(folder / "photos", n_images) if images is None else images
-        photos = photos.take(np.linspace(0, len(photos) - 1, min(n_images, len(photos))).astype(int)).without_labels()
+        photos = photos.take(evenly_spaced(len(photos), n_images)).without_labels()
         few = photos.take(np.arange(min(2, len(photos))))
 
         def extracted(some: ImageSet, name: str) -> object:
@@ -139,7 +140,7 @@ def _training(backbone: Any, method: str, config: Any, photos: ImageSet, folder:
 
 
 def _by_image(whole: float, begin: float, n: int, n_few: int) -> float:
-    """What an image adds to a call with a few; where noise hides that, the whole call by image, which is too much."""
+    """Seconds that one more image adds to a call; where noise hides that, the whole call divided by its images."""
     return (whole - begin) / (n - n_few) if whole > begin and n > n_few else whole / n
 
 

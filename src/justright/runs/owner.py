@@ -13,6 +13,7 @@ from pathlib import Path
 
 from justright.errors import JustrightError
 from justright.files import naming, parsed_json
+from justright.locks import has_locks, lock
 
 LOCK = ".owner"  # the file in the folder that is locked; it says who holds it, and goes when the work is done
 LOCKED_BYTE = 1 << 20  # Windows lets nobody read what is locked, so the locked byte lies behind what the file says
@@ -53,7 +54,7 @@ def _locked(folder: Path) -> FileIO:
             file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+")
         except FileNotFoundError:  # the owner before has removed the folder at this moment
             continue
-        if not _lock(file):
+        if not (lock(file, waits=False) if has_locks() else _lock_on_windows(file)):
             said = _said(file)
             file.close()
             raise OwnedError(
@@ -65,18 +66,6 @@ def _locked(folder: Path) -> FileIO:
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file
         file.close()  # locked, but the owner before has removed it: begin again
-
-
-def _lock(file: FileIO) -> bool:
-    try:
-        import fcntl
-    except ImportError:
-        return _lock_on_windows(file)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _lock_on_windows(file: FileIO) -> bool:

@@ -1,9 +1,8 @@
-"""What a run is made of: features, a counter, a selector, the config of a method."""
+"""What a run is made of: features, a counter, the config of a method."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +21,6 @@ from justright.features.table import FeatureTable
 from justright.progress import Track, silent
 from justright.runs.given_features import GivenStores
 from justright.runs.spec import RunSpec
-from justright.selection import SELECTORS, Selector
 from justright.settings import flat
 from justright.types import UNLABELED, Array
 
@@ -53,7 +51,7 @@ def frozen_features(
 
 
 def fingerprints(pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
-    """What the features of a run are of."""
+    """Fingerprints of the images that pool and target features were computed from."""
     return {"pool": dict(pool.header.data), "target": dict(target.header.data)}
 
 
@@ -95,13 +93,6 @@ def counted(name: str, given: CounterInput, seed: int, track: Track = silent) ->
     return {"estimates": {name: estimate}, "labeled_classes": n_classes, "images": len(given.labels)}
 
 
-def selector_of(name: str, params: Mapping[str, Any], n_clusters: int, seed: int) -> Selector:
-    """A selector with the parameters that were given; K and seed where it has use for them."""
-    known = inspect.signature(SELECTORS[name]).parameters
-    defaults = {key: value for key, value in (("n_clusters", n_clusters), ("seed", seed)) if key in known}
-    return SELECTORS[name](**(defaults | dict(params)))
-
-
 def config_of(spec: RunSpec) -> Any:
     """The config of the method at the scale that was asked for, with the settings on top; seeds share the time.
 
@@ -118,7 +109,7 @@ def config_of(spec: RunSpec) -> Any:
         if name in idle:
             raise JustrightError(
                 f"{name} does nothing in {spec.method}: {idle[name]}",
-                expected="settings that act",
+                expected="settings that have an effect",
                 advice="leave it out",
             )
     if (minutes := getattr(made, "minutes", None)) is None:

@@ -17,17 +17,17 @@ from justright.features.table import FeatureTable
 from justright.progress import Track
 from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.given_weights import GIVEN, GivenWeights
-from justright.runs.parts import counter_input, fingerprints, fitted_counter, selector_of
+from justright.runs.parts import counter_input, fingerprints, fitted_counter
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult, stability_of
-from justright.runs.spec import RunSpec
+from justright.runs.spec import AUTO, RunSpec
 from justright.runs.weight_files import save_selection
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
+from justright.selection.by_name import selector_of
 from justright.types import Array
 
-AUTO = "auto"  # the selector that lets the diagnosis choose
-OTHERWISE = "none"  # what it takes where there is nothing to rehearse on
+OTHERWISE = "none"  # what `AUTO` takes where the diagnosis cannot choose
 
 
 @dataclass(eq=False)
@@ -85,7 +85,7 @@ class RunSelection:
         may_be_empty: bool,
     ) -> tuple[str, Selector]:
         """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
-        selector = selector_of(name, params, n_target, self.spec.seed)
+        selector = selector_of(name, params, self.spec.seed, n_target)
         try:
             selector.fit_stream(merged, row_shards(target.features), engine=self.engine, quiet=True, track=self.track)
         except NothingSelectedError as error:

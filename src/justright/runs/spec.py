@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from justright.errors import MissingDataError
+from justright.estimation import BEST
 from justright.hashing import hash_file
 from justright.remote import Place
 from justright.runs.problem import PoolRole
 
+AUTO = "auto"  # a selector, device, network or scale that is chosen for the person
 Scale = Literal["paper", "full", "small"]
 # paper: as the scripts of a publication run it; full: the same with stored views; small: lighter settings for a CPU
 SCALES: tuple[str, ...] = get_args(Scale)
@@ -39,7 +41,7 @@ class RunSpec:
     device: str = "cpu"
     features: tuple[Place, ...] = ()  # stores that hold the features of the images already
     n_target: int | None = None  # K, the number of categories in the target; None estimates it
-    counter: str = "combined"  # what estimates K, one of `COUNTERS`
+    counter: str = BEST  # what estimates K, one of `COUNTERS`
     seed: int = 0  # same seed, same result
     n_seeds: int = 1  # train with so many seeds from this one on, and let them vote
 

@@ -71,7 +71,7 @@ def save_selection(path: Path, result: SelectionResult, target: FeatureTable, ke
 
 
 def _behind(table: pa.Table, first: pa.Table, n_classes: int) -> pa.Table:
-    """The rows of `first`, then those of the table, whose labels move on by so many classes."""
+    """The rows of `first`, then those of the table with their labels raised by so many classes."""
     place = table.schema.get_field_index("label")
     moved = pc.add(table["label"], pa.scalar(n_classes, table["label"].type))
     return pa.concat_tables([first, table.set_column(place, "label", moved)], promote_options="default")

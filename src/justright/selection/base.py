@@ -111,22 +111,6 @@ class Selector(ABC):
             )
         return images.weight
 
-    def sample_probability(self, labels: ArrayLike, by: str = "image") -> Float[Array, " images"]:
-        """The probability to draw each image, for resampling in place of weighting (Tab. A2). Sums to 1.
-
-        by="image"  p_i = omega_i / sum_j omega_j: the same expected loss as weighting it
-        by="class"  draw a class by its weight, then one of its images: p_i = omega_c / (N_c sum_c' omega_c')
-        """
-        weight = self.sample_weight(labels)
-        if by == "class":
-            _, position, counts = np.unique(self._positions(labels), return_inverse=True, return_counts=True)
-            weight = weight / counts[position]
-        elif by != "image":
-            raise JustrightError(f"by={by!r}", expected="'image' or 'class'")
-        if not weight.sum() > 0:
-            raise DataError("all these images weigh 0", expected="at least one image of a selected class")
-        return weight / weight.sum()
-
     def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
         """A function that weighs anew on some rows of the target, for `stability`; both are one shard.
 

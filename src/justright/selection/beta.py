@@ -51,7 +51,7 @@ class BetaSelector(Selector):
     normalize: str = setting(
         "none", "divide by the largest weight, or by an image's mean", one_of("none", "max", "mean")
     )
-    level: str = setting("class", "what meets the target: centroids, or every image", one_of("class", "image"))
+    level: str = setting("class", "weigh each class by its centroid, or each image by itself", one_of("class", "image"))
     threshold: float | None = setting(None, "weights above it become 1, all others 0", NOT_NEGATIVE.or_none())
     weight_range: tuple[float, float] | None = setting(None, "smallest and largest weight allowed", WEIGHTS.or_none())
     n_clusters: ClusterCount = setting(None, "clusters for domain target; sqrt(images / 2) if not given", CLUSTER_COUNT)

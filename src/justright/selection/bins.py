@@ -39,7 +39,7 @@ class BinsSelector(ClusteredSelector):
     threshold_; split_distance_, split_threshold_ per split; target_clusters_ per target image.
     """
 
-    n_bins: int = setting(2, "bins that the classes near enough are cut into", BINS)
+    n_bins: int = setting(2, "number of bins for the classes that are near enough", BINS)
     n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     n_splits: int = setting(10, "random halvings of the target", COUNT)
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
@@ -48,8 +48,8 @@ class BinsSelector(ClusteredSelector):
     mass: str = setting("images", MASS_HELP, MASS)
     discard: bool = setting(True, "discard nothing as too far", YES_OR_NO)
     select: bool = setting(True, "keep every class that is not too far", YES_OR_NO)
-    combine: str = setting("average", "halvings decide by mean distance, or vote", one_of("average", "majority"))
-    equal: str = setting("classes", "what bins have equally many of", one_of("classes", "images"))
+    combine: str = setting("average", "combine halvings by mean distance, or by vote", one_of("average", "majority"))
+    equal: str = setting("classes", "whether bins have equally many classes or images", one_of("classes", "images"))
     seed: int = setting(0, "decides the clusters and the halvings of the target", WHOLE)
 
     def check(self) -> None:

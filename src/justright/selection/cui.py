@@ -42,7 +42,7 @@ class CuiSelector(ClusteredSelector):
     n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     _: KW_ONLY
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
-    greedy: str = setting("single", "rank by own similarity, or add what fits the rest", one_of("single", "marginal"))
+    greedy: str = setting("single", "rank one by one, or add what fits those chosen", one_of("single", "marginal"))
     mass: str = setting("images", MASS_HELP, MASS)
     seed: int = setting(0, "decides the clusters of the target", WHOLE)
 
