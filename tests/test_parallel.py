@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import sys
 import threading
 import time
+from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import threadpoolctl
 
-from justright.parallel import in_blocks, in_order, in_threads, n_cores
+from justright.parallel import blas_threads, in_blocks, in_order, in_threads, n_cores
 
 
 def test_results_keep_the_order_and_no_more_is_begun_than_allowed():
@@ -60,6 +63,38 @@ def test_every_thread_is_prepared_once():
 
 def test_there_is_at_least_one_core():
     assert n_cores() >= 1
+
+
+def n_blas_threads():
+    return {library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_blas_computes_with_as_many_threads_as_asked_and_then_as_before():
+    before = n_blas_threads()
+    with blas_threads(3):
+        assert n_blas_threads() == {3}
+        with blas_threads(1):
+            assert n_blas_threads() == {1}
+        assert n_blas_threads() == {3}
+    assert n_blas_threads() == before
+
+
+def test_libraries_of_blas_are_looked_for_again_only_after_an_import(monkeypatch):
+    looked = []
+
+    class Controller(threadpoolctl.ThreadpoolController):
+        def __init__(self):
+            looked.append(1)
+            super().__init__()
+
+    blas_threads(1).__exit__(None, None, None)
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", Controller)
+    with blas_threads(2), blas_threads(1):
+        assert looked == []
+    monkeypatch.setitem(sys.modules, "imported_later", ModuleType("imported_later"))
+    for _ in range(2):
+        with blas_threads(1):
+            assert looked == [1]
 
 
 def test_an_array_and_a_column_come_as_plain_lists_block_by_block():

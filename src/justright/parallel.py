@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any, TypeVar
 
 BLOCK = 1 << 16
@@ -52,6 +55,20 @@ def in_threads(
         yield from in_order(submit, Future.result, items, n_ahead or 4 * n_threads)
     finally:
         threads.shutdown(cancel_futures=True)
+
+
+def blas_threads(n: int) -> AbstractContextManager[Any]:
+    """Has BLAS compute with so many threads in this process; as a context, gives back at its end what it had."""
+    limited: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=n, user_api="blas")
+    return limited
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> Any:
+    """The libraries of BLAS, looked for anew after an import: that takes as long as assigning thousands of images."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
 
 
 def in_blocks(values: Any, size: int = BLOCK) -> Iterator[list[Any]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from justright.parallel import blas_threads
 from justright.types import Array
 
 BLOCK_ROWS = 4096
@@ -21,7 +21,7 @@ def principal_directions(
     """
     center = features.mean(axis=0, dtype=np.float64)
     covariance = np.zeros((len(center), len(center)))
-    with threadpool_limits(1, "blas"):  # the bytes do not depend on how many threads there are
+    with blas_threads(1):  # the bytes do not depend on how many threads there are
         for at in range(0, len(features), BLOCK_ROWS):
             apart = features[at : at + BLOCK_ROWS] - center
             covariance += apart.T @ apart / len(features)
@@ -36,5 +36,5 @@ def in_directions(
     features: Float[Array, "images dim"], center: Float[Array, " dim"], directions: Float[Array, "dim kept"]
 ) -> Float[Array, "images kept"]:
     """z = (h - m) P, whatever the number of threads."""
-    with threadpool_limits(1, "blas"):
+    with blas_threads(1):
         return (features - center) @ directions

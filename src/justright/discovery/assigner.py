@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.clustering import SemiSupKMeans
 from justright.clustering.principal import in_directions, principal_directions
@@ -16,7 +15,7 @@ from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
 from justright.errors import DataError
 from justright.geometry import unit_or_zero_rows
-from justright.parallel import in_threads, n_cores
+from justright.parallel import blas_threads, in_threads, n_cores
 from justright.types import UNLABELED, Array, Mask
 
 BLOCK_ROWS = 4096
@@ -72,7 +71,7 @@ class CategoryAssigner:
     ) -> tuple[Int[Array, " images"], Float[Array, " images"], Float[Array, " images"]]:
         """Category, confidence and s of the best, for each image."""
         starts = range(0, max(1, len(features)), BLOCK_ROWS)  # no images are one empty block
-        with threadpool_limits(1, "blas"):  # a block a core: the bytes do not depend on how many there are
+        with blas_threads(1):  # a block a core: the bytes do not depend on how many there are
             parts = in_threads(lambda at: self._assign(features[at : at + BLOCK_ROWS]), starts, n_cores())
             found = list(parts)
         cluster, confidence, best = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -97,7 +96,7 @@ class CategoryAssigner:
         """The same assigner with the temperature under which labeled images are likeliest (Guo et al., ICML 2017)."""
         if not len(labels):
             return self
-        with threadpool_limits(1, "blas"):
+        with blas_threads(1):
             scores, rows = self.scores(features).astype(np.float64), np.arange(len(labels))
 
         def surprise(log_temperature: float) -> float:

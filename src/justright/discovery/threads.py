@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from justright.parallel import blas_threads
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ def computing_with(n_threads: int | None, folder: Path | None = None) -> Iterato
         )
     torch.set_num_threads(n)
     try:
-        with threadpool_limits(n, "blas"):
+        with blas_threads(n):
             yield n
     finally:
         torch.set_num_threads(before)

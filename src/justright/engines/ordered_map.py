@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 from justright.errors import JustrightError
-from justright.parallel import in_threads, n_cores
+from justright.parallel import blas_threads, in_threads, n_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -69,6 +69,4 @@ def worker_count(n_workers: int | None) -> int:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Takes all threads but one from BLAS in this process, at once; as a context, gives them back at its end."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    return threadpool_limits(1, "blas")
+    return blas_threads(1)
