@@ -1,7 +1,7 @@
 """Programs in processes of their own, for tests in which a fresh interpreter is not the point: torch is imported once.
 
-Run as a program, it reads a line of JSON after the other and answers each with a line. Its children are forked before
-torch has any thread, and inherit all that is imported.
+A process that is forked from the server of tests/forked_workers.py is asked in JSON and answers in it. Its children are
+forked before torch has any thread, and inherit all that is imported.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import json
 import os
 import runpy
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
 
-from benchmarks.forked import Ended, Forked, import_everything
+from benchmarks.forked import Ended, Forked
+from tests.forked_workers import context
 
 ROOT = Path(__file__).parents[1]
 
@@ -71,26 +72,21 @@ class Program:
 
 
 def _ask(*request: object) -> Any:
-    program = _starter()
-    program.stdin.write(json.dumps(request) + "\n")
-    program.stdin.flush()
-    answer = program.stdout.readline()
-    assert answer, "the program that starts others has ended"
-    return json.loads(answer)
+    asked = _starter()
+    asked.send_bytes(json.dumps(request).encode())
+    return json.loads(asked.recv_bytes())
 
 
 @cache
-def _starter() -> subprocess.Popen[str]:
-    program = subprocess.Popen(
-        [sys.executable, "-m", "tests.forked_programs"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
-        text=True,
-    )
-    atexit.register(program.communicate)  # which ends its input, and so the program
-    return program
+def _starter() -> Connection:
+    ours, theirs = Pipe()
+    process = context("spawn").Process(target=_serve, args=(theirs,))
+    process.variables |= {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    process.start()
+    theirs.close()  # so that the end of the process is the end of what it answers
+    atexit.register(process.join)
+    atexit.register(ours.close)  # before, which ends the process
+    return ours
 
 
 def _prepared(words: list[str], variables: dict[str, str]) -> Callable[[object], None]:
@@ -126,15 +122,12 @@ def _answer(running: dict[int, Forked], what: str, *given: Any) -> Any:
     return running.pop(pid).end()
 
 
-def _serve() -> None:
-    import_everything()
-    asked = os.fdopen(os.dup(0))
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what is asked next is not for the programs to read
+def _serve(asked: Connection) -> None:
+    os.chdir(ROOT)
     running: dict[int, Forked] = {}
-    for line in asked:
-        sys.stdout.write(json.dumps(_answer(running, *json.loads(line))) + "\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    _serve()
+    while True:
+        try:
+            request = asked.recv_bytes()
+        except EOFError:  # the tests are over
+            return
+        asked.send_bytes(json.dumps(_answer(running, *json.loads(request))).encode())

@@ -1,8 +1,8 @@
 """Worker processes for tests in which a fresh interpreter is not the point: torch is imported once for all of them.
 
-They are forked from a server that is started anew and has no threads, not from the process of the tests. What is
-started, killed, replaced and sent is as with fresh ones; tests/engines,
-tests/runs/test_run.py and tests/bad_day/test_killed_worker.py start those.
+They, and the process that tests/forked_programs.py asks, are forked from a server that is started anew and has no
+threads, not from the process of the tests. What is started, killed, replaced and sent is as with fresh ones;
+tests/engines, tests/runs/test_run.py and tests/bad_day/test_killed_worker.py start those.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+from collections.abc import Iterator
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext, ForkServerContext, ForkServerProcess
 from pathlib import Path
@@ -42,9 +43,23 @@ def context(method: str | None = None) -> BaseContext:
         return _get_context(method)
     workers = Workers()
     workers.set_forkserver_preload(["tests.everything"])
-    with contextlib.chdir(Path(__file__).parents[1]):  # where the server finds it
+    with contextlib.chdir(Path(__file__).parents[1]), _one_thread():  # where the server finds it, and has no threads
         forkserver.ensure_running()
     return workers
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    name = "OMP_NUM_THREADS"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 _get_context = multiprocessing.get_context
