@@ -20,7 +20,6 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")  # as the comman
 import hypothesis
 import numpy as np
 import pytest
-import torch._dynamo  # noqa: F401  what justright is the first to import, the hook of jaxtyping compiles once more
 from PIL import Image
 from tests import shape_checks
 from tests.forked_workers import context as forked_workers_context
@@ -46,6 +45,14 @@ LONGEST = (
     "test_demo.py", "test_killed_worker.py", "test_wheel.py", "test_docs.py", "test_suite_runner.py",
     "test_batch_work.py", "test_threads.py",
 )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What justright is the first to import, the hook of jaxtyping compiles once more; a process that only deals tests
+    out to others does without it.
+    """
+    if config.getoption("dist", "no") == "no" or hasattr(config, "workerinput"):
+        import torch._dynamo  # noqa: F401
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
