@@ -24,8 +24,9 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# three processes on two cores: a fifth of the time tests wait, for browsers and for processes that they have killed
 pytest: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
