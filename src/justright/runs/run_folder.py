@@ -4,7 +4,7 @@
     target.parquet       the unlabeled images; pool.parquet the labeled ones (`ImageSet.save`)
     target.features      frozen features of the target, pool.features those of the pool (`justright extract`)
     weights.parquet      what each labeled image weighs, and weights.classes.parquet what each class does
-    count.json           the estimates of K with their curves, where K was estimated
+    count.json           the estimates of K with their curves, where K was estimated or checked
     diagnosis.json       which selector to take and why, where that was asked
     metrics.jsonl        a line an epoch: epoch, learning_rate, loss and its terms, seconds
     checkpoint/          parameters and training state, safetensors and JSON
