@@ -4,6 +4,7 @@ import importlib
 import inspect
 from dataclasses import dataclass
 from types import FunctionType
+from typing import NoReturn
 
 import beartype
 import numpy as np
@@ -121,14 +122,60 @@ def test_fields_of_a_dataclass_are_checked_and_counted_for_each_class(checked):
         assert refused_calls(each, 20) == list(range(1, shape_checks.N_FIRST))
 
 
-def test_nothing_is_prepared_before_the_first_call():
-    prepared = []
-    checked = shape_checks.jaxtyped(typechecker=lambda function: prepared.append(function) or function)
+def test_nothing_is_read_before_the_first_call_and_once_of_functions_that_are_made_anew(checked, monkeypatch):
+    read, types = [], shape_checks.Types.of
+    monkeypatch.setattr(shape_checks.Types, "of", lambda function: read.append(function) or types(function))
 
+    def make():
+        @checked
+        def same(number: int):
+            return number
+
+        return same
+
+    same = make()
+    assert read == []
+    assert same(3) == make()(3) == 3
+    assert len(read) == 1
+
+
+def test_every_way_to_give_an_argument_is_checked(checked):
+    @checked
+    def every(first: int, /, second: int, *more: int, named: int = 0, **others: int):
+        return first
+
+    assert every(1, 2, 3, named=4, other=5) == every(1, second=2) == 1
+    for place in range(5):
+        shape_checks.start_anew()
+        given = [str(number) if number == place else number for number in range(5)]
+        with pytest.raises(TypeCheckError, match=f"'{place}'"):
+            every(*given[:3], named=given[3], other=given[4])
+
+
+def test_a_size_that_an_argument_says_is_checked(checked):
+    @checked
+    def rows(n: int, found: int) -> Float[Array, "{n} 2"]:
+        return np.zeros((found, 2))
+
+    assert rows(3, 3).shape == (3, 2)
+    with pytest.raises(TypeCheckError, match="return value"):
+        rows(3, 4)
+
+
+def test_a_call_with_too_many_or_unknown_arguments_fails_as_it_does_without_checks(checked):
     @checked
     def same(number: int):
         return number
 
-    assert prepared == []
-    assert same(3) == 3
-    assert len(prepared) == 2  # what takes the arguments, and what takes the result too
+    for given, named in (((1, 2), {}), ((1,), {"other": 2}), ((), {})):
+        with pytest.raises(TypeError, match=r"same\(\)"):
+            same(*given, **named)
+
+
+def test_what_should_never_return_and_does_is_refused(checked):
+    @checked
+    def never() -> NoReturn:
+        return 3
+
+    with pytest.raises(TypeCheckError, match="never"):
+        never()
