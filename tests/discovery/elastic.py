@@ -1,4 +1,8 @@
-"""A program for torchrun: two trainings, one left alone, and one whose second process is killed once."""
+"""Two trainings by two processes, one left alone, and one whose second process is killed once.
+
+The processes are started, watched and started again by what torchrun calls, which forks them here: a fresh interpreter
+for each would only import torch once more.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from pathlib import Path
 
 import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from justright.discovery import loop
 from justright.discovery.processes import joined_processes
@@ -18,7 +23,7 @@ KILLED_AT = 5
 SETTINGS = {"n_epochs": 3, "n_steps": 4}
 
 
-def main(root):
+def train(root):
     torch.set_num_threads(1)
     loop.CHECKPOINT_SECONDS = -1.0  # after each step
     attempt, n_done = int(os.environ["TORCHELASTIC_RESTART_COUNT"]), 0
@@ -40,4 +45,8 @@ def main(root):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    as_torchrun = LaunchConfig(
+        min_nodes=1, max_nodes=1, nproc_per_node=2, max_restarts=1, start_method="fork",
+        rdzv_backend="c10d", rdzv_endpoint="localhost:0", local_addr="localhost", run_id="elastic",
+    )  # fmt: skip
+    elastic_launch(as_torchrun, train)(Path(sys.argv[1]))

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,8 +18,6 @@ from justright.discovery import learner, loop
 from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
 
-ROOT = Path(__file__).parents[2]
-
 
 def run_two(root):
     """Two processes that know of each other what torchrun would tell them."""
@@ -31,22 +25,13 @@ def run_two(root):
         port = listening.getsockname()[1]
     told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
     both = [Program("-m", "tests.discovery.together", root, more=told | {"RANK": str(rank)}) for rank in range(2)]
-    for ended in [each.end() for each in both]:
-        assert ended.code == 0, ended.err[-20000:]
+    for each in both:
+        assert_ends_well(each)
 
 
-def run_by_torchrun(root):
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1"]
-    done = subprocess.run(
-        [sys.executable, "-m", *torchrun, "-m", "tests.discovery.elastic", str(root)],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr[-20000:]
+def assert_ends_well(program):
+    ended = program.end()
+    assert ended.code == 0, ended.err[-20000:]
 
 
 def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
@@ -113,7 +98,7 @@ def assert_only_as_many_go_on(two):
 
 
 def test_a_process_that_is_killed_is_started_again_and_all_end_as_if_nothing_had_been(tmp_path):
-    run_by_torchrun(tmp_path)
+    assert_ends_well(Program("-m", "tests.discovery.elastic", tmp_path, more={"GLOO_SOCKET_IFNAME": "lo"}))
     assert final_bytes(tmp_path / "killed") == final_bytes(tmp_path / "calm")
     assert records(tmp_path / "killed") == records(tmp_path / "calm")
     assert (tmp_path / "labels-0.txt").read_text() == (tmp_path / "labels-1.txt").read_text()

@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from tests.discovery.tiny import final_bytes, records
+from tests.forked_programs import Program
 from threadpoolctl import threadpool_info
 
 from justright.discovery.threads import computing_with
-
-ROOT = Path(__file__).parents[2]
 
 
 def blas_threads():
@@ -20,10 +14,8 @@ def blas_threads():
 
 
 def test_a_training_that_is_called_again_with_other_threads_goes_on_with_those_it_began_with(tmp_path):
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    command = [sys.executable, "-m", "tests.discovery.threaded", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr
+    ended = Program("-m", "tests.discovery.threaded", tmp_path).end()
+    assert ended.code == 0, ended.err
     one, killed = tmp_path / "one", tmp_path / "killed"
     assert final_bytes(killed / "run") == final_bytes(one / "run")
     assert records(killed / "run") == records(one / "run")
