@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from justright.data.catalog.glyph_set import GlyphReader
+from justright.data.catalog.glyphs import GlyphReader
 from justright.data.checked_columns import path_values, saved_columns, text_column, whole_labels
 from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, superclass_columns, with_columns
 from justright.data.image_set import SAVED_BYTES, ImageSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.data_set import DataSet
+from justright.data.catalog import DataSet
 from justright.data.catalog.layouts import LabeledPaths, check_present, first_folder, train_then_test
 from justright.data.catalog.official_files import read_mat, whole_numbers
 from justright.data.columns import levels_of
