@@ -35,7 +35,6 @@ FLOORS = [
 NEEDS_TORCH = (
     "data/views.py",
     "data/recipe.py",
-    "data/pixels.py",
     "data/color_jitter.py",
     "features/",
     "models/",
