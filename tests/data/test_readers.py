@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from justright.data import open_folder, open_images
-from justright.data.catalog.glyph_set import GlyphReader
+from justright.data.catalog.glyphs import GlyphReader
 from justright.data.export import write_tree
 from justright.data.objects import ObjectReader
 from justright.data.readers import BytesReader, FolderReader, ZipReader, png
@@ -143,10 +143,10 @@ def test_what_is_no_file_has_a_reason(folder, tmp_path):
 def test_pictures_of_any_form_are_read_from_objects_and_named_by_their_pixels():
     image = picture(3)
     forms = [image, np.asarray(image), png(image)]
-    reader = ObjectReader("forms", lambda row: forms[row])
+    reader = ObjectReader("forms", [[form] for form in forms], 0)
     assert {reader.content_id(str(row)) for row in range(3)} == {reader.content_id("0")}
     with pytest.raises(DataError, match="image 0 is a int"):
-        ObjectReader("numbers", lambda row: row).image("0")
+        ObjectReader("numbers", [[0]], 0).image("0")
 
 
 def test_bytes_in_a_table_are_read_by_position():

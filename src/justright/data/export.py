@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -24,17 +23,12 @@ def write_tree(images: ImageSet, root: Path, n_processes: int | None = None, tra
     """
     chunks = [range(first, min(first + CHUNK, len(images))) for first in range(0, len(images), CHUNK)]
     work = partial(_write_chunk, images, root)
-    n_processes = n_processes or n_cores()
-    return sum(track(_spread(work, chunks, n_processes), len(chunks), f"writing, {CHUNK} images a step"))
-
-
-def _spread(work: partial[int], chunks: list[range], n_processes: int) -> Iterator[int]:
+    what, n_processes = f"writing, {CHUNK} images a step", n_processes or n_cores()
     if n_processes == 1 or len(chunks) == 1:
-        yield from map(work, chunks)
-        return
+        return sum(track(map(work, chunks), len(chunks), what))
     # spawned, because a fork of a process with threads can hang
     with ProcessPoolExecutor(n_processes, multiprocessing.get_context("spawn")) as processes:
-        yield from processes.map(work, chunks)
+        return sum(track(processes.map(work, chunks), len(chunks), what))
 
 
 def _write_chunk(images: ImageSet, root: Path, rows: range) -> int:

@@ -24,7 +24,7 @@ def write_parquet(table: pa.Table, path: Path) -> None:
     """Write a table, whole or not at all, with its fingerprint."""
     said = _said(table)
     with replacing(path) as temporary:
-        table = table.replace_schema_metadata(said | {PRINT: _fingerprint(table).encode()})
+        table = table.replace_schema_metadata(said | {PRINT: hash_pieces(_pieces(table)).encode()})
         pq.write_table(table, temporary, write_page_checksum=True)
 
 
@@ -33,7 +33,7 @@ def read_parquet(path: Path) -> pa.Table:
     table = pq.read_table(path, memory_map=True, page_checksum_verification=True)
     known = (table.schema.metadata or {}).get(PRINT)
     table = table.replace_schema_metadata(_said(table) or None)
-    if known is not None and known != _fingerprint(table).encode():
+    if known is not None and known != hash_pieces(_pieces(table)).encode():
         raise ValueError(
             "it is not as it was written, but damaged; or another program changed it and kept the old fingerprint, "
             f"{PRINT.decode()} in the metadata of its schema"
@@ -44,10 +44,6 @@ def read_parquet(path: Path) -> pa.Table:
 def _said(table: pa.Table) -> dict[bytes, bytes]:
     """The metadata of the schema without what is put there here."""
     return {name: value for name, value in (table.schema.metadata or {}).items() if name != PRINT}
-
-
-def _fingerprint(table: pa.Table) -> str:
-    return hash_pieces(_pieces(table))
 
 
 def _pieces(table: pa.Table) -> Iterator[bytes | memoryview]:
