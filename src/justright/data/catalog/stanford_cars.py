@@ -8,8 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from justright.data.catalog import DataSet
-from justright.data.catalog.layouts import LabeledPaths, check_present, class_folders, images_in, train_then_test
-from justright.data.catalog.official_files import read_lines, read_mat, whole_numbers
+from justright.data.catalog.layouts import (
+    LabeledPaths,
+    check_present,
+    class_folders,
+    images_in,
+    read_lines,
+    read_mat,
+    train_then_test,
+    whole_numbers,
+)
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from justright.data.catalog import DataSet
-from justright.data.catalog.layouts import LabeledPaths, check_present, first_folder, train_then_test
-from justright.data.catalog.official_files import read_mat, whole_numbers
+from justright.data.catalog.layouts import (
+    LabeledPaths,
+    check_present,
+    first_folder,
+    read_mat,
+    train_then_test,
+    whole_numbers,
+)
 from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
