@@ -13,7 +13,7 @@ from PIL import Image
 from justright.data.checked_columns import LABELS, MAX_LABEL
 from justright.data.decoding import decode, to_rgb
 from justright.data.image_set import ImageSet
-from justright.data.readers import FolderReader, Reader, png
+from justright.data.readers import FolderReader, Reader
 from justright.errors import BadImageError, DataError
 from justright.hashing import hash_bytes
 from justright.types import UNLABELED
@@ -53,10 +53,6 @@ class ObjectReader(Reader):
             expected="a PIL image, encoded bytes or a uint8 array",
             advice="give the data set without a transform",
         )
-
-    def encoded(self, path: str) -> bytes:
-        """The picture as a PNG."""
-        return png(self.image(path))
 
     def content_id(self, path: str) -> str:
         """Hash of the pixels: a PNG of them may differ between versions of a library."""

@@ -21,7 +21,7 @@ from justright.data.catalog import DataSet
 from justright.data.catalog.glyph_alphabet import BLOCKS, faces_of
 from justright.data.catalog.glyph_drawing import draw_look, render
 from justright.data.image_set import ImageSet
-from justright.data.readers import Reader, png
+from justright.data.readers import Reader
 from justright.errors import BadImageError, DataError
 from justright.hashing import hash_bytes
 from justright.seeding import generator
@@ -94,10 +94,6 @@ class GlyphReader(Reader):
         if label is None or not index.isdecimal():
             raise BadImageError(f"{path}: names no glyph", expected="family/script/class/index")
         return Image.fromarray(draw_glyph(self.seed, label, int(index), self.size))
-
-    def encoded(self, path: str) -> bytes:
-        """The same as the bytes of a PNG."""
-        return png(self.image(path))
 
     def content_id(self, path: str) -> str:
         """Made of what determines the drawing, so nothing has to be drawn."""
