@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from justright.errors import DegenerateError
-from justright.geometry.many_sources import flow_from_many
+from justright.geometry.many_sources import Pairs, PerSink, PerSource, flow_from_many
 from justright.geometry.rows import unit_rows
 from justright.types import Array
 
@@ -43,11 +43,7 @@ DISTANCES = {
 }
 
 
-def flow(
-    distance: Float[Array, "source target"],
-    source_mass: Float[Array, " source"] | None = None,
-    target_mass: Float[Array, " target"] | None = None,
-) -> Float[Array, "source target"]:
+def flow(distance: Pairs, source_mass: PerSource | None = None, target_mass: PerSink | None = None) -> Pairs:
     """The optimal flow k between two distributions, each brought to total mass 1.
 
     k = argmin_k sum_ij k_ij d_ij   with   k >= 0,  sum_j k_ij = source_mass_i,  sum_i k_ij = target_mass_j.
@@ -63,11 +59,7 @@ def flow(
     return _solve(a, b, distance)[0]
 
 
-def emd(
-    distance: Float[Array, "source target"],
-    source_mass: Float[Array, " source"] | None = None,
-    target_mass: Float[Array, " target"] | None = None,
-) -> float:
+def emd(distance: Pairs, source_mass: PerSource | None = None, target_mass: PerSink | None = None) -> float:
     """The earth mover's distance between two datasets. Eq. 8, and Eq. 14 where the source is D^l with D^u_0.
 
     EMD = sum_ij k_ij d_ij / sum_ij k_ij,  k the optimal flow.
@@ -76,9 +68,7 @@ def emd(
     return float((k * distance).sum() / k.sum())
 
 
-def distance_to_target(
-    distance: Float[Array, "source target"], k: Float[Array, "source target"]
-) -> Float[Array, " source"]:
+def distance_to_target(distance: Pairs, k: Pairs) -> PerSource:
     """The distance of each source centroid to the target, under a flow k. Eq. 15.
 
     d_i = sum_j k_ij d_ij / sum_j k_ij
@@ -91,10 +81,7 @@ def distance_to_target(
 
 
 def domain_similarity(
-    distance: Float[Array, "source target"],
-    source_mass: Float[Array, " source"] | None = None,
-    target_mass: Float[Array, " target"] | None = None,
-    gamma: float = 0.01,
+    distance: Pairs, source_mass: PerSource | None = None, target_mass: PerSink | None = None, gamma: float = 0.01
 ) -> float:
     """The similarity of two datasets. Eq. 9.
 
@@ -103,10 +90,8 @@ def domain_similarity(
     return float(np.exp(-gamma * emd(distance, source_mass, target_mass)))
 
 
-def _solve(
-    a: Float[Array, " source"], b: Float[Array, " target"], distance: Float[Array, "source target"]
-) -> tuple[Float[Array, "source target"], Float[Array, " target"]]:
-    """The optimal flow and the dual prices of the target."""
+def _solve(a: PerSource, b: PerSink, distance: Pairs) -> tuple[Pairs, PerSink]:
+    """The optimal flow and the dual prices of the sinks, which are the centroids of the target."""
     k, log = _import_ot().emd(a, b, np.ascontiguousarray(distance, np.float64), numItermax=MAX_ITERATIONS, log=True)
     if log["warning"] is not None:
         raise DegenerateError(f"optimal transport stopped: {log['warning']}", expected="finite distances")
