@@ -1,11 +1,14 @@
-"""An ImageSet written out as files, one folder a class."""
+"""Images made ready to be looked at: an ImageSet as files, one folder a class, or some images as one sheet."""
 
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+
+from PIL import Image
 
 from justright.data.folder import is_image_name
 from justright.data.image_set import ImageSet
@@ -43,3 +46,14 @@ def _write_chunk(images: ImageSet, root: Path, rows: range) -> int:
             temporary.write_bytes(images.encoded(row))
         n_written += 1
     return n_written
+
+
+def contact_sheet(images: Sequence[Image.Image], columns: int, gap: int) -> Image.Image:
+    """Put images of one size into rows of `columns`, left to right, on white."""
+    width, height = images[0].size
+    n_rows = -(-len(images) // columns)
+    sheet = Image.new("RGB", (columns * (width + gap) - gap, n_rows * (height + gap) - gap), "white")
+    for number, image in enumerate(images):
+        row, column = divmod(number, columns)
+        sheet.paste(image, (column * (width + gap), row * (height + gap)))
+    return sheet
