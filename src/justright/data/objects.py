@@ -105,9 +105,14 @@ def _from_items(data: Any, name: str) -> ImageSet:
 
 
 def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names: Sequence[str] | None) -> ImageSet:
-    numbers = None if labels is None else [_whole(label, name, row) for row, label in enumerate(labels)]
-    class_name = None if numbers is None else _names(numbers, names)
-    return ImageSet.of(reader, dataset=name, path=[*map(str, paths)], label=numbers, class_name=class_name)
+    columns: dict[str, Any] = {"path": [*map(str, paths)]}
+    if labels is not None:
+        numbers = [_whole(label, name, row) for row, label in enumerate(labels)]
+        if names and max(numbers, default=0) >= len(names):
+            raise DataError(f"label {max(numbers)}, but {len(names)} class names", expected="a name for every label")
+        named = [None if label < 0 else str(names[label]) if names else str(label) for label in numbers]
+        columns |= {"label": numbers, "class_name": named}
+    return ImageSet.of(reader, dataset=name, **columns)
 
 
 def _whole(label: Any, name: str, row: int) -> int:
@@ -117,9 +122,3 @@ def _whole(label: Any, name: str, row: int) -> int:
     if not (isinstance(value, int | float) and value == value // 1 and UNLABELED <= value <= MAX_LABEL):
         raise DataError(f"{name}: image {row} has the label {label!r}", expected=LABELS)
     return int(value)
-
-
-def _names(labels: Sequence[int], names: Sequence[str] | None) -> list[str | None]:
-    if names and max(labels, default=0) >= len(names):
-        raise DataError(f"label {max(labels)}, but {len(names)} class names", expected="a name for every label")
-    return [None if label < 0 else str(names[label]) if names else str(label) for label in labels]

@@ -116,14 +116,12 @@ class Listing:
 
     def rows_of(self, other: Listing) -> Labels:
         """For each key of `other` the row here; both lists must name the same keys, in any order."""
+        for one, two in ((self, other), (other, self)):
+            known = set(two.keys)
+            for row, key in enumerate(one.keys):
+                if key not in known:
+                    raise DataError(f"{one.at(row)}: {key} is not in {two.file.name}", expected="the same keys in both")
         row_of = {key: row for row, key in enumerate(self.keys)}
-        known = set(other.keys)
-        for row, key in enumerate(self.keys):
-            if key not in known:
-                raise DataError(f"{self.at(row)}: {key} is not in {other.file.name}", expected=f"a key of {other.file}")
-        for row, key in enumerate(other.keys):
-            if key not in row_of:
-                raise DataError(f"{other.at(row)}: {key} is not in {self.file}", expected="each key in both lists")
         return np.array([row_of[key] for key in other.keys], dtype=np.int64)
 
 
