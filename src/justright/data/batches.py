@@ -12,8 +12,7 @@ from justright.errors import DataError
 from justright.seeding import generator
 from justright.types import Array
 
-DRAWS_A_COUNT = 4
-"""What the counter of our generator stands for, in draws."""
+DRAWS_A_COUNT = 4  # random numbers that our generator makes at each step of its counter
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,8 +64,6 @@ class ImageSet:
         n = len(path)
         same = {"source": reader.source, "dataset": dataset}
         columns |= {name: names_column([value], np.zeros(n, np.int32)) for name, value in same.items()}
-        if columns.get("label") is None:
-            columns["label"] = np.full(n, UNLABELED)
         columns = dict.fromkeys(COLUMNS) | columns | {"path": path}
         columns |= {superclass_column(depth): names for depth, names in enumerate(superclasses, start=1)}
         given = {name: column(name, values, n) for name, values in columns.items()}
@@ -197,8 +195,7 @@ class ImageSet:
 
     def without_labels(self) -> ImageSet:
         """The same images with every column gone that tells their class."""
-        hidden = dict.fromkeys(("class_name", "split")) | {"label": np.full(len(self), UNLABELED)}
-        hidden = {name: column(name, values, len(self)) for name, values in hidden.items()}
+        hidden = {name: column(name, None, len(self)) for name in ("label", "class_name", "split")}
         return ImageSet(with_columns(self.table.select(list(COLUMNS)), hidden), self.readers)
 
     @staticmethod

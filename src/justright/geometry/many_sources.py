@@ -23,7 +23,7 @@ PerSource = Float[Array, " source"]
 PerSink = Float[Array, " sink"]
 Pairs = Float[Array, "source sink"]  # distances, or flows, from each source to each sink
 SinkOfSource = Int[Array, " source"]
-IsSource = Bool[Array, " source"]
+SourceFlags = Bool[Array, " source"]
 
 Solver = Callable[[Array, Array, Array], tuple[Array, Array]]
 """From masses of sources, masses of sinks and distances to the optimal flow and the prices of the sinks."""
@@ -66,7 +66,7 @@ def _choices(distance: Pairs, v: PerSink) -> tuple[SinkOfSource, PerSource, PerS
     return nearest, price, margin
 
 
-def _contested(distance: Pairs, v: PerSink, nearest: SinkOfSource, price: PerSource) -> IsSource:
+def _contested(distance: Pairs, v: PerSink, nearest: SinkOfSource, price: PerSource) -> SourceFlags:
     """For each sink those of other sinks' sources that would lose least by it."""
     n, m = distance.shape
     n_each, is_contested = max(1, int(SHARE * n / m)), np.zeros(n, bool)
@@ -76,7 +76,7 @@ def _contested(distance: Pairs, v: PerSink, nearest: SinkOfSource, price: PerSou
     return is_contested
 
 
-def _overfull(a: PerSource, b: PerSink, nearest: SinkOfSource, margin: PerSource, is_open: IsSource) -> IsSource:
+def _overfull(a: PerSource, b: PerSink, nearest: SinkOfSource, margin: PerSource, is_open: SourceFlags) -> SourceFlags:
     """Sources that a sink has no more room for, beside those that prefer it more clearly."""
     is_over = np.zeros(len(a), bool)
     rows = np.flatnonzero(~is_open)
