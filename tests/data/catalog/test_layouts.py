@@ -11,7 +11,7 @@ from justright.data.catalog.layouts import (
     assemble,
     check_present,
     class_folders,
-    first_folder,
+    first_present,
     images_in,
     inside,
     missing,
@@ -40,9 +40,9 @@ def test_the_folder_of_the_archive_is_found_whether_it_or_its_parent_is_given(ro
 
 
 def test_the_first_usual_name_that_is_there_is_taken(root):
-    assert first_folder(root, "Train", "train") == "train"
+    assert first_present(root, "Train", "train") == root / "train"
     with pytest.raises(FileNotFoundError, match="Images"):
-        first_folder(root, "Images", "images")
+        first_present(root, "Images", "images")
 
 
 def test_class_folders_are_sorted_and_hidden_ones_left_out(root):

@@ -36,12 +36,12 @@ def inside(root: Path, name: str) -> Path:
     return root / name if (root / name).is_dir() else root
 
 
-def first_folder(root: Path, *candidates: str) -> str:
-    """The first of several usual names that is a folder below `root`."""
-    for name in candidates:
-        if (root / name).is_dir():
-            return name
-    raise missing(root / candidates[0])
+def first_present(root: Path, *names: str) -> Path:
+    """The first of several usual files or folders below `root` that is there."""
+    for name in names:
+        if (root / name).exists():
+            return root / name
+    raise missing(root / names[0])
 
 
 def check_present(folder: Path, paths: Iterable[str]) -> None:
