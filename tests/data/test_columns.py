@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,22 +9,15 @@ import pytest
 
 from justright.data.columns import (
     NAME,
-    SENT,
     column,
     levels_of,
     names_column,
-    parts_to_send,
     rename_sources,
-    rows_to_send,
     superclass_columns,
     with_columns,
     write_csv,
 )
-from justright.data.image_set import ImageSet
-from justright.data.opening import open_images
 from justright.errors import DataError
-
-LETTERS = open_images("glyphs:scripts=hebrew,per_class=4")
 
 
 def test_each_row_gets_the_name_at_its_place():
@@ -92,24 +83,3 @@ def test_a_source_that_no_row_uses_any_more_is_no_hindrance(tmp_path):
     table = pa.table({"source": names_column(["x", "y"], np.array([0, 1, 1]))}).slice(1)
     pq.write_table(rename_sources(table, {"y": "2"}), tmp_path / "a.parquet")
     assert pq.read_table(tmp_path / "a.parquet")["source"].to_pylist() == ["2", "2"]
-
-
-def test_a_part_gives_the_images_of_its_rows():
-    rows = np.array([3, 4, 40])
-    part = ImageSet(rows_to_send(LETTERS.table, rows), LETTERS.readers)
-    assert part.paths == [LETTERS.paths[row] for row in rows]
-    assert [part.image(slot).tobytes() for slot in range(3)] == [LETTERS.image(int(row)).tobytes() for row in rows]
-
-
-def test_labels_stay_here_and_a_part_is_small_however_large_the_set_is():
-    many = ImageSet.concat([LETTERS] * 50)
-    part = rows_to_send(many.table, range(1000, 1016))
-    assert part.column_names == list(SENT)
-    assert len(pickle.dumps(part)) < 10_000
-
-
-def test_parts_are_the_whole_in_order():
-    parts = list(parts_to_send(LETTERS.table, 30))
-    assert [part.num_rows for part in parts] == [30, 30, 28]
-    assert [path for part in parts for path in part["path"].to_pylist()] == LETTERS.paths
-    assert rows_to_send(LETTERS.table, np.array([], int)).num_rows == 0

@@ -6,7 +6,7 @@ import pytest
 from tests.features.tiny_extraction import BAD, run
 
 from justright.audit.quarantine import TooManyBadError
-from justright.data.columns import rows_to_send
+from justright.data.sent_images import sent
 from justright.features.bad_rows import content_ids
 
 
@@ -29,5 +29,5 @@ def test_copies_of_a_bad_image_are_bad(with_bad, tmp_path):
 
 
 def test_a_bad_image_has_no_content_id_but_a_reason_at_its_place(with_bad):
-    ids, reasons = content_ids(with_bad.readers, rows_to_send(with_bad.table, range(len(with_bad))))
+    ids, reasons = content_ids(with_bad.readers, sent(with_bad, range(len(with_bad))))
     assert [row for row, name in enumerate(ids) if not name] == list(reasons) != []

@@ -9,7 +9,7 @@ import pytest
 from tests.engines.lost_workers import FAR_ENGINES, deadly
 from tests.features.tiny_extraction import contents, run, tiny
 
-from justright.data.columns import rows_to_send
+from justright.data.sent_images import sent
 from justright.engines import ENGINES
 from justright.errors import JustrightError
 from justright.features.batch_work import BatchWork
@@ -30,15 +30,15 @@ def test_another_engine_gives_the_bytes_of_one_process_though_workers_are_killed
 
 def test_a_machine_of_another_kind_is_refused(drawn):
     work = BatchWork.of(FeatureNetwork(tiny(), 2, "float32", "class"), drawn)
-    assert work(rows_to_send(drawn.table, range(2)))[0].shape == (2, 16)
+    assert work(sent(drawn, range(2)))[0].shape == (2, 16)
     with pytest.raises(JustrightError, match="a worker computes with") as error:
-        replace(work, tools=work.tools | {"torch": "1.0"})(rows_to_send(drawn.table, range(2)))
+        replace(work, tools=work.tools | {"torch": "1.0"})(sent(drawn, range(2)))
     assert "'torch': '1.0'" in error.value.expected
 
 
 def test_without_a_network_the_pixels_come_back(drawn):
     network = FeatureNetwork(tiny(), 2, "float32", "class")
-    pixels, bad, _ = replace(BatchWork.of(network, drawn), network=None)(rows_to_send(drawn.table, range(1)))
+    pixels, bad, _ = replace(BatchWork.of(network, drawn), network=None)(sent(drawn, range(1)))
     assert pixels.shape == (2, 3, 16, 16)
     assert not np.any(pixels[1])
     assert not bad

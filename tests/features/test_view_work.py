@@ -9,7 +9,7 @@ import pytest
 from tests.engines.lost_workers import FAR_ENGINES, deadly
 from tests.features.tiny_banks import bank_of, tiny
 
-from justright.data.columns import rows_to_send
+from justright.data.sent_images import sent
 from justright.data.views import transform_named
 from justright.engines import ENGINES
 from justright.errors import BadImageError, JustrightError
@@ -42,7 +42,7 @@ def work_on(images, backbone):
 
 def test_pixels_that_another_device_computes_with_become_the_same_records(drawn):
     images, backbone = drawn.take(FEW).with_ids(), tiny()
-    task, work = ViewTask(rows_to_send(images.table, range(2)), [0, 1], [0, 5]), work_on(images, backbone)
+    task, work = ViewTask(sent(images, range(2)), [0, 1], [0, 5]), work_on(images, backbone)
     drawn_only = ViewWork(work.readers, work.transform, work.recipe, work.seed, work.layout, None)
     later = [stored_records(backbone, work.layout, views) for views in drawn_only(task)]
     assert [each.tobytes() for each in later] == [each.tobytes() for each in work(task)]
@@ -52,12 +52,12 @@ def test_a_bad_image_is_named_by_its_row_in_the_whole_set(with_bad):
     images = with_bad.named_by([str(row) for row in range(len(with_bad))])
     row = images.paths.index("class0/003.png")
     with pytest.raises(BadImageError, match=f"image {row}:"):
-        work_on(images, tiny())(ViewTask(rows_to_send(images.table, range(row, row + 1)), [row], [0]))
+        work_on(images, tiny())(ViewTask(sent(images, range(row, row + 1)), [row], [0]))
 
 
 def test_a_machine_of_another_kind_is_refused(drawn):
     images, backbone = drawn.take(FEW).with_ids(), tiny()
-    task, work = ViewTask(rows_to_send(images.table, range(2)), [0, 1], [0]), work_on(images, backbone)
+    task, work = ViewTask(sent(images, range(2)), [0, 1], [0]), work_on(images, backbone)
     here = tools(backbone.device)
     assert len(replace(work, tools=here)(task)[0]) == 2
     with pytest.raises(JustrightError, match="a worker computes with"):

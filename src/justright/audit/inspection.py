@@ -15,10 +15,10 @@ from jaxtyping import Bool, Int, UInt64
 from justright.audit.duplicates import look_of
 from justright.audit.quarantine import Quarantined, reason_of
 from justright.audit.signatures import format_against_suffix
-from justright.data.columns import parts_to_send
 from justright.data.decoding import decode
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
+from justright.data.sent_images import sent_in_parts
 from justright.engines import Engine, threads
 from justright.hashing import hash_bytes
 from justright.progress import Track, silent
@@ -67,7 +67,7 @@ def inspect_images(
     bad: dict[int, Quarantined] = {}
     misnamed: dict[int, str] = {}
     work = partial(_inspect_all, images.readers)
-    parts = (engine or threads(n_workers))(work, parts_to_send(images.table, PART_ROWS))
+    parts = (engine or threads(n_workers))(work, sent_in_parts(images, PART_ROWS))
     with closing(parts):
         for row, outcome in enumerate(track(chain.from_iterable(parts), n, f"reading {', '.join(images.datasets)}")):
             if isinstance(outcome, Quarantined):

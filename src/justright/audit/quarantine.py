@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from justright.audit.signatures import format_of, is_cut_off
@@ -46,6 +46,10 @@ class Quarantined:
     path: str
     kind: BadKind
     reason: str
+
+    def to_json(self) -> dict[str, object]:
+        """The record as plain values."""
+        return asdict(self)
 
 
 class TooManyBadError(DataError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +115,6 @@ def extract(
         terminal.table(f"Set aside: {len(bad):,} bad images", ("path", "what", "why"), rows)
     value = {"out": str(out), "images": len(table), "shape": list(table.header.shape), "dtype": table.header.dtype}
     value |= {"classes": len(table.classes), "backbone": dict(table.header.backbone)}
-    value |= {"quarantined": [asdict(image) for image in bad]}
+    value |= {"quarantined": [image.to_json() for image in bad]}
     size = " x ".join(f"{n:,}" for n in table.features.shape)
     terminal.result(value, f"{table.header.backbone['name']}: {size} {table.header.dtype}, written to {out}")

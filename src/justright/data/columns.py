@@ -1,8 +1,8 @@
-"""The columns of a table of images: their names and types, how they are filled, replaced and sent to workers."""
+"""The columns of a table of images: their names and types, and how they are filled and replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,6 @@ COLUMNS = {
     "dataset": NAME,
     "split": NAME,
 }
-SENT = ("id", "source", "path", "dataset")  # the columns that are sent to a worker
 SUPERCLASS = "superclass"  # the column of the finest super-category; `superclass2`, `superclass3`, ... are coarser
 
 
@@ -59,24 +58,6 @@ def write_csv(table: pa.Table, path: Path) -> None:
     """Write a table whose columns of names CSV cannot hold as they are."""
     plain = [column.cast(pa.string()) if column.type == NAME else column for column in table.columns]
     pyarrow.csv.write_csv(pa.table(plain, names=table.column_names), path)
-
-
-def rows_to_send(table: pa.Table, rows: range | Int[Array, " rows"]) -> pa.Table:
-    """What a worker has to know of images, whose rows ascend; `ImageSet(the_rows, readers)` makes a set of them.
-
-    The readers travel once, with the work.
-    """
-    if not len(rows):
-        return table.select(SENT).slice(0, 0)
-    first, last = int(rows[0]), int(rows[-1])
-    near = table.select(SENT).slice(first, last - first + 1)  # taking from all would go through all
-    return near.take(pa.array([int(row) - first for row in rows])).combine_chunks()
-
-
-def parts_to_send(table: pa.Table, n_rows: int) -> Iterator[pa.Table]:
-    """All images, so many at a time."""
-    for start in range(0, len(table), n_rows):
-        yield rows_to_send(table, range(start, min(start + n_rows, len(table))))
 
 
 def column(name: str, values: Any, n: int) -> pa.Array | pa.ChunkedArray:

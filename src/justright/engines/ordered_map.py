@@ -14,10 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from justright.errors import JustrightError
-from justright.parallel import Item, Result, blas_threads, in_threads, n_cores
+from justright.parallel import blas_threads, in_threads, n_cores
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 AHEAD = 2  # items in flight for each worker: one being worked on, one waiting, so that memory stays bounded
 RETRIES = 3  # how often an item is given again that was lost with its worker

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from justright.engines.ordered_map import AHEAD, RETRIES, Engine, worker_count
+from justright.engines.ordered_map import AHEAD, RETRIES, Engine, Item, Result, worker_count
 from justright.errors import JustrightError
-from justright.parallel import Item, Result, blas_threads, in_order
+from justright.parallel import blas_threads, in_order
 
 
 @contextmanager

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from justright.data.columns import rows_to_send
 from justright.data.image_set import ImageSet
+from justright.data.sent_images import sent
 from justright.engines import Engine
 from justright.features import bank_files
 from justright.features.backbone import Backbone
@@ -70,7 +70,7 @@ class BankBuild:
     def _tasks(self, rows: range | Rows, numbers: Sequence[int]) -> Iterator[ViewTask]:
         for start in range(0, len(rows), self.batch_size):
             batch = rows[start : start + self.batch_size]
-            yield ViewTask(rows_to_send(self.images.table, batch), [int(row) for row in batch], numbers)
+            yield ViewTask(sent(self.images, batch), [int(row) for row in batch], numbers)
 
     def _write(self, block: MissingBlock, rows: range | Rows, done: Iterator[list[Array]]) -> None:
         n_rows, layout = len(block.rows), self.work.layout

@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 
 from justright.audit.quarantine import MAX_BAD
-from justright.data.columns import NAME, parts_to_send, with_columns
+from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
+from justright.data.sent_images import sent_in_parts
 from justright.engines import Engine, threads
 from justright.errors import DataError
 from justright.features.backbone import Backbone
@@ -115,7 +116,7 @@ def _content_ids(images: ImageSet, engine: Engine, track: Track) -> tuple[list[s
 
     def each() -> Iterator[str]:
         start = 0
-        with closing(engine(partial(content_ids, images.readers), parts_to_send(images.table, HASHED_ROWS))) as parts:
+        with closing(engine(partial(content_ids, images.readers), sent_in_parts(images, HASHED_ROWS))) as parts:
             for ids, reasons in parts:
                 unreadable.update((start + slot, reason) for slot, reason in reasons.items())
                 start += len(ids)

@@ -21,8 +21,8 @@ import pyarrow as pa
 import torch
 from jaxtyping import Float, Int
 
-from justright.data.columns import rows_to_send
 from justright.data.image_set import ImageSet
+from justright.data.sent_images import sent
 from justright.engines import Engine
 from justright.errors import DegenerateError
 from justright.features.bad_rows import Reasons, refuse_bad_rows
@@ -142,7 +142,7 @@ class Extraction:
         """What workers are told of each batch; the rest of its task stays here."""
         for task in self._tasks():
             begun.append(task)
-            yield rows_to_send(self.images.table, task.rows)
+            yield sent(self.images, task.rows)
 
     def _finish_shard(self, start: int, parts: list[_Part], bad: dict[int, tuple[str, str]]) -> None:
         stop = min(start + self.shard_rows, len(self.images))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
@@ -99,7 +98,7 @@ class StoreWriter:
         """Write what goes with the features, and call the store complete."""
         with replacing(self.path / store.INDEX) as temporary:
             pq.write_table(index, temporary, row_group_size=INDEX_ROWS, write_page_checksum=True)
-        write_json(self.path / store.QUARANTINE, [asdict(image) for image in quarantined])
+        write_json(self.path / store.QUARANTINE, [image.to_json() for image in quarantined])
         self._array.seek(0)
         self._array.write(store.npy_header(self.n_rows, self.header))
         for file in (self._array, self._lines):

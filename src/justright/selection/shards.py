@@ -10,11 +10,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.engines import Engine, in_process
 from justright.engines.file_rows import ArrayLike as ArrayLike
+from justright.engines.ordered_map import Engine, Item, Result, in_process
 from justright.errors import DataError, DegenerateError
 from justright.geometry import ClassSums, CosineQuantile, check_rows, unit_rows
-from justright.parallel import Item, Result
 from justright.progress import Track, silent
 from justright.types import Array
 
