@@ -40,13 +40,13 @@ class DataSet:
 DATA_SETS: Registry[DataSet] = Registry("data set")  # by the name that `open_images` takes, as in `cub:/data/cub`
 for _name, _place, _about in (
     ("glyphs", "glyphs:DATA_SET", "872 characters of 29 scripts, drawn by the package"),
-    ("cub", "birds:CUB", "200 species of birds"),
+    ("cub", "cub:DATA_SET", "200 species of birds"),
     ("cars", "stanford_cars:DATA_SET", "196 makes, models and years of cars"),
     ("aircraft", "aircraft:DATA_SET", "100 variants of airplanes"),
     ("dogs", "stanford_dogs:DATA_SET", "120 breeds of dogs"),
-    ("nabirds", "birds:NABIRDS", "555 kinds of birds of North America"),
-    ("herbarium19", "species:HERBARIUM", "683 species of melastomes as dried specimens"),
-    ("inat-insects", "species:INAT_INSECTS", "2,526 species of insects"),
+    ("nabirds", "nabirds:DATA_SET", "555 kinds of birds of North America"),
+    ("herbarium19", "herbarium:DATA_SET", "683 species of melastomes as dried specimens"),
+    ("inat-insects", "inat_insects:DATA_SET", "2,526 species of insects"),
     ("imagenet100", "imagenet:IMAGENET100", "100 classes of ImageNet"),
     ("imagenet1k-ssb", "imagenet:IMAGENET1K_SSB", "ImageNet and the classes that SSB adds to it"),
 ):

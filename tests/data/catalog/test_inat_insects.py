@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from justright.data.catalog import DATA_SETS
+from justright.errors import DataError, MissingDataError
+
+WORM = "00000_Animalia_Annelida_Clitellata_Haplotaxida_Lumbricidae_Lumbricus_terrestris"
+BEE = "00204_Animalia_Arthropoda_Insecta_Hymenoptera_Apidae_Apis_mellifera"
+BUMBLEBEE = "00205_Animalia_Arthropoda_Insecta_Hymenoptera_Apidae_Bombus_terrestris"
+
+
+def touch(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for folder in (BUMBLEBEE, WORM, BEE):
+        for name in ("b.jpg", "a.jpg"):
+            touch(tmp_path / "train_mini" / folder / name)
+    return tmp_path
+
+
+def test_only_insects_are_read_in_the_order_of_their_numbers(root: Path) -> None:
+    images = DATA_SETS["inat-insects"].load(root)
+    assert images.classes == {0: "Apis mellifera", 1: "Bombus terrestris"}
+    assert images.labels.tolist() == [0, 0, 1, 1]
+    assert images.paths[:2] == [f"train_mini/{BEE}/a.jpg", f"train_mini/{BEE}/b.jpg"]
+    assert images.table["split"].unique().to_pylist() == ["train"]
+
+
+def test_the_hierarchy_is_order_family_genus(root: Path) -> None:
+    images = DATA_SETS["inat-insects"].load(root)
+    assert images.hierarchy[0] == ("Hymenoptera", "Apidae", "Apis")
+    assert images.table["superclass"].to_pylist() == ["Apis", "Apis", "Bombus", "Bombus"]
+
+
+def test_validation_images_are_the_test_part(root: Path) -> None:
+    for folder in (WORM, BEE, BUMBLEBEE):
+        touch(root / "val" / folder / "v.jpg")
+    assert DATA_SETS["inat-insects"].load(root).of_split("test").labels.tolist() == [0, 1]
+
+
+def test_the_names_that_torchvision_gives_are_known(root: Path) -> None:
+    (root / "train_mini").rename(root / "2021_train_mini")
+    assert len(DATA_SETS["inat-insects"].load(root)) == 4
+
+
+def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(tmp_path: Path) -> None:
+    with pytest.raises(MissingDataError) as error:
+        DATA_SETS["inat-insects"].load(tmp_path)
+    assert f"{tmp_path / 'train_mini'} is not there" in str(error.value)
+    assert "Animalia_Arthropoda_Insecta" in str(error.value)
+    assert "inat_comp" in str(error.value)
+
+
+def test_a_tree_without_insects_is_told(root: Path) -> None:
+    for folder in (BEE, BUMBLEBEE):
+        shutil.rmtree(root / "train_mini" / folder)
+    with pytest.raises(MissingDataError, match="_Insecta_"):
+        DATA_SETS["inat-insects"].load(root)
+
+
+def test_an_empty_class_folder_is_named(root: Path) -> None:
+    (root / "val" / BEE).mkdir(parents=True)
+    with pytest.raises(MissingDataError, match=f"val/{BEE}"):
+        DATA_SETS["inat-insects"].load(root)
+
+
+def test_a_folder_that_is_no_taxon_is_named(root: Path) -> None:
+    (root / "train_mini/notes").mkdir()
+    with pytest.raises(DataError, match="notes is no class folder"):
+        DATA_SETS["inat-insects"].load(root)

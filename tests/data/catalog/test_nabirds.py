@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from justright.data.catalog import DATA_SETS
+from justright.errors import DataError, MissingDataError
+
+LISTS = {
+    "classes.txt": "0 Birds\n1 Ducks, Geese, and Swans\n22 Grebes\n100 Common Eider\n295 Eared Grebe\n"
+    "817 Common Eider (Adult male)\n",
+    "hierarchy.txt": "1 0\n22 0\n100 1\n295 22\n817 100\n",
+    "images.txt": "b-1 0817/b1.jpg\na-2 0295/a2.jpg\nc-3 0817/c3.jpg\n",
+    "image_class_labels.txt": "a-2 295\nb-1 817\nc-3 817\n",
+    "train_test_split.txt": "a-2 0\nb-1 1\nc-3 1\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    base = tmp_path / "nabirds"
+    base.mkdir()
+    for name, text in LISTS.items():
+        (base / name).write_text(text)
+    for line in LISTS["images.txt"].splitlines():
+        image = base / "images" / line.split()[1]
+        image.parent.mkdir(parents=True, exist_ok=True)
+        image.touch()
+    return tmp_path
+
+
+def test_only_classes_with_images_are_counted_in_the_order_of_their_numbers(root: Path) -> None:
+    images = DATA_SETS["nabirds"].load(root)
+    assert images.classes == {0: "Eared Grebe", 1: "Common Eider (Adult male)"}
+    assert images.labels.tolist() == [1, 0, 1]
+    assert images.paths == ["0817/b1.jpg", "0295/a2.jpg", "0817/c3.jpg"]
+    assert images.table["split"].to_pylist() == ["train", "test", "train"]
+
+
+def test_numbers_are_ordered_as_numbers(root: Path) -> None:
+    base = root / "nabirds"
+    (base / "image_class_labels.txt").write_text("a-2 100\nb-1 22\nc-3 817\n")
+    assert DATA_SETS["nabirds"].load(base).labels.tolist() == [0, 1, 2]
+
+
+def test_the_hierarchy_holds_the_ancestors_without_the_root(root: Path) -> None:
+    images = DATA_SETS["nabirds"].load(root)
+    assert images.hierarchy == {0: ("Grebes",), 1: ("Ducks, Geese, and Swans", "Common Eider")}
+    # the coarse level is filled for every class, the fine one only where the tree is deep
+    assert images.table["superclass"].to_pylist() == ["Common Eider", None, "Common Eider"]
+
+
+@pytest.mark.parametrize("name", [*LISTS, "images/0295/a2.jpg"])
+def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
+    (root / "nabirds" / name).unlink()
+    with pytest.raises(MissingDataError) as error:
+        DATA_SETS["nabirds"].load(root)
+    assert f"{root / 'nabirds' / name} is not there" in str(error.value)
+    assert "hierarchy.txt" in str(error.value)
+    assert "allaboutbirds.org" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("image_class_labels.txt", "a-2 295\nb-1 4\nc-3 817\n", r"image_class_labels\.txt, line 2: 4"),
+        ("image_class_labels.txt", "a-2 295\nb-1 817\n", r"images\.txt, line 3: c-3 is not in"),
+        ("hierarchy.txt", "295 22\n22 7\n817 100\n", r"hierarchy\.txt, line 2: 7"),
+        ("hierarchy.txt", "295 22\n22 295\n817 100\n", r"hierarchy\.txt, line \d: \d+ is above itself"),
+        ("classes.txt", "zero Birds\n295 Eared Grebe\n817 Common Eider\n", r"classes\.txt, line 1: zero"),
+        ("train_test_split.txt", "a-2 0\nb-1 yes\nc-3 1\n", r"train_test_split\.txt, line 2: yes"),
+    ],
+)
+def test_a_damaged_list_is_named_with_its_line(root: Path, name: str, text: str, message: str) -> None:
+    (root / "nabirds" / name).write_text(text)
+    with pytest.raises(DataError, match=message):
+        DATA_SETS["nabirds"].load(root)
