@@ -35,6 +35,7 @@ FLOORS = [
 NEEDS_TORCH = (
     "data/views.py",
     "data/recipe.py",
+    "data/pixels.py",
     "data/color_jitter.py",
     "features/",
     "models/",

@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from justright.data.color_jitter import IDENTITY, TO_GRAY, ColorMap, jitter
-from justright.data.recipe import AnyImage, ImageRecipe, Pixels, crop, normalize, resize, resize_shorter, to_pixels
+from justright.data.pixels import AnyImage, Pixels, crop, normalize, resize, resize_shorter, to_pixels
+from justright.data.recipe import ImageRecipe
 from justright.errors import DataError
 from justright.seeding import generator
 

@@ -12,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from justright.data.image_set import ImageSet
-from justright.data.recipe import ImageRecipe, Pixels, to_pixels
+from justright.data.pixels import Pixels, to_pixels
+from justright.data.recipe import ImageRecipe
 from justright.data.views import Transform, draw_view
 from justright.errors import BadImageError
 
