@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from justright.geometry import euclidean_distance, flow
+from justright.geometry.transport import euclidean_distance, flow
 from justright.selection import BinsSelector
 
 

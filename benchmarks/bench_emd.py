@@ -16,9 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from justright.geometry import emd, euclidean_distance
 from justright.geometry.many_sources import flow_from_many
-from justright.geometry.transport import _solve
+from justright.geometry.transport import _solve, emd, euclidean_distance
 
 
 def linear_program(distance: np.ndarray, source_mass: np.ndarray, target_mass: np.ndarray) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 from justright.data.catalog.glyphs import SCRIPTS, classes_of, draw_glyph
-from justright.data.contact_sheet import contact_sheet
+from justright.data.export import contact_sheet
 from justright.seeding import generator
 
 COLUMNS = 13

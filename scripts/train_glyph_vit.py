@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from justright.data.catalog.glyphs import GLYPH_CLASSES, classes_of, draw_glyphs
+from justright.data.catalog.glyphs import GLYPH_CLASSES, classes_of, draw_glyph
 from justright.features.embedded import ARCHITECTURE, RECIPE, TRAINED_ON
 from justright.features.guarded_timm import VisionTransformer
 from justright.files import replacing
@@ -40,7 +40,7 @@ def draw_images(per_class: int, seed: int, work: Path) -> np.ndarray:
     if not file.exists():
         labels = np.repeat([glyph.label for glyph in classes_of(*TRAINED_ON)], per_class)
         print(f"drawing {len(labels):,} images", flush=True)
-        images = draw_glyphs(seed + 1, labels, np.arange(len(labels)) % per_class)
+        images = np.stack([draw_glyph(seed + 1, label, i % per_class) for i, label in enumerate(labels.tolist())])
         with replacing(file) as temporary, temporary.open("wb") as out:
             np.save(out, images)
     return np.load(file, mmap_mode="r")

@@ -13,7 +13,7 @@ from jaxtyping import Float, TypeCheckError
 from tests import shape_checks
 from tests.house_graph import SOURCE, rooms
 
-from justright.geometry.distance import euclidean_distance
+from justright.geometry.transport import euclidean_distance
 from justright.types import Array
 
 

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from justright.data import ClassSplit, first_half, grade, graded, random_half, read_class_split
+from justright.data import ClassSplit, first_half, graded, random_half, read_class_split
 from justright.errors import DataError, MissingDataError
 
 
@@ -98,13 +98,14 @@ PATHS = {
 
 
 def test_new_classes_are_graded_by_the_share_of_the_path_they_have_in_common():
-    assert grade([1, 2, 3], [0], PATHS) == {"Similar": (1,), "Medium": (2,), "Dissimilar": (3,)}
+    groups = graded(ClassSplit((0,), {"": (1, 2, 3)}), PATHS).groups
+    assert groups == {"Similar": (1,), "Medium": (2,), "Dissimilar": (3,)}
 
 
 def test_grading_agrees_with_loops_over_all_pairs():
     rng = np.random.default_rng(0)
     paths = {label: tuple(str(rng.integers(2)) for _ in range(rng.integers(1, 5))) for label in range(40)}
-    old, new = list(range(20)), list(range(20, 40))
+    old, new = tuple(range(20)), tuple(range(20, 40))
 
     def share(a: int) -> float:
         best = 0.0
@@ -117,8 +118,8 @@ def test_grading_agrees_with_loops_over_all_pairs():
             best = max(best, common / len(paths[a]))
         return best
 
-    groups = list(grade(new, old, paths).values())
-    assert sorted(label for labels in groups for label in labels) == new
+    groups = list(graded(ClassSplit(old, {"": new}), paths).groups.values())
+    assert sorted(label for labels in groups for label in labels) == list(new)
     shares = [[share(label) for label in labels] for labels in groups]
     assert min(shares[0], default=1) >= max(shares[1], default=0)
     assert min(shares[1], default=1) >= max(shares[2], default=0)
@@ -127,5 +128,5 @@ def test_grading_agrees_with_loops_over_all_pairs():
 
 
 def test_without_differences_in_the_hierarchy_every_class_is_medium():
-    assert grade([1, 2], [0], dict.fromkeys(range(3), ("x",)))["Medium"] == (1, 2)
+    assert graded(ClassSplit((0,), {"": (1, 2)}), dict.fromkeys(range(3), ("x",))).groups["Medium"] == (1, 2)
     assert graded(first_half(range(4)), dict.fromkeys(range(4), ())).groups["Medium"] == (2, 3)

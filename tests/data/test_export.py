@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from PIL import Image
 
 from justright.data import glyph_set, open_folder
-from justright.data.export import write_tree
+from justright.data.export import contact_sheet, write_tree
 
 
 @pytest.mark.parametrize("n_processes", [1, 2])
@@ -25,3 +26,15 @@ def test_a_second_run_writes_only_what_is_missing(tmp_path):
     assert write_tree(images, tmp_path, 1) == 1
     assert lost.exists()
     assert not list(tmp_path.rglob(".*"))
+
+
+def test_a_contact_sheet_fills_rows_from_the_left():
+    red, blue = (Image.new("RGB", (6, 4), color) for color in ("red", "blue"))
+    sheet = contact_sheet([red, blue, red], columns=2, gap=1)
+    assert sheet.size == (13, 9)
+    assert [sheet.getpixel(at) for at in ((0, 0), (7, 0), (0, 5), (7, 5))] == [
+        (255, 0, 0),
+        (0, 0, 255),
+        (255, 0, 0),
+        (255, 255, 255),
+    ]

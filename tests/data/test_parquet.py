@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from justright.data.columns import NAME
-from justright.data.parquet import PRINT, read_parquet, write_parquet
+from justright.data.parquet import FINGERPRINT, read_parquet, write_parquet
 
 
 def table(n: int = 40) -> pa.Table:
@@ -47,7 +47,7 @@ def test_how_a_column_is_cut_and_its_names_are_numbered_does_not_matter(tmp_path
     prints = set()
     for each in (whole, cut, cut.unify_dictionaries()):
         write_parquet(each, tmp_path / "a.parquet")
-        prints.add(pq.read_schema(tmp_path / "a.parquet").metadata[PRINT])
+        prints.add(pq.read_schema(tmp_path / "a.parquet").metadata[FINGERPRINT])
         assert read_parquet(tmp_path / "a.parquet").to_pydict() == whole.to_pydict()
     assert len(prints) == 1
 
@@ -67,7 +67,7 @@ def test_every_value_name_type_and_remark_counts(tmp_path):
     prints = set()
     for each in (whole, *others):
         write_parquet(each, tmp_path / "a.parquet")
-        prints.add(pq.read_schema(tmp_path / "a.parquet").metadata[PRINT])
+        prints.add(pq.read_schema(tmp_path / "a.parquet").metadata[FINGERPRINT])
     assert len(prints) == 1 + len(others)
 
 

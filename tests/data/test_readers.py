@@ -12,12 +12,13 @@ from collections import Counter
 import numpy as np
 import pytest
 from PIL import Image
+from tests.audit.drawn_files import file_of
 
 from justright.data import open_folder, open_images
-from justright.data.catalog.glyph_set import GlyphReader
+from justright.data.catalog.glyphs import GlyphReader
 from justright.data.export import write_tree
 from justright.data.objects import ObjectReader
-from justright.data.readers import BytesReader, FolderReader, ZipReader, png
+from justright.data.readers import BytesReader, FolderReader, ZipReader
 from justright.errors import BadImageError, DataError
 from justright.features.backbone import load_backbone
 from justright.hashing import hash_bytes
@@ -115,14 +116,14 @@ def test_a_member_of_a_zip_is_hashed_anew_when_the_archive_changes(tmp_path):
     archive, ids = tmp_path / "a.zip", []
     for seed in (1, 2):
         with zipfile.ZipFile(archive, "w") as made:
-            made.writestr("x.png", png(picture(seed)))
+            made.writestr("x.png", file_of(picture(seed)))
         ids.append(ZipReader(archive).content_id("x.png"))
-    assert ids == [hash_bytes(png(picture(seed))) for seed in (1, 2)]
+    assert ids == [hash_bytes(file_of(picture(seed))) for seed in (1, 2)]
 
 
 def test_a_zip_travels_to_another_process(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
-        made.writestr("x.png", png(picture(1)))
+        made.writestr("x.png", file_of(picture(1)))
     reader = ZipReader(tmp_path / "a.zip")
     assert reader.image("x.png").size == (32, 32)
     assert pickle.loads(pickle.dumps(reader)).encoded("x.png") == reader.encoded("x.png")
@@ -142,19 +143,19 @@ def test_what_is_no_file_has_a_reason(folder, tmp_path):
 
 def test_pictures_of_any_form_are_read_from_objects_and_named_by_their_pixels():
     image = picture(3)
-    forms = [image, np.asarray(image), png(image)]
-    reader = ObjectReader("forms", lambda row: forms[row])
+    forms = [image, np.asarray(image), file_of(image)]
+    reader = ObjectReader("forms", [[form] for form in forms], 0)
     assert {reader.content_id(str(row)) for row in range(3)} == {reader.content_id("0")}
     with pytest.raises(DataError, match="image 0 is a int"):
-        ObjectReader("numbers", lambda row: row).image("0")
+        ObjectReader("numbers", [[0]], 0).image("0")
 
 
 def test_bytes_in_a_table_are_read_by_position():
     import pyarrow as pa
 
-    reader = BytesReader("t", pa.chunked_array([[png(picture(0)), None]]))
+    reader = BytesReader("t", pa.chunked_array([[file_of(picture(0)), None]]))
     assert Image.open(io.BytesIO(reader.encoded("0"))).size == (32, 32)
-    assert reader.content_id("0") == hash_bytes(png(picture(0)))
+    assert reader.content_id("0") == hash_bytes(file_of(picture(0)))
     assert reader.encoded("1") == b""
 
 

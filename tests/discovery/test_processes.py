@@ -13,7 +13,6 @@ from tests.discovery.tiny import backbone_of_noise, drawn_images, drawn_split, f
 from tests.discovery.together import CALM, FEATURE_ROWS, METHODS, noting_reads, train, train_heads_first
 from tests.forked_programs import Program
 
-from justright.data.readers import png
 from justright.discovery import learner, loop
 from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
@@ -44,7 +43,7 @@ def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
     train(one)
     for number in range(5):
         (tmp_path / "files").mkdir(exist_ok=True)
-        (tmp_path / "files" / f"{number}.png").write_bytes(png(Image.new("RGB", (4, 4), (number, 0, 0))))
+        Image.new("RGB", (4, 4), (number, 0, 0)).save(tmp_path / "files" / f"{number}.png")
     run_two(two)
     for name in METHODS:
         for alone, together in zip(records(one / name), records(two / name), strict=True):

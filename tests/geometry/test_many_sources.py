@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.geometry import euclidean_distance, flow, many_sources, transport
+from justright.geometry import many_sources, transport
 from justright.geometry.many_sources import flow_from_many
 from justright.geometry.transport import _solve as solve
+from justright.geometry.transport import euclidean_distance, flow
 
 KINDS = ["around", "blobs", "all at one sink", "all alike"]
 

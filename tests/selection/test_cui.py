@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from justright.errors import DegenerateError, JustrightError
-from justright.geometry import emd, euclidean_distance
+from justright.geometry.transport import emd, euclidean_distance
 from justright.selection import BinsSelector, CuiSelector
 
 

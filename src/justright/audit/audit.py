@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from justright.audit.duplicates import NEAR, groups_of, near_components
-from justright.audit.findings import AuditedSource, AuditReport, ClassPlace, Finding, ImagePlace, Side
+from justright.audit.findings import BAD_FILE, KINDS, AuditedSource, AuditReport, ClassPlace, Finding, ImagePlace, Side
 from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
 from justright.data.folder import is_image_name, walk
 from justright.data.image_set import ImageSet
@@ -57,12 +57,13 @@ def audit(
     if target is not None:
         sides.append(("target", target))
     sources = [_Source(side, images, inspect_images(images, track, n_workers, engine)) for side, images in sides]
-    findings = [*_copies(sources, near), *_odd_classes(sources), *_misnamed(sources)]
+    findings = [*_odd_files(sources), *_copies(sources, near), *_odd_classes(sources)]
     findings += [Finding("ignored_file", "its name does not end like an image's", (place,)) for place in ignored]
     audited = [
         AuditedSource(s.side, ", ".join(s.images.datasets), len(s.images), tuple(s.found.bad.values())) for s in sources
     ]
-    return AuditReport(tuple(audited), tuple(findings), near)
+    order = list(KINDS)
+    return AuditReport(tuple(audited), sorted(findings, key=lambda each: order.index(each.kind)), near)
 
 
 def comparable_name(class_name: str) -> str | None:
@@ -79,6 +80,15 @@ def ignored_files(folder: Path, side: Side) -> list[ImagePlace]:
     """The files of a folder that are no images by name, hidden ones left out."""
     dataset, source = folder.resolve().name, f"folder:{folder.absolute()}"
     return [ImagePlace(side, dataset, source, path) for path in sorted(walk(folder)) if not is_image_name(path)]
+
+
+def _odd_files(sources: list[_Source]) -> Iterator[Finding]:
+    """Files that cannot be read, and those whose name promises another format."""
+    for source in sources:
+        for row, bad in source.found.bad.items():
+            yield Finding(BAD_FILE, bad.reason, (source.place(row),))
+        for row, real in source.found.misnamed.items():
+            yield Finding("wrong_suffix", f"holds {real}", (source.place(row),))
 
 
 def _copies(sources: list[_Source], near: int) -> Iterator[Finding]:
@@ -155,12 +165,6 @@ def _classes(source: _Source) -> Iterator[tuple[ClassPlace, int, int]]:
     for row in counts.sort_by([("dataset", "ascending"), ("label", "ascending")]).to_pylist():
         if (name := _name(row["class_name"], row["label"])) is not None:
             yield ClassPlace(source.side, row["dataset"], name), row["good_sum"], row["good_count"]
-
-
-def _misnamed(sources: Iterable[_Source]) -> Iterator[Finding]:
-    for source in sources:
-        for row, real in source.found.misnamed.items():
-            yield Finding("wrong_suffix", f"holds {real}", (source.place(row),))
 
 
 def _name(class_name: str | None, label: int) -> str | None:

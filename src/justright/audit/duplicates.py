@@ -12,7 +12,7 @@ from itertools import count
 
 import imagehash
 import numpy as np
-from jaxtyping import Bool, Int, UInt64
+from jaxtyping import Int, UInt64
 from PIL import Image
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -82,13 +82,13 @@ def near_components(
 
 def _close_in_band(
     hashes: UInt64[Array, " looks"], colors: Int[Array, "looks 3"], mask: np.uint64, near: int
-) -> Iterator[tuple[Int[Array, " edges"], Int[Array, " edges"]]]:
+) -> Iterator[Int[Array, "2 edges"]]:
     """Near pairs among the looks that agree under the mask, a bounded number at a time."""
     order = np.argsort(hashes & mask, kind="stable")
     hashes, colors = hashes[order], colors[order]
     band = hashes & mask
     first = np.arange(len(order))
-    found: list[tuple[Array, Array]] = []
+    found: list[Array] = []
     n_found = 0
     for step in count(1):  # each look with the one `step` places further in its bucket, all buckets at once
         first = first[: np.searchsorted(first, len(order) - step)]
@@ -96,23 +96,14 @@ def _close_in_band(
         if not len(first):
             break
         pair = first[np.bitwise_count(hashes[first] ^ hashes[first + step]) <= near]
-        pair = pair[_alike(colors[pair], colors[pair + step])]
-        found.append((order[pair], order[pair + step]))
+        pair = pair[np.abs(colors[pair] - colors[pair + step]).max(axis=1, initial=0) <= COLOR_TOLERANCE]
+        found.append(np.stack([order[pair], order[pair + step]]))
         n_found += len(pair)
         if n_found > EDGES_AT_ONCE:
-            yield _stacked(found)
+            yield np.concatenate(found, axis=1)
             found, n_found = [], 0
     if found:
-        yield _stacked(found)
-
-
-def _alike(left: Int[Array, "pairs 3"], right: Int[Array, "pairs 3"]) -> Bool[Array, " pairs"]:
-    alike: Bool[Array, " pairs"] = np.abs(left - right).max(axis=1, initial=0) <= COLOR_TOLERANCE
-    return alike
-
-
-def _stacked(edges: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    return np.concatenate([left for left, _ in edges]), np.concatenate([right for _, right in edges])
+        yield np.concatenate(found, axis=1)
 
 
 def _joined(component: Int[Array, " looks"], left: Array, right: Array) -> Int[Array, " looks"]:

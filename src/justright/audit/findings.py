@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Literal
 
 from justright.audit.quarantine import BadKind, Quarantined, refuse_above
@@ -78,16 +77,6 @@ class Finding:
         """Whether the data should not be used as it is."""
         return KINDS[self.kind].is_problem
 
-    def to_json(self) -> dict[str, object]:
-        """The finding as plain values."""
-        return {
-            "kind": self.kind,
-            "is_problem": self.is_problem,
-            "reason": self.reason,
-            "images": [asdict(image) for image in self.images],
-            "classes": [asdict(each) for each in self.classes],
-        }
-
 
 @dataclass(frozen=True)
 class AuditedSource:
@@ -96,20 +85,15 @@ class AuditedSource:
     side: Side
     name: str
     n_images: int
-    bad: tuple[Quarantined, ...]
-
-    def to_json(self) -> dict[str, object]:
-        """The source as plain values."""
-        bad = [image.to_json() for image in self.bad]
-        return {"side": self.side, "name": self.name, "n_images": self.n_images, "n_bad": len(bad), "quarantined": bad}
+    quarantined: tuple[Quarantined, ...]
 
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Everything an audit found; `to_json` says it for a machine."""
+    """Everything an audit found, findings in the order of KINDS; `to_json` says it for a machine."""
 
     sources: tuple[AuditedSource, ...]
-    others: tuple[Finding, ...]
+    findings: list[Finding]
     near: int
 
     @property
@@ -120,18 +104,7 @@ class AuditReport:
     @property
     def quarantined(self) -> list[Quarantined]:
         """Every bad image."""
-        return [image for source in self.sources for image in source.bad]
-
-    @cached_property
-    def findings(self) -> list[Finding]:
-        """Every finding, bad files first, in the order of KINDS."""
-        bad = [
-            Finding(BAD_FILE, image.reason, (ImagePlace(source.side, image.dataset, image.source, image.path),))
-            for source in self.sources
-            for image in source.bad
-        ]
-        order = list(KINDS)
-        return bad + sorted(self.others, key=lambda finding: order.index(finding.kind))
+        return [image for source in self.sources for image in source.quarantined]
 
     @property
     def n_problems(self) -> int:
@@ -141,18 +114,19 @@ class AuditReport:
     def refuse_above(self, max_bad: float) -> None:
         """Raise TooManyBadError for the first source with a larger share of bad images."""
         for source in self.sources:
-            refuse_above(max_bad, source.bad, source.n_images, source.name)
+            refuse_above(max_bad, source.quarantined, source.n_images, source.name)
 
     def to_json(self) -> dict[str, object]:
         """The report as plain values; bad images stand under their source, the rest under findings."""
         counts = Counter(finding.kind for finding in self.findings)
         bad = Counter(image.kind for image in self.quarantined)
+        others = [finding for finding in self.findings if finding.kind != BAD_FILE]
         return {
             "n_images": self.n_images,
             "n_problems": self.n_problems,
             "near": self.near,
             "counts": {kind: counts[kind] for kind in KINDS},
             "bad_files": {kind.value: bad[kind] for kind in BadKind},
-            "sources": [source.to_json() for source in self.sources],
-            "findings": [finding.to_json() for finding in self.findings if finding.kind != BAD_FILE],
+            "sources": [asdict(source) | {"n_bad": len(source.quarantined)} for source in self.sources],
+            "findings": [asdict(finding) | {"is_problem": finding.is_problem} for finding in others],
         }

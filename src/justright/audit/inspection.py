@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from jaxtyping import Bool, Int, UInt64
 
 from justright.audit.duplicates import look_of
 from justright.audit.quarantine import Quarantined, reason_of
-from justright.audit.signatures import contradicts_suffix, format_of
+from justright.audit.signatures import format_against_suffix
 from justright.data.decoding import decode
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
@@ -52,7 +51,7 @@ class Inspection:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _GoodImage:
     content_id: str
     look: tuple[int, tuple[int, int, int]] | None
     real_format: str | None
@@ -67,12 +66,9 @@ def inspect_images(
     hashes, colors = np.zeros(n, np.uint64), np.zeros((n, 3), np.int32)
     bad: dict[int, Quarantined] = {}
     misnamed: dict[int, str] = {}
-    work = partial(_see_all, images.readers)
+    work = partial(_inspect_all, images.readers)
     parts = (engine or threads(n_workers))(work, sent_in_parts(images, PART_ROWS))
-    # decode() sets the warning filters of the whole process aside for a moment. Threads that do so at once could put
-    # back each other's: nothing is lost when they all start from silence
-    with warnings.catch_warnings(), closing(parts):
-        warnings.simplefilter("ignore")
+    with closing(parts):
         for row, outcome in enumerate(track(chain.from_iterable(parts), n, f"reading {', '.join(images.datasets)}")):
             if isinstance(outcome, Quarantined):
                 bad[row] = outcome
@@ -85,16 +81,15 @@ def inspect_images(
     return Inspection(content_ids, has_look, hashes, colors, bad, misnamed)
 
 
-def _see_all(readers: Mapping[str, Reader], places: pa.Table) -> list[_Seen | Quarantined]:
-    images = ImageSet(places, readers)
-    return [_see(images, row) for row in range(len(images))]
+def _inspect_all(readers: Mapping[str, Reader], places: pa.Table) -> list[_GoodImage | Quarantined]:
+    return [_inspect(readers[at["source"]], at) for at in places.select(["dataset", "source", "path"]).to_pylist()]
 
 
-def _see(images: ImageSet, row: int) -> _Seen | Quarantined:
-    source, path, dataset = (images.table[name][row].as_py() for name in ("source", "path", "dataset"))
-    reader, data = images.readers[source], b""
+def _inspect(reader: Reader, at: Mapping[str, str]) -> _GoodImage | Quarantined:
+    path, data = at["path"], b""
     try:
-        if _holds_files(reader):
+        # where id and image both come from the bytes of a file, one reading serves both
+        if type(reader).image is Reader.image and type(reader).content_id is Reader.content_id:
             data = reader.encoded(path)
             content_id, image = hash_bytes(data), decode(data, path)
         else:
@@ -104,10 +99,5 @@ def _see(images: ImageSet, row: int) -> _Seen | Quarantined:
         # decoders fail on damaged files in more ways than anyone has listed; one file must not end the work, and
         # nothing is hidden, for the reason carries the error
         kind, reason = reason_of(error, path, data)
-        return Quarantined(dataset, source, path, kind, reason)
-    return _Seen(content_id, look, format_of(data) if contradicts_suffix(data, path) else None)
-
-
-def _holds_files(reader: Reader) -> bool:
-    """Whether id and image both come from the bytes of a file, so that one reading serves both."""
-    return type(reader).image is Reader.image and type(reader).content_id is Reader.content_id
+        return Quarantined(**at, kind=kind, reason=reason)
+    return _GoodImage(content_id, look, format_against_suffix(data, path))

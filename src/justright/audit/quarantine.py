@@ -49,7 +49,7 @@ class Quarantined:
 
     def to_json(self) -> dict[str, object]:
         """The record as plain values."""
-        return asdict(self) | {"kind": self.kind.value}
+        return asdict(self)
 
 
 class TooManyBadError(DataError):

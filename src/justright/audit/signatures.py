@@ -5,41 +5,30 @@ from __future__ import annotations
 import os
 
 SIGNATURES = (
-    (b"\xff\xd8\xff", 0, "JPEG"),
-    (b"\x89PNG\r\n", 0, "PNG"),
-    (b"GIF8", 0, "GIF"),
-    (b"WEBP", 8, "WebP"),
-    (b"BM", 0, "BMP"),
-    (b"II*\x00", 0, "TIFF"),
-    (b"MM\x00*", 0, "TIFF"),
-    (b"ftypavi", 4, "AVIF"),
-    (b"\x00\x00\x00\x0cjP  ", 0, "JPEG 2000"),
+    (b"\xff\xd8\xff", 0, "JPEG", (".jpg", ".jpeg")),
+    (b"\x89PNG\r\n", 0, "PNG", (".png",)),
+    (b"GIF8", 0, "GIF", (".gif",)),
+    (b"WEBP", 8, "WebP", (".webp",)),
+    (b"BM", 0, "BMP", (".bmp",)),
+    (b"II*\x00", 0, "TIFF", (".tif", ".tiff")),
+    (b"MM\x00*", 0, "TIFF", (".tif", ".tiff")),
+    (b"ftypavi", 4, "AVIF", (".avif",)),
+    (b"\x00\x00\x00\x0cjP  ", 0, "JPEG 2000", (".jp2",)),
 )
-"""Bytes, the offset where they stand, and the format that puts them there."""
+"""Bytes, the offset where they stand, the format that puts them there, and how names of its files end."""
 
-FORMAT_OF_SUFFIX = {
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".png": "PNG",
-    ".gif": "GIF",
-    ".webp": "WebP",
-    ".bmp": "BMP",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".avif": "AVIF",
-    ".jp2": "JPEG 2000",
-}
+FORMAT_OF_SUFFIX = {suffix: name for _, _, name, suffixes in SIGNATURES for suffix in suffixes}
 
 
 def format_of(data: bytes) -> str | None:
     """The format whose signature the bytes carry; None for text, formats without a signature and anything else."""
-    return next((name for mark, start, name in SIGNATURES if data.startswith(mark, start)), None)
+    return next((name for mark, start, name, _ in SIGNATURES if data.startswith(mark, start)), None)
 
 
-def contradicts_suffix(data: bytes, path: str) -> bool:
-    """Whether the bytes are of one known format and the file's ending promises another."""
-    promised = FORMAT_OF_SUFFIX.get(os.path.splitext(path)[1].lower())
-    return promised is not None and format_of(data) not in (None, promised)
+def format_against_suffix(data: bytes, path: str) -> str | None:
+    """The format of the bytes where the file's ending promises another one; otherwise None."""
+    found, promised = format_of(data), FORMAT_OF_SUFFIX.get(os.path.splitext(path)[1].lower())
+    return None if promised in (None, found) else found
 
 
 def is_cut_off(data: bytes) -> bool:

@@ -12,8 +12,7 @@ from justright.errors import DataError
 from justright.seeding import generator
 from justright.types import Array
 
-DRAWS_A_COUNT = 4
-"""What the counter of our generator stands for, in draws."""
+DRAWS_A_COUNT = 4  # random numbers that our generator makes at each step of its counter
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +40,14 @@ class BalancedBatches:
     def __post_init__(self) -> None:
         if not len(self) or self.batch_size < 1:
             raise DataError(f"{len(self)} images in batches of {self.batch_size}", expected="at least one of both")
-        if self.chance is not None and not self._is_drawable(self.chance):
+        if (chance := self.chance) is None:
+            return
+        is_one_each = len(chance) == len(self.labeled) and np.isfinite(chance).all() and (chance >= 0).all()
+        if not is_one_each or (len(chance) and not chance.any()):
             raise DataError(
-                f"{len(self.chance)} chances for {len(self.labeled)} labeled images",
+                f"{len(chance)} chances for {len(self.labeled)} labeled images",
                 expected="one each, none below 0 and not all of them 0",
             )
-
-    def _is_drawable(self, chance: Float[Array, " chances"]) -> bool:
-        if len(chance) != len(self.labeled):
-            return False
-        return bool(np.isfinite(chance).all() and (chance >= 0).all() and (chance.any() or not len(chance)))
 
     def __len__(self) -> int:
         return len(self.labeled) + len(self.unlabeled)

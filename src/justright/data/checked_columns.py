@@ -79,20 +79,18 @@ def saved_columns(table: pa.Table, origin: str) -> pa.Table:
     if missing := {"path", "source"} - set(table.column_names):
         raise DataError(f"{origin} has no column {min(missing)}", expected="a table that ImageSet.save wrote")
     n = table.num_rows
-    kept: dict[str, Any] = dict.fromkeys(COLUMNS)
+    kept: dict[str, Any] = {name: pa.chunked_array([pa.nulls(n, pa.string())]) for name in COLUMNS}
     for name in [name for name in [*COLUMNS, *superclass_columns(table)] if name in table.column_names]:
         kind = None if name in ("source", "path", "label") else COLUMNS.get(name, NAME)
         kept[name] = text_column(table, name, origin, kind)
     kept["path"] = path_values(table, "path", origin)
     if kept["source"].null_count:
         raise DataError(f"{origin}: a row has no source", expected="folder:, zip: or glyphs: in every row")
-    labels = (np.full(n, UNLABELED), None) if kept["label"] is None else whole_labels(kept["label"], origin)
-    if labels is None:
+    if (labels := whole_labels(kept["label"], origin)) is None:
         raise DataError(f"{origin}: column label holds text", expected=LABELS)
     kept["label"] = labels[0]
-    dataset = pa.nulls(n, pa.string()) if kept["dataset"] is None else kept["dataset"]
-    if dataset.null_count:
-        kept["dataset"] = pc.fill_null(dataset.cast(pa.string()), Path(origin).stem)
+    if kept["dataset"].null_count:
+        kept["dataset"] = pc.fill_null(kept["dataset"].cast(pa.string()), Path(origin).stem)
     found = {name: column(name, values, n) for name, values in kept.items()}
     if SAVED_BYTES in table.column_names:
         found[SAVED_BYTES] = _saved_bytes(table, kept["path"], kept["source"], origin)

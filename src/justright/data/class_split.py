@@ -6,7 +6,7 @@ Kept in the JSON schema of the Semantic Shift Benchmark (SSB): `known_classes` a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from justright.settings import is_whole
 # the paper's word for a group of new classes, and SSB's, which says how hard it is to tell them from old ones
 SSB_NAMES = {"Similar": "Hard", "Medium": "Medium", "Dissimilar": "Easy"}
 UNGRADED = "Ungraded"  # the group of new classes of which nobody has said how similar they are
-ClassHierarchy = Mapping[int, tuple[str, ...]]  # the super-categories above each class, coarse to fine
 SSB_LAYOUT = 'SSB\'s JSON: {"known_classes": [...], "unknown_classes": {"Easy": [...], "Medium": [...], "Hard": [...]}}'
 
 
@@ -107,27 +106,25 @@ def random_half(labels: Collection[int], seed: int = 0) -> ClassSplit:
     return ClassSplit(old, {UNGRADED: tuple(label for label in ordered if label not in set(old))})
 
 
-def graded(split: ClassSplit, hierarchy: ClassHierarchy) -> ClassSplit:
-    """The same split with its new classes grouped by how close the hierarchy puts them to the old ones."""
-    return ClassSplit(split.old, grade(split.new, split.old, hierarchy))
+def graded(split: ClassSplit, hierarchy: Mapping[int, tuple[str, ...]]) -> ClassSplit:
+    """The same split with its new classes as Similar, Medium and Dissimilar, by how close they are to the old ones.
 
-
-def grade(classes: Iterable[int], others: Iterable[int], hierarchy: ClassHierarchy) -> dict[str, tuple[int, ...]]:
-    """Group `classes` into Similar, Medium and Dissimilar by the share of their path that the nearest of `others` has.
+    `hierarchy` has the super-categories above each class, coarse to fine: its path. What counts is the share of a new
+    class's path that the nearest old class has too.
 
     share(a) = max_b |common prefix of a's and b's path, coarse to fine| / |path of a|
 
     Thirds by rank, most similar first. Equal shares stay together and go where their middle rank falls, so a coarse
     hierarchy may leave a group empty.
     """
-    prefixes = {hierarchy[b][:depth] for b in others for depth in range(1, len(hierarchy[b]) + 1)}
+    prefixes = {hierarchy[b][:depth] for b in split.old for depth in range(1, len(hierarchy[b]) + 1)}
 
     def share(label: int) -> float:
         path = hierarchy[label]
         common = sum(path[:depth] in prefixes for depth in range(1, len(path) + 1))
         return common / len(path) if path else 0.0
 
-    shares = {label: share(label) for label in classes}
+    shares = {label: share(label) for label in split.new}
     groups: dict[str, list[int]] = {name: [] for name in SSB_NAMES}
     n_before = 0
     for value in sorted(set(shares.values()), reverse=True):
@@ -135,4 +132,4 @@ def grade(classes: Iterable[int], others: Iterable[int], hierarchy: ClassHierarc
         middle = (n_before + len(equal) / 2) / len(shares)
         groups[list(SSB_NAMES)[int(3 * middle)]] += equal
         n_before += len(equal)
-    return {name: tuple(sorted(labels)) for name, labels in groups.items()}
+    return ClassSplit(split.old, {name: tuple(sorted(labels)) for name, labels in groups.items()})

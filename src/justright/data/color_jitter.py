@@ -52,10 +52,6 @@ def jitter(
         elif step == 2:
             color = color.then(saturation * np.eye(3) + (1 - saturation) * TO_GRAY)
         else:
-            color = color.then(_hue_rotation(hue))
+            cos, sin = np.cos(2 * np.pi * hue), np.sin(2 * np.pi * hue)
+            color = color.then(FROM_YIQ @ np.array([[1, 0, 0], [0, cos, -sin], [0, sin, cos]]) @ TO_YIQ)
     return color
-
-
-def _hue_rotation(turn: float) -> Float[Array, "3 3"]:
-    cos, sin = np.cos(2 * np.pi * turn), np.sin(2 * np.pi * turn)
-    return FROM_YIQ @ np.array([[1, 0, 0], [0, cos, -sin], [0, sin, cos]]) @ TO_YIQ

@@ -12,7 +12,7 @@ import pyarrow.csv
 from jaxtyping import Int
 
 from justright.errors import DataError
-from justright.types import Array
+from justright.types import UNLABELED, Array
 
 NAME = pa.dictionary(pa.int32(), pa.string())  # a million equal names cost four bytes each
 COLUMNS = {
@@ -61,10 +61,10 @@ def write_csv(table: pa.Table, path: Path) -> None:
 
 
 def column(name: str, values: Any, n: int) -> pa.Array | pa.ChunkedArray:
-    """`n` values with the type that this column has; None for a column of nulls."""
+    """`n` values with the type that this column has. None for what is not known: -1 for labels, nulls for the rest."""
     kind = COLUMNS.get(name, NAME)
     if values is None:
-        return pa.nulls(n, kind)
+        return pa.repeat(pa.scalar(UNLABELED, kind), n) if name == "label" else pa.nulls(n, kind)
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         values = pa.array(values)
     if len(values) != n:

@@ -1,12 +1,14 @@
-"""An ImageSet written out as files, one folder a class."""
+"""Images made ready to be looked at: an ImageSet as files, one folder a class, or some images as one sheet."""
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+
+from PIL import Image
 
 from justright.data.folder import is_image_name
 from justright.data.image_set import ImageSet
@@ -24,17 +26,12 @@ def write_tree(images: ImageSet, root: Path, n_processes: int | None = None, tra
     """
     chunks = [range(first, min(first + CHUNK, len(images))) for first in range(0, len(images), CHUNK)]
     work = partial(_write_chunk, images, root)
-    n_processes = n_processes or n_cores()
-    return sum(track(_spread(work, chunks, n_processes), len(chunks), f"writing, {CHUNK} images a step"))
-
-
-def _spread(work: partial[int], chunks: list[range], n_processes: int) -> Iterator[int]:
+    what, n_processes = f"writing, {CHUNK} images a step", n_processes or n_cores()
     if n_processes == 1 or len(chunks) == 1:
-        yield from map(work, chunks)
-        return
+        return sum(track(map(work, chunks), len(chunks), what))
     # spawned, because a fork of a process with threads can hang
     with ProcessPoolExecutor(n_processes, multiprocessing.get_context("spawn")) as processes:
-        yield from processes.map(work, chunks)
+        return sum(track(processes.map(work, chunks), len(chunks), what))
 
 
 def _write_chunk(images: ImageSet, root: Path, rows: range) -> int:
@@ -49,3 +46,14 @@ def _write_chunk(images: ImageSet, root: Path, rows: range) -> int:
             temporary.write_bytes(images.encoded(row))
         n_written += 1
     return n_written
+
+
+def contact_sheet(images: Sequence[Image.Image], columns: int, gap: int) -> Image.Image:
+    """Put images of one size into rows of `columns`, left to right, on white."""
+    width, height = images[0].size
+    n_rows = -(-len(images) // columns)
+    sheet = Image.new("RGB", (columns * (width + gap) - gap, n_rows * (height + gap) - gap), "white")
+    for number, image in enumerate(images):
+        row, column = divmod(number, columns)
+        sheet.paste(image, (column * (width + gap), row * (height + gap)))
+    return sheet

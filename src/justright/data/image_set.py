@@ -64,8 +64,6 @@ class ImageSet:
         n = len(path)
         same = {"source": reader.source, "dataset": dataset}
         columns |= {name: names_column([value], np.zeros(n, np.int32)) for name, value in same.items()}
-        if columns.get("label") is None:
-            columns["label"] = np.full(n, UNLABELED)
         columns = dict.fromkeys(COLUMNS) | columns | {"path": path}
         columns |= {superclass_column(depth): names for depth, names in enumerate(superclasses, start=1)}
         given = {name: column(name, values, n) for name, values in columns.items()}
@@ -175,7 +173,7 @@ class ImageSet:
 
     def filled_with(self, content_ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
         """The same images with these ids where the table has none; an empty one is none."""
-        found = content_ids if isinstance(content_ids, pa.ChunkedArray) else pa.array(content_ids, pa.string())
+        found = column("id", content_ids, len(self))
         found = pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
         return self.named_by(pc.coalesce(self.table["id"], found))
 
@@ -197,10 +195,8 @@ class ImageSet:
 
     def without_labels(self) -> ImageSet:
         """The same images with every column gone that tells their class."""
-        n = len(self)
-        kept = {name: self.table[name] for name in ("id", "source", "path", "dataset")}
-        kept["label"] = pa.array(np.full(n, UNLABELED, np.int32))
-        return ImageSet(pa.table({name: column(name, kept.get(name), n) for name in COLUMNS}), self.readers)
+        hidden = {name: column(name, None, len(self)) for name in ("label", "class_name", "split")}
+        return ImageSet(with_columns(self.table.select(list(COLUMNS)), hidden), self.readers)
 
     @staticmethod
     def concat(sets: Sequence[ImageSet]) -> ImageSet:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from justright.data.catalog.glyph_set import GlyphReader
+from justright.data.catalog.glyphs import GlyphReader
 from justright.data.checked_columns import path_values, saved_columns, text_column, whole_labels
 from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, superclass_columns, with_columns
 from justright.data.image_set import SAVED_BYTES, ImageSet
@@ -92,22 +92,19 @@ def _labels(table: pa.Table, origin: str) -> tuple[Array | None, pa.ChunkedArray
         text_column(table, column, origin) if column in table.column_names else None
         for column in ("label", "class_name")
     )
-    if label is None and name is None:
+    if label is not None and (found := whole_labels(label, origin)) is not None:
+        numbers, label = found
+        if name is None:
+            name = pc.if_else(pa.array(numbers >= 0), label, pa.scalar(None, pa.string()))
+        _check_one_name_each(numbers, name, origin)
+        return numbers, name
+    if label is not None and name is not None:
+        raise DataError(
+            f"{origin}: column label holds text although there is a column class_name",
+            expected="whole numbers in label, or only one of the two columns",
+        )
+    if (name := label if name is None else name) is None:
         return None, None
-    if label is not None:
-        if (found := whole_labels(label, origin)) is not None:
-            numbers, label = found
-            if name is None:
-                name = pc.if_else(pa.array(numbers >= 0), label, pa.scalar(None, pa.string()))
-            _check_one_name_each(numbers, name, origin)
-            return numbers, name
-        if name is not None:
-            raise DataError(
-                f"{origin}: column label holds text although there is a column class_name",
-                expected="whole numbers in label, or only one of the two columns",
-            )
-        name = label
-    assert name is not None
     names = sorted(x for x in name.unique().to_pylist() if x is not None)
     return np.asarray(pc.fill_null(pc.index_in(name, pa.array(names, pa.string())), UNLABELED)), name
 
@@ -141,10 +138,8 @@ def _open_source(saved: str, table: pa.Table, file: Path) -> Reader:
     if kind == SAVED_BYTES and SAVED_BYTES in table.column_names:
         return BytesReader(str(file.absolute()), table[SAVED_BYTES])
     place = Path(os.path.normpath(file.absolute().parent / where))
-    if kind == "folder" and "\0" not in where:
-        return FolderReader(place)
-    if kind == "zip" and "\0" not in where:
-        return ZipReader(place)
+    if kind in ("folder", "zip") and "\0" not in where:
+        return FolderReader(place) if kind == "folder" else ZipReader(place)
     if kind == "glyphs" and (recipe := re.fullmatch(r"seed=(\d{1,20}),size=(\d{1,4})", where, re.ASCII)):
         return GlyphReader(seed=int(recipe[1]), size=int(recipe[2]))
     raise DataError(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from PIL import Image
 from justright.data.checked_columns import LABELS, MAX_LABEL
 from justright.data.decoding import decode, to_rgb
 from justright.data.image_set import ImageSet
-from justright.data.readers import FolderReader, Reader, png
+from justright.data.readers import FolderReader, Reader
 from justright.errors import BadImageError, DataError
 from justright.hashing import hash_bytes
 from justright.types import UNLABELED
@@ -26,16 +25,19 @@ EXPECTED = (
 
 
 class ObjectReader(Reader):
-    """A data set in memory: a function gives the picture at a position, asked only when needed."""
+    """A data set in memory: each of its rows holds a picture, in a column by name or number, read only when needed."""
 
-    def __init__(self, name: str, picture: Callable[[int], Any]):
-        self.picture = picture
-        self.source = f"object:{name}-{id(picture):x}"
+    def __init__(self, name: str, rows: Any, column: str | int):
+        self.rows, self.column = rows, column
+        self.source = f"object:{name}-{id(self):x}"
 
     def image(self, path: str) -> Image.Image:
         """The picture at a position, whatever form the object keeps it in."""
         try:
-            picture = self.picture(int(path))
+            picture = self.rows[int(path)][self.column]
+            # with decoding off, Hugging Face gives the file's bytes, or where they are
+            if isinstance(picture, dict) and {"bytes", "path"} & set(picture):
+                picture = picture["bytes"] if picture.get("bytes") is not None else Path(picture["path"]).read_bytes()
             if isinstance(picture, Image.Image):
                 return to_rgb(picture)
             if isinstance(picture, bytes):
@@ -51,10 +53,6 @@ class ObjectReader(Reader):
             expected="a PIL image, encoded bytes or a uint8 array",
             advice="give the data set without a transform",
         )
-
-    def encoded(self, path: str) -> bytes:
-        """The picture as a PNG."""
-        return png(self.image(path))
 
     def content_id(self, path: str) -> str:
         """Hash of the pixels: a PNG of them may differ between versions of a library."""
@@ -83,7 +81,7 @@ def _from_hugging_face(data: Any, name: str) -> ImageSet:
     image, label = first_column("Image", "image", "img"), first_column("ClassLabel", "label", "labels")
     if image is None:
         raise DataError(f"{name} has the columns {', '.join(kinds)}", expected="one that holds images")
-    pictures = ObjectReader(name, partial(_cell, data, image))
+    pictures = ObjectReader(name, data, image)
     labels = None if label is None else list(data[label])
     return _labeled(pictures, name, range(len(data)), labels, getattr(data.features.get(label), "names", None))
 
@@ -103,14 +101,18 @@ def _from_items(data: Any, name: str) -> ImageSet:
         if not (isinstance(first, tuple) and len(first) == 2):
             raise DataError(f"{name} gives {type(first).__name__} items and has no targets", expected=EXPECTED)
         labels = [label for _, label in (data[i] for i in range(len(data)))]
-    pictures = ObjectReader(name, partial(_item, data))
-    return _labeled(pictures, name, range(len(data)), labels, getattr(data, "classes", None))
+    return _labeled(ObjectReader(name, data, 0), name, range(len(data)), labels, getattr(data, "classes", None))
 
 
 def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names: Sequence[str] | None) -> ImageSet:
-    numbers = None if labels is None else [_whole(label, name, row) for row, label in enumerate(labels)]
-    class_name = None if numbers is None else _names(numbers, names)
-    return ImageSet.of(reader, dataset=name, path=[*map(str, paths)], label=numbers, class_name=class_name)
+    columns: dict[str, Any] = {"path": [*map(str, paths)]}
+    if labels is not None:
+        numbers = [_whole(label, name, row) for row, label in enumerate(labels)]
+        if names and max(numbers, default=0) >= len(names):
+            raise DataError(f"label {max(numbers)}, but {len(names)} class names", expected="a name for every label")
+        named = [None if label < 0 else str(names[label]) if names else str(label) for label in numbers]
+        columns |= {"label": numbers, "class_name": named}
+    return ImageSet.of(reader, dataset=name, **columns)
 
 
 def _whole(label: Any, name: str, row: int) -> int:
@@ -120,23 +122,3 @@ def _whole(label: Any, name: str, row: int) -> int:
     if not (isinstance(value, int | float) and value == value // 1 and UNLABELED <= value <= MAX_LABEL):
         raise DataError(f"{name}: image {row} has the label {label!r}", expected=LABELS)
     return int(value)
-
-
-def _names(labels: Sequence[int], names: Sequence[str] | None) -> list[str | None]:
-    if names and max(labels, default=0) >= len(names):
-        raise DataError(f"label {max(labels)}, but {len(names)} class names", expected="a name for every label")
-    return [None if label < 0 else str(names[label]) if names else str(label) for label in labels]
-
-
-def _cell(data: Any, column: str, row: int) -> Any:
-    """A picture of a Hugging Face data set."""
-    picture = data[row][column]
-    # with decoding off the library gives the file's bytes, or where they are
-    if isinstance(picture, dict):
-        return picture["bytes"] if picture.get("bytes") is not None else Path(picture["path"]).read_bytes()
-    return picture
-
-
-def _item(data: Any, row: int) -> Any:
-    """A picture of a data set whose items are (picture, label)."""
-    return data[row][0]

@@ -17,42 +17,38 @@ import pyarrow.parquet as pq
 from justright.files import replacing
 from justright.hashing import hash_pieces
 
-PRINT = b"justright_print"
+FINGERPRINT = b"justright_print"
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
     """Write a table, whole or not at all, with its fingerprint."""
-    said = _said(table)
+    fingerprint = {FINGERPRINT: hash_pieces(_pieces(table)).encode()}
     with replacing(path) as temporary:
-        table = table.replace_schema_metadata(said | {PRINT: _fingerprint(table).encode()})
-        pq.write_table(table, temporary, write_page_checksum=True)
+        signed = table.replace_schema_metadata(_other_metadata(table) | fingerprint)
+        pq.write_table(signed, temporary, write_page_checksum=True)
 
 
 def read_parquet(path: Path) -> pa.Table:
     """The table of a file, memory-mapped; ValueError, OSError or pa.ArrowException where it cannot be read."""
     table = pq.read_table(path, memory_map=True, page_checksum_verification=True)
-    known = (table.schema.metadata or {}).get(PRINT)
-    table = table.replace_schema_metadata(_said(table) or None)
-    if known is not None and known != _fingerprint(table).encode():
+    known = (table.schema.metadata or {}).get(FINGERPRINT)
+    table = table.replace_schema_metadata(_other_metadata(table) or None)
+    if known is not None and known != hash_pieces(_pieces(table)).encode():
         raise ValueError(
             "it is not as it was written, but damaged; or another program changed it and kept the old fingerprint, "
-            f"{PRINT.decode()} in the metadata of its schema"
+            f"{FINGERPRINT.decode()} in the metadata of its schema"
         )
     return table
 
 
-def _said(table: pa.Table) -> dict[bytes, bytes]:
-    """The metadata of the schema without what is put there here."""
-    return {name: value for name, value in (table.schema.metadata or {}).items() if name != PRINT}
-
-
-def _fingerprint(table: pa.Table) -> str:
-    return hash_pieces(_pieces(table))
+def _other_metadata(table: pa.Table) -> dict[bytes, bytes]:
+    """The metadata of the schema without the fingerprint."""
+    return {name: value for name, value in (table.schema.metadata or {}).items() if name != FINGERPRINT}
 
 
 def _pieces(table: pa.Table) -> Iterator[bytes | memoryview]:
     """Names, types and values, however a column is cut into chunks and its texts are numbered."""
-    yield repr(sorted(_said(table).items())).encode()
+    yield repr(sorted(_other_metadata(table).items())).encode()
     for name, column in zip(table.column_names, table.columns, strict=True):
         yield f"\n{name}: {column.type}\n".encode()
         chunks = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in column.chunks]

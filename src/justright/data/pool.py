@@ -74,16 +74,12 @@ def _check(sets: Sequence[ImageSet]) -> None:
             advice="open one of them under another name",
         )
     for images in sets:
-        if n := int((images.labels == UNLABELED).sum()):
+        if len(rows := np.flatnonzero(images.labels == UNLABELED)):
             raise DataError(
-                f"{n:,} of {len(images):,} labeled images have no label, e.g. {_first_unlabeled(images)}",
+                f"{len(rows):,} of {len(images):,} labeled images have no label, e.g. {images.paths[rows[0]]}",
                 expected="a class for each",
                 advice="put each image into the folder of its class, or leave those images out",
             )
-
-
-def _first_unlabeled(images: ImageSet) -> str:
-    return images.paths[int(np.flatnonzero(images.labels == UNLABELED)[0])]
 
 
 def _capped(part: ImageSet, dataset: str, per_class: int | None, per_source: int | None, seed: int) -> ImageSet:

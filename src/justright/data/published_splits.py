@@ -50,9 +50,8 @@ def exchanged(split: ClassSplit, group: str, images: ImageSet) -> ClassSplit:
         split = graded(split, images.hierarchy)
         if sum(map(bool, split.groups.values())) == len(SSB_NAMES) - 1:  # a coarse hierarchy: thirds, ties as they come
             thirds = np.array_split(split.new, len(SSB_NAMES))
-            split = ClassSplit(
-                split.old, {name: tuple(each.tolist()) for name, each in zip(SSB_NAMES, thirds, strict=True)}
-            )
+            groups = {name: tuple(third.tolist()) for name, third in zip(SSB_NAMES, thirds, strict=True)}
+            split = ClassSplit(split.old, groups)
     if not split.groups.get(group):
         raise DataError(
             f"no class of {images!r} is called {group}",

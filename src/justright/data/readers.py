@@ -11,7 +11,6 @@ import os
 import stat
 import threading
 import zipfile
-from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +27,16 @@ MAX_FILE_BYTES = 1 << 30  # a single image file above this is refused unread
 HASHED: dict[bytes, bytes] = {}
 
 
-class Reader(ABC):
-    """Finds images by path."""
+class Reader:
+    """Finds images by path. A kind of reader says what `encoded` or `image` gives; the other one is made of it."""
 
     source: str  # what stands in the table: a kind, a colon, and where
 
-    @abstractmethod
     def encoded(self, path: str) -> bytes:
-        """The image as a file would hold it; BadImageError with a reason where there is none."""
+        """The image as a file would hold it, by default a PNG; BadImageError with a reason where there is none."""
+        buffer = io.BytesIO()
+        self.image(path).save(buffer, "PNG")
+        return buffer.getvalue()
 
     def saved_as(self, folder: Path) -> str | None:
         """The source as a table saved in `folder` names it; None if the pixels must go into that table."""
@@ -157,10 +158,3 @@ def open_zip(archive: Path) -> zipfile.ZipFile:
         raise MissingDataError(f"no such file: {archive}") from error
     except Exception as error:  # zipfile lets out whatever a damaged byte happens to cause
         raise DataError(f"{archive} cannot be opened: {error}", expected="a zip file") from error
-
-
-def png(image: Image.Image) -> bytes:
-    """The image as a lossless file."""
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG")
-    return buffer.getvalue()

@@ -40,8 +40,13 @@ class FileRows:
         return self.shape[0]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        rows: Array
         if isinstance(self.path, RemotePath):
-            rows = self._fetched(self.path)
+            n_bytes = math.prod(self.shape) * self.dtype.itemsize
+            data = self.path.read_bytes(self.offset, self.offset + n_bytes)
+            if len(data) != n_bytes:
+                raise DataError(f"{self.path} ends early: {len(data):,} bytes", expected=f"{n_bytes:,}")
+            rows = np.frombuffer(data, self.dtype).reshape(self.shape)
         else:
             rows = np.memmap(str(self.path), self.dtype, "r", self.offset, self.shape)
         return np.array(rows, dtype=dtype or rows.dtype, copy=copy)
@@ -62,13 +67,6 @@ class FileRows:
         stop = min(stop, len(self))
         row_bytes = math.prod(self.shape[1:]) * self.dtype.itemsize
         return replace(self, offset=self.offset + start * row_bytes, shape=(stop - start, *self.shape[1:]))
-
-    def _fetched(self, path: RemotePath) -> Array:
-        n_bytes = math.prod(self.shape) * self.dtype.itemsize
-        data = path.read_bytes(self.offset, self.offset + n_bytes)
-        if len(data) != n_bytes:
-            raise DataError(f"{path} ends early: {len(data):,} bytes", expected=f"{n_bytes:,}")
-        return np.frombuffer(data, self.dtype).reshape(self.shape)
 
 
 def row_shards(array: ArrayLike, n_rows: int = SHARD_ROWS) -> list[ArrayLike]:

@@ -54,7 +54,7 @@ def open_local(n_workers: int | None = None) -> Iterator[Engine]:
     n = worker_count(n_workers)
 
     def engine(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
-        with one_blas_thread(), closing(in_threads(work, items, n, n * AHEAD)) as results:
+        with blas_threads(1), closing(in_threads(work, items, n, n * AHEAD)) as results:
             yield from results
 
     yield engine
@@ -65,8 +65,3 @@ def worker_count(n_workers: int | None) -> int:
     if n_workers is not None and n_workers < 1:
         raise JustrightError(f"{n_workers} workers", expected="at least 1")
     return n_workers or n_cores()
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Takes all threads but one from BLAS in this process, at once; as a context, gives them back at its end."""
-    return blas_threads(1)

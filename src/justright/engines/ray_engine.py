@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from justright.engines.ordered_map import AHEAD, RETRIES, Engine, Item, Result, one_blas_thread, worker_count
+from justright.engines.ordered_map import AHEAD, RETRIES, Engine, Item, Result, worker_count
 from justright.errors import JustrightError
-from justright.parallel import in_order
+from justright.parallel import blas_threads, in_order
 
 
 @contextmanager
@@ -94,5 +94,5 @@ def _as_tasks(
 
 
 def _apply(work: Callable[[Item], Result], item: Item) -> Result:
-    with one_blas_thread():  # as in every other engine
+    with blas_threads(1):  # as in every other engine
         return work(item)

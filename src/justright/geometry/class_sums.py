@@ -29,8 +29,6 @@ class ClassSums:
 
     def update(self, features: Float[Array, "images dim"], labels: Int[Array, " images"]) -> ClassSums:
         """Add a batch of images."""
-        if len(labels) == 0:
-            return self
         classes, counts = np.unique(labels, return_counts=True)
         sums = np.zeros((len(classes), features.shape[1]))
         by_class = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])

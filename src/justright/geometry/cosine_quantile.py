@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -12,6 +14,7 @@ N_HISTOGRAM_BINS = 8192
 MAX_EXACT_COSINES = 64_000_000  # 256 MB in single precision
 
 
+@dataclass(repr=False, eq=False)
 class CosineQuantile:
     """A quantile of the cosines of each centroid.
 
@@ -20,21 +23,13 @@ class CosineQuantile:
     (half the width of a bin; 0.00012 by default).
     """
 
-    def __init__(
-        self,
-        centroids: Float[Array, "classes dim"],
-        quantile: float = 0.5,
-        *,
-        n_bins: int = N_HISTOGRAM_BINS,
-        max_exact: int = MAX_EXACT_COSINES,
-    ):
-        self.centroids = centroids
-        self.quantile = quantile
-        self.n_bins = n_bins
-        self.max_exact = max_exact
-        self.n_images = 0
-        self._kept: list[Float[Array, "classes _"]] = []
-        self._counts: Int[Array, "classes bins"] | None = None
+    centroids: Float[Array, "classes dim"]
+    quantile: float = 0.5
+    n_bins: int = N_HISTOGRAM_BINS
+    max_exact: int = MAX_EXACT_COSINES
+    n_images: int = field(default=0, init=False)
+    _kept: list[Float[Array, "classes _"]] = field(default_factory=list, init=False)
+    _counts: Int[Array, "classes bins"] | None = field(default=None, init=False)
 
     def update(self, target: Float[Array, "target dim"]) -> CosineQuantile:
         """Add a batch of target images."""
@@ -47,9 +42,8 @@ class CosineQuantile:
         for cosines in other._kept:
             self._add(cosines)
         if other._counts is not None:
-            self._fold()
-            assert self._counts is not None
-            self._counts += other._counts
+            counts = self._count_kept()
+            counts += other._counts
             self.n_images += other.n_images
         return self
 
@@ -70,22 +64,17 @@ class CosineQuantile:
 
     def _add(self, cosines: Float[Array, "classes chunk"]) -> None:
         self.n_images += cosines.shape[1]
-        if self._counts is None:
-            self._kept.append(cosines)
-            if self.n_images * len(self.centroids) > self.max_exact:
-                self._fold()
-            return
-        self._count(cosines)
+        self._kept.append(cosines)
+        if self._counts is not None or self.n_images * len(self.centroids) > self.max_exact:
+            self._count_kept()
 
-    def _fold(self) -> None:
+    def _count_kept(self) -> Int[Array, "classes bins"]:
+        """Move the cosines that are kept into the histogram, and give it."""
         if self._counts is None:
             self._counts = np.zeros((len(self.centroids), self.n_bins), dtype=np.int64)
-            for cosines in self._kept:
-                self._count(cosines)
-            self._kept = []
-
-    def _count(self, cosines: Float[Array, "classes chunk"]) -> None:
-        assert self._counts is not None
-        bins = np.clip((cosines + 1.0) * (self.n_bins / 2), 0, self.n_bins - 1).astype(np.int64)
-        for row, of_class in zip(self._counts, bins, strict=True):
-            row += np.bincount(of_class, minlength=self.n_bins)
+        for cosines in self._kept:
+            bins = np.clip((cosines + 1.0) * (self.n_bins / 2), 0, self.n_bins - 1).astype(np.int64)
+            for row, of_class in zip(self._counts, bins, strict=True):
+                row += np.bincount(of_class, minlength=self.n_bins)
+        self._kept = []
+        return self._counts

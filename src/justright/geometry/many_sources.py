@@ -19,13 +19,17 @@ FULL = 0.9
 TOLERANCE = 1e-10
 """Smaller improvements, as a share of the largest distance, are rounding of the solver."""
 
+PerSource = Float[Array, " source"]
+PerSink = Float[Array, " sink"]
+Pairs = Float[Array, "source sink"]  # distances, or flows, from each source to each sink
+SinkOfSource = Int[Array, " source"]
+SourceFlags = Bool[Array, " source"]
+
 Solver = Callable[[Array, Array, Array], tuple[Array, Array]]
 """From masses of sources, masses of sinks and distances to the optimal flow and the prices of the sinks."""
 
 
-def flow_from_many(
-    solve: Solver, a: Float[Array, " source"], b: Float[Array, " sink"], distance: Float[Array, "source sink"]
-) -> Float[Array, "source sink"]:
+def flow_from_many(solve: Solver, a: PerSource, b: PerSink, distance: Pairs) -> Pairs:
     """The optimal flow, as `solve` would give it for all sources at once. All masses are positive.
 
     A flow is optimal if and only if sinks have prices v so that every source sends only where d_ij - v_j is least. With
@@ -51,9 +55,7 @@ def flow_from_many(
         is_open |= would_leave
 
 
-def _choices(
-    distance: Float[Array, "source sink"], v: Float[Array, " sink"]
-) -> tuple[Int[Array, " source"], Float[Array, " source"], Float[Array, " source"]]:
+def _choices(distance: Pairs, v: PerSink) -> tuple[SinkOfSource, PerSource, PerSource]:
     """At prices v: the sink that each source prefers, what it costs, and how much less that is than any other."""
     nearest, price, margin = np.empty(len(distance), np.int64), np.empty(len(distance)), np.empty(len(distance))
     for start in range(0, len(distance), CHUNK_ROWS):
@@ -64,12 +66,7 @@ def _choices(
     return nearest, price, margin
 
 
-def _contested(
-    distance: Float[Array, "source sink"],
-    v: Float[Array, " sink"],
-    nearest: Int[Array, " source"],
-    price: Float[Array, " source"],
-) -> Bool[Array, " source"]:
+def _contested(distance: Pairs, v: PerSink, nearest: SinkOfSource, price: PerSource) -> SourceFlags:
     """For each sink those of other sinks' sources that would lose least by it."""
     n, m = distance.shape
     n_each, is_contested = max(1, int(SHARE * n / m)), np.zeros(n, bool)
@@ -79,13 +76,7 @@ def _contested(
     return is_contested
 
 
-def _overfull(
-    a: Float[Array, " source"],
-    b: Float[Array, " sink"],
-    nearest: Int[Array, " source"],
-    margin: Float[Array, " source"],
-    is_open: Bool[Array, " source"],
-) -> Bool[Array, " source"]:
+def _overfull(a: PerSource, b: PerSink, nearest: SinkOfSource, margin: PerSource, is_open: SourceFlags) -> SourceFlags:
     """Sources that a sink has no more room for, beside those that prefer it more clearly."""
     is_over = np.zeros(len(a), bool)
     rows = np.flatnonzero(~is_open)

@@ -1,16 +1,18 @@
-"""Optimal transport between two sets of centroids: flow, earth mover's distance, similarity of domains."""
+"""Distances between centroids, lower is closer, and optimal transport between two sets of them."""
 
 from __future__ import annotations
 
 import os
 import sys
+from functools import cache
 from types import ModuleType
 
 import numpy as np
 from jaxtyping import Float
 
 from justright.errors import DegenerateError
-from justright.geometry.many_sources import flow_from_many
+from justright.geometry.many_sources import Pairs, PerSink, PerSource, flow_from_many
+from justright.geometry.rows import unit_rows
 from justright.types import Array
 
 MAX_ITERATIONS = 100_000_000  # effectively none: a flow cut short would be no optimum
@@ -18,11 +20,30 @@ MANY_SOURCES = 20_000
 """From here on, and with few sinks, most sources can be left out of the problem."""
 
 
-def flow(
-    distance: Float[Array, "source target"],
-    source_mass: Float[Array, " source"] | None = None,
-    target_mass: Float[Array, " target"] | None = None,
-) -> Float[Array, "source target"]:
+def euclidean_distance(a: Float[Array, "a dim"], b: Float[Array, "b dim"]) -> Float[Array, "a b"]:
+    """d_ij = |a_i - b_j|_2, the ground distance of the earth mover and the default of Tab. A7."""
+    # Distances ignore where the origin lies; placing it amid the data keeps the expanded square accurate.
+    origin = (a.sum(axis=0, dtype=np.float64) + b.sum(axis=0, dtype=np.float64)) / (len(a) + len(b))
+    a, b = a - origin, b - origin
+    square = np.einsum("id,id->i", a, a)[:, None] + np.einsum("jd,jd->j", b, b) - 2 * (a @ b.T)
+    return np.sqrt(np.maximum(square, 0.0))
+
+
+def cosine_distance(a: Float[Array, "a dim"], b: Float[Array, "b dim"]) -> Float[Array, "a b"]:
+    """d_ij = 1 - cos(a_i, b_j)."""
+    cosines = unit_rows(a.astype(np.float64), "centroids") @ unit_rows(b.astype(np.float64), "centroids").T
+    return np.maximum(1.0 - cosines, 0.0)
+
+
+DISTANCES = {
+    "euclidean": euclidean_distance,
+    "cosine": cosine_distance,
+    # Tab. A7's third row: features are brought to length 1 before they are averaged, then distances are Euclidean.
+    "l2": euclidean_distance,
+}
+
+
+def flow(distance: Pairs, source_mass: PerSource | None = None, target_mass: PerSink | None = None) -> Pairs:
     """The optimal flow k between two distributions, each brought to total mass 1.
 
     k = argmin_k sum_ij k_ij d_ij   with   k >= 0,  sum_j k_ij = source_mass_i,  sum_i k_ij = target_mass_j.
@@ -38,11 +59,7 @@ def flow(
     return _solve(a, b, distance)[0]
 
 
-def emd(
-    distance: Float[Array, "source target"],
-    source_mass: Float[Array, " source"] | None = None,
-    target_mass: Float[Array, " target"] | None = None,
-) -> float:
+def emd(distance: Pairs, source_mass: PerSource | None = None, target_mass: PerSink | None = None) -> float:
     """The earth mover's distance between two datasets. Eq. 8, and Eq. 14 where the source is D^l with D^u_0.
 
     EMD = sum_ij k_ij d_ij / sum_ij k_ij,  k the optimal flow.
@@ -51,9 +68,7 @@ def emd(
     return float((k * distance).sum() / k.sum())
 
 
-def distance_to_target(
-    distance: Float[Array, "source target"], k: Float[Array, "source target"]
-) -> Float[Array, " source"]:
+def distance_to_target(distance: Pairs, k: Pairs) -> PerSource:
     """The distance of each source centroid to the target, under a flow k. Eq. 15.
 
     d_i = sum_j k_ij d_ij / sum_j k_ij
@@ -66,10 +81,7 @@ def distance_to_target(
 
 
 def domain_similarity(
-    distance: Float[Array, "source target"],
-    source_mass: Float[Array, " source"] | None = None,
-    target_mass: Float[Array, " target"] | None = None,
-    gamma: float = 0.01,
+    distance: Pairs, source_mass: PerSource | None = None, target_mass: PerSink | None = None, gamma: float = 0.01
 ) -> float:
     """The similarity of two datasets. Eq. 9.
 
@@ -78,10 +90,8 @@ def domain_similarity(
     return float(np.exp(-gamma * emd(distance, source_mass, target_mass)))
 
 
-def _solve(
-    a: Float[Array, " source"], b: Float[Array, " target"], distance: Float[Array, "source target"]
-) -> tuple[Float[Array, "source target"], Float[Array, " target"]]:
-    """The optimal flow and the dual prices of the target."""
+def _solve(a: PerSource, b: PerSink, distance: Pairs) -> tuple[Pairs, PerSink]:
+    """The optimal flow and the dual prices of the sinks, which are the centroids of the target."""
     k, log = _import_ot().emd(a, b, np.ascontiguousarray(distance, np.float64), numItermax=MAX_ITERATIONS, log=True)
     if log["warning"] is not None:
         raise DegenerateError(f"optimal transport stopped: {log['warning']}", expected="finite distances")
@@ -98,23 +108,17 @@ def _masses(mass: Float[Array, " points"] | None, n_points: int) -> Float[Array,
     return mass.astype(np.float64) / mass.sum()
 
 
+@cache
 def _import_ot() -> ModuleType:
     # POT imports every array library it finds, torch among them, for seconds. Its documented switches leave out those
     # this process has not loaded itself. The price: POT in this process then takes numpy arrays, and not theirs.
-    if "ot" not in sys.modules:
-        backends = {"PYTORCH": "torch", "JAX": "jax", "CUPY": "cupy", "TENSORFLOW": "tensorflow"}
-        absent = [name for name, module in backends.items() if module not in sys.modules]
-        switches = {f"POT_BACKEND_DISABLE_{name}": "1" for name in absent}
-        before = {name: os.environ.get(name) for name in switches}
-        os.environ.update(switches)
-        try:
-            import ot
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
-    import ot
-
+    backends = {"PYTORCH": "torch", "JAX": "jax", "CUPY": "cupy", "TENSORFLOW": "tensorflow"}
+    absent = [f"POT_BACKEND_DISABLE_{name}" for name, module in backends.items() if module not in sys.modules]
+    switches = [name for name in absent if name not in os.environ]
+    os.environ.update(dict.fromkeys(switches, "1"))
+    try:
+        import ot
+    finally:
+        for name in switches:
+            del os.environ[name]
     return ot

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int
 from PIL import Image, ImageOps
 
-from justright.data.contact_sheet import contact_sheet
+from justright.data.export import contact_sheet
 from justright.data.image_set import ImageSet
 from justright.errors import JustrightError
 from justright.parallel import in_threads

@@ -11,10 +11,11 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 import justright
+from justright.data import glyph_set, open_images
 from justright.data.catalog.glyph_alphabet import BLOCKS
 from justright.data.catalog.glyph_drawing import outline_mask
-from justright.data.catalog.glyphs import GLYPH_CLASSES, SCRIPTS, classes_of, draw_glyph, draw_glyphs
-from justright.errors import DataError
+from justright.data.catalog.glyphs import GLYPH_CLASSES, SCRIPTS, classes_of, draw_glyph
+from justright.errors import BadImageError, DataError
 
 SOME = [(label, index) for label in range(0, len(GLYPH_CLASSES), 90) for index in (0, 7)]
 
@@ -86,14 +87,6 @@ def test_images_are_rgb_of_the_size_asked_for(size):
     assert image.dtype == np.uint8
 
 
-def test_a_batch_is_its_images_stacked():
-    labels, indices = np.array([3, 1, 4]), np.array([1, 5, 9])
-    batch = draw_glyphs(2, labels, indices, size=32)
-    np.testing.assert_array_equal(batch[1], draw_glyph(2, 1, 5, size=32))
-    assert batch.shape == (3, 32, 32, 3)
-    assert draw_glyphs(2, [], [], size=32).shape == (0, 32, 32, 3)
-
-
 def test_labels_and_sizes_that_do_not_exist_are_refused():
     for label in (-1, len(GLYPH_CLASSES)):
         with pytest.raises(DataError, match=str(label)):
@@ -122,6 +115,64 @@ def test_kmeans_on_raw_pixels_does_badly():
     rng = np.random.default_rng(0)
     chosen = rng.choice(len(GLYPH_CLASSES), 50, replace=False)
     labels = np.repeat(np.arange(50), 40)
-    images = draw_glyphs(0, chosen[labels], np.tile(np.arange(40), 50))
+    images = np.stack([draw_glyph(0, int(label), index) for label in chosen for index in range(40)])
     points = images[:, ::2, ::2].reshape(len(images), -1).astype(np.float32) / 255
     assert matched_accuracy(kmeans(points, 50, rng), labels, 50) < 0.15
+
+
+def test_the_set_draws_on_demand_and_knows_family_and_script():
+    images = glyph_set(per_class=2, scripts=["hebrew", "arrows"])
+    assert len(images) == 2 * len(images.classes)
+    assert images.hierarchy[int(images.labels[0])][1] in {"hebrew", "arrows"}
+    assert images.image(0).size == (64, 64)
+    assert images.image(0).tobytes() != images.image(1).tobytes()
+
+
+def test_every_class_is_in_the_default_set_under_its_own_label():
+    assert glyph_set(per_class=1).classes == {glyph.label: glyph.name for glyph in GLYPH_CLASSES}
+
+
+def test_a_saved_set_draws_the_same_images_again(tmp_path):
+    images = glyph_set(per_class=1, scripts=["digits"], seed=3, size=32).with_ids()
+    images.save(tmp_path / "digits.parquet")
+    again = open_images(tmp_path / "digits.parquet")
+    assert again.ids == images.ids
+    assert again.image(4).tobytes() == images.image(4).tobytes()
+    assert (tmp_path / "digits.parquet").stat().st_size < 20_000, "pixels went into the file"
+
+
+def test_ids_tell_seed_size_class_and_index_apart():
+    ids = [
+        glyph_set(per_class=2, scripts=["digits"], seed=seed, size=size).with_ids().ids
+        for seed in (0, 1)
+        for size in (32, 64)
+    ]
+    assert len({name for names in ids for name in names}) == 4 * 20
+
+
+def test_options_in_words():
+    images = open_images("glyphs:per_class=3,seed=2,size=48,scripts=latin+greek")
+    assert images.image(0).size == (48, 48)
+    assert {above[1] for above in images.hierarchy.values()} == {"latin", "greek"}
+    assert len(open_images("glyphs")) == 20 * len(GLYPH_CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("colour=red", "cannot be drawn"),
+        ("seed=x", "cannot be drawn"),
+        ("scripts=klingon", "klingon"),
+        ("per_class=0", "at least 1"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(words, complaint):
+    with pytest.raises(DataError, match=complaint):
+        open_images(f"glyphs:{words}")
+
+
+def test_a_path_that_names_no_glyph_is_a_bad_image():
+    images = glyph_set(per_class=1, scripts=["digits"])
+    reader = next(iter(images.readers.values()))
+    with pytest.raises(BadImageError, match="names no glyph"):
+        reader.image("alphabets/latin/nothing/0")

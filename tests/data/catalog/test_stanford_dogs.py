@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from justright.data import grade
+from justright.data import ClassSplit, graded
 from justright.data.catalog import DATA_SETS
 from justright.data.catalog.stanford_dogs import KINDS, kind_of
 from justright.errors import DataError, MissingDataError
@@ -124,4 +124,5 @@ def test_new_breeds_are_graded_by_their_kind() -> None:
         "n02112018-Pomeranian",
     )
     hierarchy = {label: kind_of(folder) for label, folder in enumerate(breeds)}
-    assert grade([1, 2, 3], [0], hierarchy) == {"Similar": (1,), "Medium": (2,), "Dissimilar": (3,)}
+    groups = graded(ClassSplit((0,), {"": (1, 2, 3)}), hierarchy).groups
+    assert groups == {"Similar": (1,), "Medium": (2,), "Dissimilar": (3,)}

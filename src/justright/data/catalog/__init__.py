@@ -1,13 +1,45 @@
-"""The data sets of the field, each read from its official layout."""
+"""The data sets of the field: how each is read from its official layout, and what a person must know to get it."""
 
 from __future__ import annotations
 
-from justright.data.catalog.data_set import DataSet
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from justright.data.image_set import ImageSet
+from justright.errors import DataError, MissingDataError
 from justright.registry import Registry
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One data set. `DATA_SETS.add` makes it known under a name."""
+
+    title: str  # what it is called in lists and errors
+    loader: Callable[[Path], ImageSet]  # FileNotFoundError for what its folder lacks, DataError for what is damaged
+    licence: str  # on which terms it may be used
+    where: str  # the place to request or download it
+    layout: str  # the files and folders that the loader expects, a line each
+
+    def load(self, root: str | Path) -> ImageSet:
+        """Read the data set below `root`; a missing file is named together with the layout and the place to ask."""
+        try:
+            return self.loader(Path(root))
+        except FileNotFoundError as error:
+            below = str(root) or "the current folder (another one is given as NAME:FOLDER)"
+            raise MissingDataError(
+                f"{self.title}: {str(error.filename).rstrip(os.sep)} is not there",
+                expected=f"this layout below {below}\n{self.layout}",
+                advice=f"request or download it from {self.where}",
+            ) from error
+        except OSError as error:
+            raise DataError(f"{self.title}: {error.filename} cannot be read ({error.strerror})") from error
+
 
 DATA_SETS: Registry[DataSet] = Registry("data set")  # by the name that `open_images` takes, as in `cub:/data/cub`
 for _name, _place, _about in (
-    ("glyphs", "glyph_set:DATA_SET", "872 characters of 29 scripts, drawn by the package"),
+    ("glyphs", "glyphs:DATA_SET", "872 characters of 29 scripts, drawn by the package"),
     ("cub", "cub:DATA_SET", "200 species of birds"),
     ("cars", "stanford_cars:DATA_SET", "196 makes, models and years of cars"),
     ("aircraft", "aircraft:DATA_SET", "100 variants of airplanes"),

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import check_present, inside, train_then_test
-from justright.data.catalog.official_files import Listing
+from justright.data.catalog import DataSet
+from justright.data.catalog.layouts import Listing, check_present, inside, train_then_test
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 

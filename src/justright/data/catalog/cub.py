@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import assemble, check_present, inside
-from justright.data.catalog.official_files import Listing
+from justright.data.catalog import DataSet
+from justright.data.catalog.layouts import Listing, assemble, check_present, inside
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 

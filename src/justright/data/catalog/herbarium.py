@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.data_set import DataSet
+from justright.data.catalog import DataSet
 from justright.data.catalog.layouts import class_folders, images_in, train_then_test
 from justright.data.image_set import ImageSet
 from justright.errors import DataError

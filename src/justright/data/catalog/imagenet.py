@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import class_folders, first_folder, images_in, missing, train_then_test
+from justright.data.catalog import DataSet
+from justright.data.catalog.layouts import class_folders, first_present, images_in, missing, train_then_test
 from justright.data.class_split import legacy_generator
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
@@ -41,8 +41,8 @@ def load_1k_ssb(root: Path) -> ImageSet:
     Labels: the sorted synsets of ImageNet-1k, then the sorted others. Validation images, where they are there, are
     called "test". A synset of ImageNet-1k that lies in the 21k tree too is read from the 1k tree only.
     """
-    tree_1k = first_folder(root, "imagenet1k", "ImageNet-1K")
-    tree_21k = first_folder(root, "imagenet21k", "ImageNet-21K")
+    tree_1k = first_present(root, "imagenet1k", "ImageNet-1K").name
+    tree_21k = first_present(root, "imagenet21k", "ImageNet-21K").name
     old = class_folders(root / tree_1k / "train")
     pairs = [(f"{tree_21k}/{train}", f"{tree_21k}/{test}") for train, test in PARTS_21K]
     train_21k, test_21k = next((pair for pair in pairs if (root / pair[0]).is_dir()), (tree_21k, ""))

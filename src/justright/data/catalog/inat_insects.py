@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import class_folders, first_folder, images_in, missing, train_then_test
+from justright.data.catalog import DataSet
+from justright.data.catalog.layouts import class_folders, first_present, images_in, missing, train_then_test
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -18,7 +18,7 @@ def load(root: Path) -> ImageSet:
 
     Validation images, where they are there, are called "test".
     """
-    part = first_folder(root, *TRAIN)
+    part = first_present(root, *TRAIN).name
     taxa = {folder: _ranks(root / part / folder) for folder in class_folders(root / part)}
     insects = [folder for folder, ranks in taxa.items() if ranks["class"] == "Insecta"]
     if not insects:

@@ -1,12 +1,13 @@
-"""From the folders of a data set to its images: what is there, which class it is, which part it belongs to."""
+"""What official data sets are made of (class folders, list files, MATLAB variables), and the ImageSet made of that."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Int
@@ -15,6 +16,7 @@ from justright.data.columns import names_column
 from justright.data.folder import is_image_name, walk
 from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader
+from justright.errors import DataError
 from justright.types import Array, Labels, Mask
 
 # paths of images and one label each; no name for the axis: two parts differ in length
@@ -34,12 +36,12 @@ def inside(root: Path, name: str) -> Path:
     return root / name if (root / name).is_dir() else root
 
 
-def first_folder(root: Path, *candidates: str) -> str:
-    """The first of several usual names that is a folder below `root`."""
-    for name in candidates:
-        if (root / name).is_dir():
-            return name
-    raise missing(root / candidates[0])
+def first_present(root: Path, *names: str) -> Path:
+    """The first of several usual files or folders below `root` that is there."""
+    for name in names:
+        if (root / name).exists():
+            return root / name
+    raise missing(root / names[0])
 
 
 def check_present(folder: Path, paths: Iterable[str]) -> None:
@@ -73,6 +75,86 @@ def images_in(root: Path, part: str, folders: Sequence[str], first_label: int = 
         paths.extend(f"{part}/{name}/{file}" for file in files)
         sizes.append(len(files))
     return paths, np.repeat(np.arange(first_label, first_label + len(folders)), sizes)
+
+
+def read_lines(file: Path) -> list[str]:
+    """The lines of a text file; empty ones at its end do not count."""
+    try:
+        return file.read_text(encoding="utf-8-sig").rstrip().split("\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not text: {error}", expected="UTF-8") from error
+
+
+@dataclass(frozen=True)
+class Listing:
+    """An official list file: a key and a value a line, in the order of the file."""
+
+    file: Path
+    keys: list[str]
+    values: list[str]
+
+    @classmethod
+    def read(cls, file: Path) -> Listing:
+        """Cut each line at its first space; the value keeps the spaces it has."""
+        values: dict[str, str] = {}
+        for number, line in enumerate(read_lines(file), start=1):
+            pair = line.split(maxsplit=1)
+            if len(pair) != 2:
+                raise DataError(f"{file}, line {number}: {line!r}", expected="a key, a space and a value")
+            if pair[0] in values:
+                raise DataError(f"{file}, line {number}: {pair[0]} stands there twice", expected="each key once")
+            values[pair[0]] = pair[1].rstrip()
+        return cls(file, list(values), list(values.values()))
+
+    def at(self, row: int) -> str:
+        """Where a row stands, for a message."""
+        return f"{self.file}, line {row + 1}"
+
+    def numbers(self, low: int, high: int) -> Labels:
+        """The values as whole numbers between two bounds."""
+        return whole_numbers(self.values, low, high, self.at)
+
+    def rows_of(self, other: Listing) -> Labels:
+        """For each key of `other` the row here; both lists must name the same keys, in any order."""
+        for one, two in ((self, other), (other, self)):
+            known = set(two.keys)
+            for row, key in enumerate(one.keys):
+                if key not in known:
+                    raise DataError(f"{one.at(row)}: {key} is not in {two.file.name}", expected="the same keys in both")
+        row_of = {key: row for row, key in enumerate(self.keys)}
+        return np.array([row_of[key] for key in other.keys], dtype=np.int64)
+
+
+def whole_numbers(values: Iterable[Any], low: int, high: int, at: Callable[[int], str]) -> Labels:
+    """Values as integers; DataError for the first that is none or lies outside the bounds, `at` says where it is."""
+    numbers = []
+    for row, value in enumerate(values):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if not (low <= number <= high and number.is_integer()):
+            raise DataError(f"{at(row)}: {value}", expected=f"a whole number from {low} to {high}")
+        numbers.append(int(number))
+    return np.array(numbers, dtype=np.int64)
+
+
+def read_mat(file: Path, *names: str) -> list[Any]:
+    """Variables of a MATLAB file, each as an array with one axis."""
+    from scipy.io import loadmat  # slow to import, and most commands read no MATLAB file
+
+    if not file.is_file():
+        raise missing(file)
+    try:
+        content = loadmat(file, squeeze_me=True, variable_names=names)
+    except Exception as error:  # scipy lets out whatever a damaged byte happens to cause
+        raise DataError(f"{file} cannot be read: {error}", expected="a MATLAB file, version 5 to 7") from error
+    for name in names:
+        if name not in content:
+            raise DataError(f"{file} has no variable {name}", expected=f"the variables {', '.join(names)}")
+        if not np.size(content[name]):
+            raise DataError(f"{file}: {name} is empty", expected="at least one entry")
+    return [np.atleast_1d(content[name]) for name in names]
 
 
 def assemble(

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import assemble, check_present, inside
-from justright.data.catalog.official_files import Listing, whole_numbers
+from justright.data.catalog import DataSet
+from justright.data.catalog.layouts import Listing, assemble, check_present, inside, whole_numbers
 from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
 from justright.errors import DataError

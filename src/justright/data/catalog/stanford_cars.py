@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import LabeledPaths, check_present, class_folders, images_in, train_then_test
-from justright.data.catalog.official_files import read_lines, read_mat, whole_numbers
+from justright.data.catalog import DataSet, layouts
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
 
@@ -29,42 +27,41 @@ def load(root: Path) -> ImageSet:
     if tree is not None:
         label_of = {_key(name): label for label, name in enumerate(names)}
         train, test = (_foldered(tree, part, label_of) for part in ("train", "test"))
-        return train_then_test(tree, "cars", [train], [test], names)
-    test_file = next((root / name for name in DEVKIT_TEST if (root / name).is_file()), root / DEVKIT_TEST[0])
+        return layouts.train_then_test(tree, "cars", [train], [test], names)
     train = _annotated(root, "cars_train", root / "devkit/cars_train_annos.mat", len(names))
-    test = _annotated(root, "cars_test", test_file, len(names))
-    return train_then_test(root, "cars", [train], [test], names)
+    test = _annotated(root, "cars_test", layouts.first_present(root, *DEVKIT_TEST), len(names))
+    return layouts.train_then_test(root, "cars", [train], [test], names)
 
 
-def _annotated(root: Path, part: str, file: Path, n_classes: int) -> LabeledPaths:
-    (rows,) = read_mat(file, "annotations")
+def _annotated(root: Path, part: str, file: Path, n_classes: int) -> layouts.LabeledPaths:
+    (rows,) = layouts.read_mat(file, "annotations")
     if not {"class", "fname"} <= set(rows.dtype.names or ()):
         raise DataError(
             f"{file}: the annotations have the fields {rows.dtype.names}",
             expected="class and fname among them; the test annotations with labels are a file of their own",
         )
-    numbers = whole_numbers(rows["class"], 1, n_classes, lambda row: f"{file}, annotation {row + 1}")
+    numbers = layouts.whole_numbers(rows["class"], 1, n_classes, lambda row: f"{file}, annotation {row + 1}")
     files = [str(name) for name in rows["fname"]]
-    check_present(root / part, files)
+    layouts.check_present(root / part, files)
     return [f"{part}/{name}" for name in files], numbers - 1
 
 
-def _foldered(base: Path, part: str, label_of: dict[str, int]) -> LabeledPaths:
-    folders = class_folders(base / part)
+def _foldered(base: Path, part: str, label_of: dict[str, int]) -> layouts.LabeledPaths:
+    folders = layouts.class_folders(base / part)
     for folder in folders:
         if _key(folder) not in label_of:
             raise DataError(f"{base / part / folder} is no class", expected=f"one of the {len(label_of)} class names")
-    paths, positions = images_in(base, part, folders)
+    paths, positions = layouts.images_in(base, part, folders)
     return paths, np.array([label_of[_key(folder)] for folder in folders])[positions]
 
 
 def _class_names(root: Path) -> list[str]:
     # sorting the folders would give wrong labels, so there is no way around this file
-    file = next((root / name for name in NAME_FILES if (root / name).is_file()), root / NAME_FILES[0])
+    file = layouts.first_present(root, *NAME_FILES)
     if file.suffix == ".mat":
-        names = [str(name) for name in read_mat(file, "class_names")[0]]
+        names = [str(name) for name in layouts.read_mat(file, "class_names")[0]]
     else:
-        names = [line.strip().strip('"') for line in read_lines(file)]
+        names = [line.strip().strip('"') for line in layouts.read_lines(file)]
     if len({_key(name) for name in names}) != len(names):
         raise DataError(f"{file} names a class twice", expected="each class once")
     return names

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.catalog.data_set import DataSet
-from justright.data.catalog.layouts import LabeledPaths, check_present, first_folder, train_then_test
-from justright.data.catalog.official_files import read_mat, whole_numbers
+from justright.data.catalog import DataSet, layouts
 from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
 from justright.errors import DataError
@@ -48,14 +46,14 @@ def load(root: Path) -> ImageSet:
     A class is called as its folder is (`n02085620-Chihuahua`); its synset number gives the super-categories, which the
     official files do not hold.
     """
-    images = root / first_folder(root, "Images", "images")
+    images = layouts.first_present(root, "Images", "images")
     names: dict[int, str] = {}
     train = _read_list(root, "train_list.mat", names)
     test = _read_list(root, "test_list.mat", names)
-    check_present(images, train[0] + test[0])
+    layouts.check_present(images, train[0] + test[0])
     folders = [names.get(label, "") for label in range(N_CLASSES)]
     levels = levels_of([kind_of(folder) for folder in folders])
-    return train_then_test(images, "dogs", [train], [test], folders, superclasses=levels)
+    return layouts.train_then_test(images, "dogs", [train], [test], folders, superclasses=levels)
 
 
 def kind_of(folder: str) -> tuple[str, ...]:
@@ -66,13 +64,13 @@ def kind_of(folder: str) -> tuple[str, ...]:
     return next((kind for first, last, kind in KINDS if first <= int(number) <= last), ())
 
 
-def _read_list(root: Path, name: str, names: dict[int, str]) -> LabeledPaths:
+def _read_list(root: Path, name: str, names: dict[int, str]) -> layouts.LabeledPaths:
     """Files and labels of one list; the folder of each new class is added to `names`."""
-    file = next((root / place for place in (name, f"lists/{name}") if (root / place).is_file()), root / name)
-    files, numbers = read_mat(file, "file_list", "labels")
+    file = layouts.first_present(root, name, f"lists/{name}")
+    files, numbers = layouts.read_mat(file, "file_list", "labels")
     if len(files) != len(numbers):
         raise DataError(f"{file}: {len(files)} files and {len(numbers)} labels", expected="one label a file")
-    labels = whole_numbers(numbers, 1, N_CLASSES, lambda row: f"{file}, row {row + 1}") - 1
+    labels = layouts.whole_numbers(numbers, 1, N_CLASSES, lambda row: f"{file}, row {row + 1}") - 1
     paths = [str(path) for path in files]
     for row, (path, label) in enumerate(zip(paths, labels.tolist(), strict=True), start=1):
         folder = path.partition("/")[0]
