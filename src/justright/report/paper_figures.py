@@ -1,17 +1,21 @@
-"""Figures of the paper from our runs: Fig. 1, Fig. 3, and for every table what each row changes."""
+"""Tables and figures of the paper from our runs: Fig. 1, Fig. 3, what each row of a table changes, and the page."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from justright.benchmark.paper_table import EVERY, PaperTable
+from justright.benchmark.table_text import IN_DOUBT, TextTable, notes
+from justright.files import write_text
 from justright.report.drawing import COLORS, INK, LINE, add_legend, name_ticks, quiet_panels
-from justright.report.elements import short
+from justright.report.elements import Table, render, short
 from justright.report.error_figures import TAKEN_FOR
 
 PART = re.compile(r"(?P<transfer>transfer, )?part (?P<number>\d+) of (?P<count>\d+)")
@@ -20,6 +24,21 @@ LONGEST_NAME = 34
 N_COLUMNS = 3  # of panels
 
 Drawn = tuple[Figure | None, str]  # with its caption; None where nothing was run that it could show
+
+
+def write_suite_page(table: PaperTable, tables: Sequence[TextTable], claims: TextTable | None, out: Path) -> None:
+    """Write the page: claims and figure first, every part of the table under its title, what speaks against the paper.
+
+    Parameters:
+        tables: the parts of the table as text, without the claims.
+        claims: what became of each claim.
+    """
+    drawn, caption = draw_paper(table)
+    parts = [(each.title, Table(each.columns, each.rows)) for each in tables]
+    judged = claims and Table(claims.columns, claims.rows)
+    figure = {"drawn": drawn, "caption": caption}
+    said = {"table": table, "notes": notes(table), "in_doubt": IN_DOUBT}
+    write_text(out, render("suite.html", claims=judged, parts=parts, **figure, **said))
 
 
 def draw_paper(table: PaperTable) -> Drawn:
