@@ -12,7 +12,7 @@ from justright.report.review_part import review_of
 
 
 def shown(run, page_images) -> str:
-    features, source = target_features(run, len(run.predictions))
+    features, source = target_features(run)
     cards = cluster_cards(run.predictions, look_at_clusters(run.predictions, features), page_images)
     return part("run", "clusters", review_of(run) | cards | {"source": source})
 

@@ -106,10 +106,10 @@ def _best(
     return categories[best].name, float(cosine[best])
 
 
-def target_features(run: RunFolder, n_images: int) -> tuple[Float[Array, "target dim"] | None, str]:
+def target_features(run: RunFolder) -> tuple[Float[Array, "target dim"] | None, str]:
     """What tells how central an image is, and where it comes from: "after training", "before training" or nowhere."""
     tuned, frozen = optional(lambda: run.tuned), optional(lambda: run.frozen)
     for features, source in ((tuned, "after training"), (frozen and frozen[1].features, "before training")):
-        if features is not None and features.ndim == 2 and len(features) == n_images:
+        if features is not None and features.ndim == 2 and len(features) == len(run.predictions):
             return features, source
     return None, ""

@@ -17,7 +17,7 @@ from justright.errors import DataError
 from justright.estimation.base import CategoryCounter
 from justright.evaluation.scores import GROUPS
 from justright.report.comparison import Comparison
-from justright.report.drawing import COLORS, INK, LINE, add_legend, color_of, name_ticks, quiet_panels
+from justright.report.drawing import COLORS, INK, LINE, add_legend, color_of, name_rows, panel_grid, quiet_panels
 from justright.report.elements import short
 from justright.types import Array
 
@@ -89,9 +89,8 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
     """One panel a number, one line a run."""
     names = list(dict.fromkeys(name for records in runs.values() for name in reported(records)))
     names = [name for name in names if name != "seconds"][:MOST_PANELS] or ["loss"]
-    n_rows = -(-len(names) // N_COLUMNS)
-    figure, panels = quiet_panels(8.4, 0.5 + 1.9 * n_rows, (n_rows, N_COLUMNS))
-    for axes, name in zip(panels, names, strict=False):
+    figure, panels = panel_grid(len(names), N_COLUMNS, 8.4, 1.9)
+    for axes, name in zip(panels, names, strict=True):
         for number, (run, records) in enumerate(runs.items()):
             told = [(each.get("epoch", place), each[name]) for place, each in enumerate(records) if name in each]
             x, y = [epoch for epoch, _ in told], [value for _, value in told]
@@ -100,9 +99,7 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
         axes.set_title(name.replace("_", " "), loc="left", fontsize=9.5, color=INK)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(4))
-    for axes in panels[len(names) :]:
-        axes.set_visible(False)
-    for axes in panels[max(0, len(names) - N_COLUMNS) : len(names)]:
+    for axes in panels[-N_COLUMNS:]:
         axes.set_xlabel("epoch", fontsize=8.5)
     if len(runs) > 1:
         add_legend(figure, *panels[0].get_legend_handles_labels(), ncols=3)
@@ -128,8 +125,7 @@ def draw_scores(comparison: Comparison) -> Figure:
         axes.set_title(group.capitalize(), loc="left", fontsize=10, color=INK)
         axes.set_xlabel("accuracy %", fontsize=8.5)
         axes.margins(y=0.2)
-    name_ticks(panels[0], range(len(runs)), [short(run.name, 28) for run in runs])
-    panels[0].invert_yaxis()
+    name_rows(panels[0], range(len(runs)), [short(run.name, 28) for run in runs])
     return figure
 
 
@@ -144,9 +140,7 @@ def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[flo
         axes.plot([mean], [place], "o", color=COLORS[0], markersize=6)
         dots = [100 * value for value in by_problem[row.setting]]
         axes.plot(dots, [place] * len(dots), ".", color=INK, markersize=4, alpha=0.55)
-    name_ticks(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
-    axes.invert_yaxis()
-    axes.set_xlabel(
-        f"points of All against {baseline}; dots are problems, lines 95 % intervals over them", fontsize=8.5
-    )
+    name_rows(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
+    said = f"points of All against {baseline}; dots are problems, lines 95 % intervals over them"
+    axes.set_xlabel(said, fontsize=8.5)
     return figure

@@ -87,7 +87,7 @@ class RunPage:
     @cached_property
     def _views(self) -> tuple[list[ClusterView], str]:
         """The categories, and which features tell what is near what."""
-        features, source = target_features(self.run, len(self.run.predictions))
+        features, source = target_features(self.run)
         return look_at_clusters(self.run.predictions, features), source
 
     def _result(self) -> Values | Missing:
