@@ -20,7 +20,7 @@ from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
 from justright.review.thumbnails import SIZES
 
-KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 STATIC = {  # every file of the page; no other name is served
     file.name: (file.read_bytes(), KINDS[Path(file.name).suffix])
     for file in files("justright.review").joinpath("static").iterdir()
