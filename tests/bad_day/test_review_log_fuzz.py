@@ -49,7 +49,7 @@ class Reviewed:
             self.states.append(facts(opened.state))
         self.log = opened.log.path
         self.whole = self.log.read_bytes()
-        self.count = opened.log.saved.path.read_bytes()
+        self.count = opened.log.saved.read_bytes()
         self.header = opened.log.header
 
     def put(self, log: bytes, count: bytes | None) -> None:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from justright.errors import DataError
 from justright.locks import lock
 from justright.review.actions import LogLine
-from justright.review.sealed import SealedCount, sealed, unsealed
+from justright.review.sealed import read_count, sealed, unsealed, write_count
 
 FORMAT = "justright review 1"
 ANEW = "put the file back from a copy; to begin anew, move the folder `review` of the run away"
@@ -36,8 +36,7 @@ class Log:
 
     def __init__(self, path: Path, fingerprint: str):
         self.path = path
-        self.saved = SealedCount(path.with_name("saved.json"))
-        self.fingerprint = fingerprint
+        self.saved = path.with_name("saved.json")
         self.header = {"format": FORMAT, "predictions": fingerprint}
         self.seq = 0
         """The number of the last line that was read."""
@@ -47,7 +46,7 @@ class Log:
 
     def new_lines(self) -> list[LogLine]:
         """The lines that this or another process has written since the last call; DataError where some are lost."""
-        n_saved = self.saved.read()  # before the log: it tells of no line that is not there yet
+        n_saved = read_count(self.saved)  # before the log: it tells of no line that is not there yet
         if not self._exists(n_saved) or (self._has_header and self.path.stat().st_size == self._offset):
             return []
         with self.path.open("rb", buffering=0) as file:
@@ -57,7 +56,7 @@ class Log:
     @contextmanager
     def writing(self) -> Iterator[list[LogLine]]:
         """Keep other processes out; yields what they wrote before. Only `append` inside."""
-        n_saved = self.saved.read()
+        n_saved = read_count(self.saved)
         if not self._exists(n_saved):
             self._create()
         # it is there, so that none is made: an empty one would count as damaged
@@ -74,7 +73,7 @@ class Log:
         os.fsync(number)
         self._offset = os.fstat(number).st_size
         self._is_torn, self.seq = False, line.seq
-        self.saved.write(line.seq)
+        write_count(self.saved, line.seq)
 
     def _exists(self, n_saved: int | None) -> bool:
         is_there = self.path.exists()
@@ -92,7 +91,7 @@ class Log:
                 file.write(sealed(self.header))
                 file.flush()
                 os.fsync(file.fileno())
-            self.saved.write(0)
+            write_count(self.saved, 0)
             try:
                 os.link(temporary, self.path)  # unlike a rename it replaces nothing that another process made
             except FileExistsError:
