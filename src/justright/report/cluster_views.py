@@ -91,19 +91,13 @@ def _surroundings(
         cosine = unit @ unit[place]
         of_images = unit @ mean_direction[place]  # the mean over cosines is the cosine of the mean, for directions
         apart = float(of_images[place] - of_images[is_other].max()) if is_other.any() else None
-        known, cluster = (_best(categories, cosine, is_other & side) for side in (is_known, ~is_known))
-        found.append(Surroundings(known, cluster, apart))
+        nearest: list[tuple[str, float] | None] = []
+        for side in (is_known, ~is_known):
+            places = np.flatnonzero(is_other & side)
+            best = places[cosine[places].argmax()] if len(places) else None
+            nearest.append(None if best is None else (categories[best].name, float(cosine[best])))
+        found.append(Surroundings(*nearest, apart))
     return found
-
-
-def _best(
-    categories: Sequence[Category], cosine: Float[Array, " clusters"], allowed: Array
-) -> tuple[str, float] | None:
-    places = np.flatnonzero(allowed)
-    if not len(places):
-        return None
-    best = int(places[cosine[places].argmax()])
-    return categories[best].name, float(cosine[best])
 
 
 def target_features(run: RunFolder) -> tuple[Float[Array, "target dim"] | None, str]:
