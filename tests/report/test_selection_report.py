@@ -86,7 +86,7 @@ def written(weighed, tmp_path):
     outcomes = {OWN: [DrawScores(0.5, 0.5, 1.0)] * 3, "bins": [DrawScores(0.6, 0.6, 0.5)] * 3}
     result = weighed("beta", BetaSelector(domain="affine"), n_resamples=3)
     asked = {"pool": "<birds>", "target": "t"}
-    diagnosis = Diagnosis.of(outcomes, 0.2, 10, 2)
+    diagnosis = Diagnosis.of(outcomes, 10, 2)
     files, problem = write_selection_report(result, asked, diagnosis, tmp_path / "figures", tmp_path / "page.html")
     return result, files, problem, (tmp_path / "page.html").read_text(encoding="utf-8")
 
