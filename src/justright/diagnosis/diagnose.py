@@ -65,15 +65,16 @@ def diagnose(
         with suppress(NothingSelectedError):  # then it is own labels alone, and has no weights
             # quietly: remarks about a selector that may not be chosen would only confuse
             weights[name] = selector.fit(*pool, target, quiet=True).sample_weight(pool[1])
+    kept = {name: float((weight > 0).mean()) for name, weight in weights.items()}
     sample = unit_rows(pool[0][rows]), pool[1][rows]
     outcomes: dict[str, list[DrawScores | None]] = {name: [] for name in settings}
     for number in track(range(n_draws), n_draws, "draws of hidden classes"):
         problem = source.draw(number)
         for name, outcome in outcomes.items():
-            found = None
+            scores = None
             if name in weights:
-                found = _score(source, problem, sample, weights[name][rows], n_categories, seed + number)
-            outcome.append(found and DrawScores(found.new, found.all, float((weights[name] > 0).mean())))
+                scores = _score(source, problem, sample, weights[name][rows], n_categories, seed + number)
+            outcome.append(None if scores is None else DrawScores(scores.new, scores.all, kept[name]))
     return Diagnosis.of(outcomes, source.n_classes, source.n_hidden)
 
 

@@ -91,12 +91,12 @@ def _surroundings(
         cosine = unit @ unit[place]
         of_images = unit @ mean_direction[place]  # the mean over cosines is the cosine of the mean, for directions
         apart = float(of_images[place] - of_images[is_other].max()) if is_other.any() else None
-        nearest: list[tuple[str, float] | None] = []
-        for side in (is_known, ~is_known):
-            places = np.flatnonzero(is_other & side)
-            best = places[cosine[places].argmax()] if len(places) else None
-            nearest.append(None if best is None else (categories[best].name, float(cosine[best])))
-        found.append(Surroundings(*nearest, apart))
+        nearest: dict[str, tuple[str, float]] = {}
+        for name, side in (("known", is_known), ("cluster", ~is_known)):
+            if len(places := np.flatnonzero(is_other & side)):
+                best = places[cosine[places].argmax()]
+                nearest[name] = categories[best].name, float(cosine[best])
+        found.append(Surroundings(**nearest, apart=apart))
     return found
 
 
