@@ -27,12 +27,7 @@ Drawn = tuple[Figure | None, str]  # with its caption; None where nothing was ru
 
 
 def write_suite_page(table: PaperTable, tables: Sequence[TextTable], claims: TextTable | None, out: Path) -> None:
-    """Write the page: claims and figure first, every part of the table under its title, what speaks against the paper.
-
-    Parameters:
-        tables: the parts of the table as text, without the claims.
-        claims: what became of each claim.
-    """
+    """Write the page: claims and figure first, then `tables`, the other parts of the table as text, and doubts."""
     drawn, caption = draw_paper(table)
     parts = [(each.title, Table(each.columns, each.rows)) for each in tables]
     judged = claims and Table(claims.columns, claims.rows)

@@ -80,24 +80,23 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
 
 def draw_scores(comparison: Comparison) -> Figure:
     """One line a run, one panel for All, Old and New each; the baseline in another color."""
-    runs = [run for run in comparison.runs if run.scores is not None][:MOST_RUNS]
+    runs = [(run, run.scores) for run in comparison.runs if run.scores is not None][:MOST_RUNS]
     figure, panels = quiet_panels(8.4, 0.9 + 0.32 * len(runs), (1, len(GROUPS)), sharey=True)
     for axes, group in zip(panels, GROUPS, strict=True):
         axes.grid(axis="x", color=LINE, linewidth=0.5, alpha=0.6)
-        for place, run in enumerate(runs):
-            assert run.scores is not None
-            value = 100 * getattr(run.scores, group)
+        for place, (run, scores) in enumerate(runs):
+            value = 100 * getattr(scores, group)
             if math.isnan(value):
                 continue
             color = COLORS[1] if run.settings.get("selector") == comparison.baseline else COLORS[0]
-            if group in run.scores.intervals:
-                low, high = run.scores.intervals[group]
+            if group in scores.intervals:
+                low, high = scores.intervals[group]
                 axes.plot([100 * low, 100 * high], [place, place], color=color, linewidth=1.6)
             axes.plot([value], [place], "o", color=color, markersize=5)
         axes.set_title(group.capitalize(), loc="left", fontsize=10, color=INK)
         axes.set_xlabel("accuracy %", fontsize=8.5)
         axes.margins(y=0.2)
-    name_rows(panels[0], range(len(runs)), [short(run.name, 28) for run in runs])
+    name_rows(panels[0], range(len(runs)), [short(run.name, 28) for run, _ in runs])
     return figure
 
 

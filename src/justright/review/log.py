@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pydantic import ValidationError
 
@@ -123,11 +123,11 @@ class Log:
         *whole, tail = data.split(b"\n")
         lines, is_damaged = [], False
         for text in filter(None, whole):
-            value = self._value(text)
-            is_damaged = value is None
-            lines += self._lines(value)
-        last = self._value(tail) if tail else None
-        lines += self._lines(last)  # only its line break is missing
+            found = self._line(text)
+            is_damaged = found is None
+            lines += found or []
+        last = self._line(tail) if tail else None
+        lines += last or []  # only its line break is missing
         if not self._has_header:
             what = "its first line is damaged" if data else "it is empty"
             raise DataError(f"{self.path} holds no review: {what}", expected=FORMAT, advice=ANEW)
@@ -135,21 +135,17 @@ class Log:
             raise DataError(f"{self.path} has a damaged line after action {self.seq}", advice=GO_ON)
         if self.seq < (n_saved or 0):
             raise DataError(f"{self.path} holds {self.seq} of the {n_saved} actions that were saved", advice=GO_ON)
-        return lines, len(data) - (0 if last else len(tail))
+        return lines, len(data) - (len(tail) if last is None else 0)
 
-    def _value(self, text: bytes) -> dict[str, Any] | None:
+    def _line(self, text: bytes) -> list[LogLine] | None:
+        """The one line that this is, the next after those before it; no line for the header, None for a torn one."""
         try:
             value = unsealed(text)
         except ValueError as error:
             raise DataError(f"{self.path} cannot be read after action {self.seq}: {error}", advice=GO_ON) from error
         if value is None:
             logger.warning("%s: passed over an incomplete line after action %d", self.path, self.seq)
-        return value
-
-    def _lines(self, value: dict[str, Any] | None) -> list[LogLine]:
-        """The one line that this is, the next after those before it; none for the header and for a torn one."""
-        if value is None:
-            return []
+            return None
         if "format" in value:
             if value != self.header:
                 raise DataError(
