@@ -55,8 +55,7 @@ def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
         )  # fmt: skip
     name_rows(taken_for, heights, [f"{short(name, LONGEST_NAME)}  {side}".strip() for name, _, side in rows])
     # room for the sum that stands behind the longest bar
-    longest = max(_shares(run, side == "Old", TAKEN_FOR).sum() for _, run, side in rows)
-    taken_for.set_xlim(0, min(1.0, max(0.05, longest)) * 1.18)
+    taken_for.set_xlim(0, min(1.0, max(0.05, shares.sum(axis=1).max())) * 1.18)
     return figure
 
 

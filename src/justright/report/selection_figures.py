@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from justright.report.drawing import COLORS, INK, LINE, PAPER, TIGHT, add_legend, color_of, quiet_panels, write_above
 from justright.report.elements import short
+from justright.report.pool_and_target import datasets
 from justright.runs.saved_selection import SavedSelection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.plot import from_the_closest
@@ -122,9 +123,7 @@ def _marks(axes: Axes, saved: SavedSelection, x: Float[Array, " classes"], y: Fl
 
 def _sources(saved: SavedSelection) -> tuple[list[str], list[str], Int[Array, " classes"]]:
     """Name and color of each data set, and which of them each class is of; those beyond the colors share one."""
-    of_class = saved.classes["dataset"].to_pylist()
-    names = list(dict.fromkeys(of_class))
-    number = {name: min(place, len(COLORS)) for place, name in enumerate(names)}
+    names, of_class = datasets(saved.classes["dataset"])
     n_more = len(names) - len(COLORS)
     shown = [*names[: len(COLORS)], *([f"{n_more} more"] if n_more > 0 else [])]
-    return shown, [*map(color_of, range(len(shown)))], np.array([number[name] for name in of_class])
+    return shown, [*map(color_of, range(len(shown)))], np.minimum(of_class, len(COLORS))
