@@ -25,8 +25,8 @@ from justright.review.actions import LogLine
 from justright.review.sealed import read_count, sealed, unsealed, write_count
 
 FORMAT = "justright review 1"
-ANEW = "put the file back from a copy; to begin anew, move the folder `review` of the run away"
-GO_ON = "put the file back from a copy; to go on without what is damaged, delete those lines, and saved.json beside it"
+RESTART = "put the file back from a copy; to begin anew, move the folder `review` of the run away"
+REPAIR = "put the file back from a copy; to go on without what is damaged, delete those lines, and saved.json beside it"
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Log:
     def _exists(self, n_saved: int | None) -> bool:
         is_there = self.path.exists()
         if not is_there and (n := max(n_saved or 0, self.seq)):
-            raise DataError(f"{self.path} is gone, and it held {n:,} actions", advice=ANEW)
+            raise DataError(f"{self.path} is gone, and it held {n:,} actions", advice=RESTART)
         return is_there
 
     def _create(self) -> None:
@@ -104,7 +104,7 @@ class Log:
 
     def _read(self, file: IO[bytes], n_saved: int | None) -> list[LogLine]:
         if os.fstat(file.fileno()).st_size < self._offset:
-            raise DataError(f"{self.path} has become shorter while it was in use", advice=ANEW)
+            raise DataError(f"{self.path} has become shorter while it was in use", advice=RESTART)
         file.seek(self._offset)
         data = file.read()
         before = self.seq, self._has_header
@@ -130,11 +130,11 @@ class Log:
         lines += last or []  # only its line break is missing
         if not self._has_header:
             what = "its first line is damaged" if data else "it is empty"
-            raise DataError(f"{self.path} holds no review: {what}", expected=FORMAT, advice=ANEW)
+            raise DataError(f"{self.path} holds no review: {what}", expected=FORMAT, advice=RESTART)
         if n_saved is None and is_damaged and last is None:
-            raise DataError(f"{self.path} has a damaged line after action {self.seq}", advice=GO_ON)
+            raise DataError(f"{self.path} has a damaged line after action {self.seq}", advice=REPAIR)
         if self.seq < (n_saved or 0):
-            raise DataError(f"{self.path} holds {self.seq} of the {n_saved} actions that were saved", advice=GO_ON)
+            raise DataError(f"{self.path} holds {self.seq} of the {n_saved} actions that were saved", advice=REPAIR)
         return lines, len(data) - (len(tail) if last is None else 0)
 
     def _line(self, text: bytes) -> list[LogLine] | None:
@@ -142,7 +142,7 @@ class Log:
         try:
             value = unsealed(text)
         except ValueError as error:
-            raise DataError(f"{self.path} cannot be read after action {self.seq}: {error}", advice=GO_ON) from error
+            raise DataError(f"{self.path} cannot be read after action {self.seq}: {error}", advice=REPAIR) from error
         if value is None:
             logger.warning("%s: passed over an incomplete line after action %d", self.path, self.seq)
             return None

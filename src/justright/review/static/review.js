@@ -241,8 +241,8 @@ const commands = {
   back: () => { document.body.dataset.view = "list"; at("clusters").focus(); },
   images: () => { document.body.dataset.view = "cluster"; at("grid").focus(); },
   search: () => { document.body.dataset.view = "list"; at("search").focus(); at("search").select(); },
-  imageOrder: () => turn(at("image-order")),
-  clusterOrder: () => turn(at("order")),
+  imageOrder: () => nextOption(at("image-order")),
+  clusterOrder: () => nextOption(at("order")),
 };
 
 // The key of each command, and what the help says about it, under which heading.
@@ -277,7 +277,7 @@ const KEYS = [
   ["?", "help", "Around", "these keys"],
 ];
 
-function turn(field) {
+function nextOption(field) {
   field.selectedIndex = (field.selectedIndex + 1) % field.options.length;
   field.dispatchEvent(new Event("change"));
 }
