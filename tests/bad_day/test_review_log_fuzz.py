@@ -14,7 +14,7 @@ from tests.made_runs import make_run
 from tests.review.acting import act, check
 
 from justright.errors import DataError
-from justright.review import ACTIONS
+from justright.review.actions import ACTIONS
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData

@@ -84,16 +84,14 @@ def _score(
     """How well hidden images are found with this selection; None where nothing can be learned from it."""
     known_labels, is_old = problem
     is_seen, is_used = known_labels != UNLABELED, weight > 0
-    n_seen = int(is_seen.sum())
-    shares = [np.full(n_seen, 1 / n_seen)]
-    if is_used.any():
-        shares.append(POOL_SHARE * weight[is_used] / weight[is_used].sum())
+    n_seen, used = int(is_seen.sum()), weight[is_used]
+    shares = np.concatenate([np.full(n_seen, 1 / n_seen), POOL_SHARE * used / used.sum()])
     features = np.concatenate([source.own[is_seen], pool[0][is_used]])
     # own and pool labels may be equal numbers for other classes
     labels = np.concatenate([2 * known_labels[is_seen], 2 * pool[1][is_used] + 1])
     everything = np.concatenate([source.own, source.target])
     try:
-        seen = discriminant_features(features, labels, everything, np.concatenate(shares))
+        seen = discriminant_features(features, labels, everything, shares)
     except DegenerateError:
         return None
     given = np.concatenate([known_labels, np.full(len(source.target), UNLABELED)])

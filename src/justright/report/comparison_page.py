@@ -83,8 +83,7 @@ class ComparisonPage:
             for run in self.comparison.runs
             if run.scores is not None
         ]
-        columns = ("run", "All %", "Old %", "New %", "NMI", "ARI")
-        return {"accuracies": Table(columns, rows)}
+        return {"accuracies": Table(("run", "All %", "Old %", "New %", "NMI", "ARI"), rows)}
 
     def seeds(self) -> Values:
         rows = [
