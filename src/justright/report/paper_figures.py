@@ -61,8 +61,8 @@ def draw_parts(table: PaperTable) -> Drawn:
     figure.supxlabel("labeled data: farthest from the target  \u2192  nearest to it", fontsize=8.5, color=INK)
     entries = {name: line for axes in panels for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     add_legend(figure, list(entries.values()), list(entries), ncols=4)
-    said = "Fig. 1 of the paper: the pool in parts of equal size by their distance to the target. Bars are standard "
-    return figure, f"{said}deviations over seeds."
+    said = "Fig. 1 of the paper: the pool in parts of equal size by their distance to the target."
+    return figure, f"{said} Bars are standard deviations over seeds."
 
 
 def _line(axes: Axes, table: PaperTable, target: str, group: str, color: str, name: str, is_guide: bool) -> None:
@@ -99,10 +99,8 @@ def draw_wrong(table: PaperTable) -> Drawn:
     names = [f"{row.row}{' (guide)' * row.is_guide}" for row in table.rows]
     name_rows(panels[0], range(len(names)), [short(name, LONGEST_NAME) for name in names])
     add_legend(figure, *panels[0].get_legend_handles_labels(), ncols=2)
-    said = (
-        "Fig. 3 of the paper: New images that are wrong, by what they were taken for. A row without a bar has no such "
-    )
-    return figure, f"{said}figures yet."
+    said = "Fig. 3 of the paper: New images that are wrong, by what they were taken for."
+    return figure, f"{said} A row without a bar has no such figures yet."
 
 
 def draw_changes(table: PaperTable) -> Drawn:
