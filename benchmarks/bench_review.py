@@ -32,10 +32,10 @@ from PIL import Image
 from justright.data.columns import COLUMNS, NAME
 from justright.discovery.predictions import Predictions, category_names
 from justright.hashing import hash_bytes
-from justright.review.actions import Line
+from justright.review.actions import LogLine
 from justright.review.cluster_actions import Keep, Move, SetName
-from justright.review.log import FORMAT, sealed
 from justright.review.open_review import OpenReview
+from justright.review.sealed import sealed
 from justright.runs.run_folder import RunFolder
 
 DIM, SIZE, N_PICTURES = 384, 256, 500
@@ -93,14 +93,14 @@ def write_actions(run: RunFolder, n_actions: int) -> None:
     """Fill a log as a review of weeks would; without a flush to disk a line, which is not what is measured."""
     opened, rng = OpenReview(run), np.random.default_rng(1)
     opened.folder.mkdir(exist_ok=True)
-    lines = [sealed({"format": FORMAT, "predictions": opened.log.fingerprint})]
+    lines = [sealed(opened.log.header)]
     for seq in range(1, n_actions + 1):
         row = int(rng.integers(len(opened.state.group)))
         cluster, to = int(opened.state.group[row]), int(rng.integers(len(opened.predictions.categories)))
         move = Move(cluster=cluster, rows=[row], to=to)
         action = move if seq % 3 == 0 and to != cluster else Keep(cluster=cluster)
         action = SetName(cluster=cluster, name=f"name {seq}") if seq % 10 == 0 else action
-        line = Line(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=secrets.token_hex(8), action=action)
+        line = LogLine(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=secrets.token_hex(8), action=action)
         opened.state.apply(line)
         lines.append(sealed(line.model_dump()))
     opened.log.path.write_bytes(b"".join(lines))

@@ -14,7 +14,7 @@ from tests.made_runs import make_run
 from tests.review.acting import act, check
 
 from justright.errors import DataError
-from justright.review import ACTIONS
+from justright.review.actions import ACTIONS
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
@@ -49,7 +49,7 @@ class Reviewed:
             self.states.append(facts(opened.state))
         self.log = opened.log.path
         self.whole = self.log.read_bytes()
-        self.count = opened.log.saved.path.read_bytes()
+        self.count = opened.log.saved.read_bytes()
         self.header = opened.log.header
 
     def put(self, log: bytes, count: bytes | None) -> None:

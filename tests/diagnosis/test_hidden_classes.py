@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.diagnosis.hidden_classes import MAX_PER_CLASS, hidden_classes, thinned
+from justright.diagnosis.hidden_classes import MAX_PER_CLASS, hidden_classes, sampled_rows
 from justright.errors import DegenerateError
 
 
@@ -14,17 +14,17 @@ def features(n, dim=5, seed=0):
 def test_a_draw_hides_half_of_the_classes_and_half_of_the_images_of_the_others():
     labels = np.repeat(np.arange(10, 17), 8)
     source = hidden_classes(features(56), labels, features(20, seed=1), seed=0)
-    problem = source.draw(3)
+    known, is_old = source.draw(3)
+    is_hidden = known == -1
     assert source.n_hidden == 3
-    new = np.unique(source.own_labels[~problem.is_old])
+    new = np.unique(source.own_labels[~is_old])
     assert len(new) == 3
-    assert problem.is_judged[np.isin(source.own_labels, new)].all()
+    assert is_hidden[np.isin(source.own_labels, new)].all()
     for label in np.setdiff1d(labels, new):
-        assert problem.is_judged[source.own_labels == label].sum() == 4
-    np.testing.assert_array_equal(problem.labels == -1, problem.is_judged)
-    assert (problem.labels[~problem.is_judged] == source.own_labels[~problem.is_judged]).all()
-    assert not np.array_equal(source.draw(3).is_judged, source.draw(4).is_judged)
-    np.testing.assert_array_equal(source.draw(3).is_judged, problem.is_judged)
+        assert is_hidden[source.own_labels == label].sum() == 4
+    assert (known[~is_hidden] == source.own_labels[~is_hidden]).all()
+    assert not np.array_equal(source.draw(3)[0], source.draw(4)[0])
+    np.testing.assert_array_equal(source.draw(3)[0], known)
 
 
 def test_features_have_length_1():
@@ -33,9 +33,9 @@ def test_features_have_length_1():
     np.testing.assert_allclose(np.linalg.norm(source.target, axis=1), 1)
 
 
-def test_large_classes_are_thinned_and_tiny_ones_left_out():
+def test_large_classes_are_sampled_and_tiny_ones_left_out():
     labels = np.repeat([0, 1, 2], [200, 3, 5])
-    rows = thinned(labels, seed=0, what="own")
+    rows = sampled_rows(labels, seed=0, what="own")
     assert np.bincount(labels[rows]).tolist() == [MAX_PER_CLASS, 0, 5]
 
 

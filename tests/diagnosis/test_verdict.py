@@ -10,26 +10,26 @@ def outcomes_of(**by_setting) -> dict[str, list[DrawScores]]:
 def test_everything_is_taken_unless_another_is_ahead_in_nearly_all_draws():
     everything = [0.5] * 8
     luck = outcomes_of(own=[0.4] * 8, none=everything, bins=[0.9] * 6 + [0.4] * 2)
-    found = Diagnosis.of(luck, 0.2, 10, 5)
+    found = Diagnosis.of(luck, 10, 5)
     assert found.rows[0].name == "bins"
     assert found.winner == "none"
     assert "no other is clearly ahead, bins in 6 of 8 draws" in found.verdict
     clear = outcomes_of(own=[0.4] * 8, none=everything, bins=[0.6] * 7 + [0.4], beta=[0.55] * 8)
-    assert Diagnosis.of(clear, 0.2, 10, 5).winner == "bins"
+    assert Diagnosis.of(clear, 10, 5).winner == "bins"
     harmful = outcomes_of(own=[0.6] * 8, none=everything, bins=[0.55] * 8)
-    assert Diagnosis.of(harmful, 0.2, 10, 5).winner == OWN
+    assert Diagnosis.of(harmful, 10, 5).winner == OWN
 
 
 def test_a_setting_that_selects_nothing_is_named_and_cannot_win():
     outcomes = {OWN: [DrawScores(0.5, 0.5, 0.0)] * 4, "mute": [None] * 4}
-    found = Diagnosis.of(outcomes, 0.2, 10, 5)
+    found = Diagnosis.of(outcomes, 10, 5)
     assert found.unanswered == ("mute",)
     assert found.verdict == "Take own (no pool): no other setting had an answer."
     assert "mute" in found.how()
 
 
 def test_each_row_has_a_cell_for_each_column_and_own_labels_are_not_compared_with_themselves():
-    found = Diagnosis.of(outcomes_of(own=[0.4, 0.5], none=[0.6, 0.6]), 0.2, 10, 5)
+    found = Diagnosis.of(outcomes_of(own=[0.4, 0.5], none=[0.6, 0.6]), 10, 5)
     best, own = found.cells()
     assert {len(best), len(own)} == {len(COLUMNS)}
     assert best[:3] == ("none", "60.0", "60.0")

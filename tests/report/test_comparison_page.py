@@ -91,6 +91,12 @@ def test_the_page_begins_with_the_verdict_and_the_chart_and_settings_come_last(c
     assert html.count("<svg") == 3, "scores, errors and training have one each"
 
 
+@pytest.mark.parametrize(("selector", "title"), [("own", "own labels alone"), ("none", "no selection")])
+def test_the_caption_says_which_runs_others_are_compared_with(selector, title):
+    said = text_of(shown("verdict", fake_run("a"), fake_run("b", selector=selector)))
+    assert f"orange are runs with {title}." in said
+
+
 def test_without_a_run_to_compare_with_nothing_is_claimed():
     assert "cannot be told" in shown("changes", fake_run("a"), fake_run("b", seed=1))
     assert "cannot be told" in shown("verdict", fake_run("a"), fake_run("b", seed=1))

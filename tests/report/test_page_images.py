@@ -7,11 +7,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
-from justright.data import ImageSet, open_images
+from justright.data import ImageSet, glyph_set, open_images
+from justright.errors import BadImageError
 from justright.report.elements import Missing, environment
-from justright.report.page_images import GAP, PageImages, SheetOrder
+from justright.report.page_images import GAP, SIDE, PageImages, SheetOrder, SmallImages
 
 
 @pytest.fixture
@@ -91,3 +92,35 @@ def test_without_images_there_is_a_reason():
     page_images = PageImages(Missing("the disk is gone"), 1000)
     assert page_images.sheet(order(1)) is None
     assert remarks(page_images) == ["No images to show: the disk is gone."]
+
+
+def test_a_photo_is_its_middle_square_and_what_is_small_stays_as_it_is(tmp_path):
+    photo = Image.radial_gradient("L").resize((400, 300)).convert("RGB")
+    photo.save(tmp_path / "photo.png")
+    photo.resize((40, 30)).save(tmp_path / "small.png")
+    found = SmallImages(open_images(tmp_path))
+    assert len(found) == 2
+    assert found.image(0).size == (SIDE, SIDE)
+    assert found.image(1).size == (30, 30)
+    both = [np.asarray(ImageOps.fit(image, (48, 48)), float) for image in (found.image(0), photo)]
+    assert np.abs(both[0] - both[1]).max() < 5, "a sheet looks as if it were made of the photo"
+
+
+def test_sheets_of_drawn_images_are_the_same():
+    images = glyph_set(2, ["greek"])
+    order = SheetOrder(np.arange(12), 52, 4, "letters")
+    assert PageImages(SmallImages(images), 10**6).sheet(order) == PageImages(images, 10**6).sheet(order)
+
+
+def test_an_image_is_read_once_for_all_sheets_and_a_bad_one_is_told_each_time(make_tree):
+    root = make_tree({"a": 3})
+    (root / "a" / "0.png").write_bytes(b"no image")
+    images = SmallImages(open_images(root))
+    with patch.object(ImageSet, "image", autospec=True, side_effect=ImageSet.image) as image:
+        for pixels in (16, 8):
+            page_images = PageImages(images, 10**6)
+            page_images.sheet(SheetOrder(np.array([1, 2]), pixels, 2, ""))
+    assert image.call_count == 2
+    for _ in range(2):
+        with pytest.raises(BadImageError):
+            images.image(0)

@@ -6,25 +6,19 @@ import pytest
 from tests.report.fake_runs import fake_run
 
 from justright.benchmark.suite_table import SettingRow
-from justright.errors import DataError
 from justright.report.comparison import Comparison
 from justright.report.drawing import to_svg
-from justright.report.run_figures import SavedCount, draw_counts, draw_scores, draw_suite, draw_training, reported
+from justright.report.run_figures import draw_counts, draw_scores, draw_suite, draw_training, reported
 
 
 def test_a_saved_estimate_is_drawn_with_its_k_and_interval(finished):
-    one = SavedCount.of(finished.count["estimates"]["labeled-search"])
-    assert (one.n_categories_, one.interval) == (24, (22, 27))
-    (axes,) = draw_counts({"labeled-search": one}, {"labeled-search": one.interval}).axes
+    estimates = finished.count["estimates"]
+    (axes,) = draw_counts(estimates).axes
     assert axes.get_title(loc="left") == "labeled-search: K = 24"
-    assert axes.lines[0].get_ydata().tolist() == one.curve_[:, 1].tolist()
+    assert axes.lines[0].get_ydata().tolist() == [y for _, y in estimates["labeled-search"]["curve"]]
     assert axes.lines[1].get_xdata() == [24, 24]
-
-
-@pytest.mark.parametrize("said", [{}, {"n_categories": 3, "curve": [[1]], "axes": ["a", "b"]}])
-def test_another_kind_of_file_is_refused(said):
-    with pytest.raises(DataError, match="estimate of K"):
-        SavedCount.of(said)
+    (band,) = axes.patches
+    assert (band.get_x(), band.get_width()) == (22, 5)
 
 
 def test_every_number_is_reported_and_the_loss_comes_first():

@@ -111,6 +111,14 @@ def test_curves_and_k_are_those_of_the_files(report, finished):
     assert "The K that was used lies outside the interval of labeled-search" in said
 
 
+@pytest.mark.parametrize("said", [{}, {"n_categories": 3, "curve": [[1]], "axes": ["a", "b"]}])
+def test_an_estimate_of_another_kind_is_told_and_the_rest_is_shown(bare_run, said):
+    bare_run.save_json("count.json", {"estimates": {"a counter": said}})
+    html = RunPage(bare_run, picture_share=0.0).html()
+    assert "This part cannot be shown: an estimate of K cannot be read: " in html
+    assert re.findall(r"<h2>(.*?)</h2>", html)[-len(PARTS) :] == PARTS
+
+
 def test_the_threshold_of_bins_is_drawn_as_when_selecting(own_run):
     pool, target = own_run.frozen
     merged = merge_tables([pool])

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 from tests.report.fake_runs import fake_run
 
 from justright.evaluation import Scores
-from justright.report.seed_groups import SeedGroup, change
+from justright.report.seed_groups import SeedGroup, change, mean_and_spread
 
 
 def group(values, half=0.0):
@@ -74,9 +76,10 @@ def test_an_estimated_k_is_no_setting_but_a_given_one_is():
 
 def test_a_group_has_mean_and_spread():
     group = SeedGroup((fake_run("a", accuracy=0.5), fake_run("b", accuracy=0.7)))
-    assert group.mean_and_spread("all") == f"60.0 ± {100 * 0.02**0.5:.1f}"
-    assert SeedGroup(group.runs[:1]).mean_and_spread("all") == "50.0"
-    assert SeedGroup((fake_run("c", accuracy=None),)).mean_and_spread("all") == ""
+    assert mean_and_spread(group.values("all")) == f"60.0 ± {100 * 0.02**0.5:.1f}"
+    assert mean_and_spread(SeedGroup(group.runs[:1]).values("all")) == "50.0"
+    assert mean_and_spread(SeedGroup((fake_run("c", accuracy=None),)).values("all")) == ""
+    assert mean_and_spread([0.5, math.nan]) == "-"
     assert group.name == "a and 1 more"
     assert group.image_variance("all") == pytest.approx((0.05 / 1.959964) ** 2, rel=1e-5)
     assert isinstance(group.runs[0].scores, Scores)

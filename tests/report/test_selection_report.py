@@ -9,11 +9,12 @@ from tests.report.html_checks import check
 
 from justright.data import open_images
 from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
+from justright.errors import JustrightError
 from justright.features.table import FeatureTable
 from justright.report import selection_report as module
+from justright.report.elements import Missing
 from justright.report.selection_report import (
     ClassExamples,
-    ExampleSheet,
     draw_sheet,
     example_sheet,
     selection_page,
@@ -41,13 +42,14 @@ def result(make_tree, tmp_path):
     return SelectionResult.of("beta", selector, pool)
 
 
-def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result):
-    sheet = example_sheet(result, n_classes=2, n_images=3)
-    assert sheet.problem == ""
+def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result, monkeypatch):
+    monkeypatch.setattr(module, "N_CLASSES", 2)
+    monkeypatch.setattr(module, "N_IMAGES", 3)
+    sheet = example_sheet(result, seed=0)
     weight = dict(zip(result.pool.class_names, result.selector.class_weight_, strict=True))
     reason = dict(zip(result.pool.class_names, result.selector.reason_, strict=True))
     ranked = sorted(weight, key=weight.get, reverse=True)
-    most, least = sheet.parts.values()
+    most, least = sheet.values()
     assert [each.class_name for each in (*most, *least)] == [*ranked[:2], *ranked[-2:]]
     for each in (*most, *least):
         assert each.reason == reason[each.class_name]
@@ -58,18 +60,17 @@ def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result):
 def test_of_equal_weights_none_is_the_least(result):
     selector = UniformSelector().fit_stream(result.pool, row_shards(result.pool.tables[0].features))
     equal = SelectionResult.of("none", selector, result.pool)
-    assert list(example_sheet(equal).parts) == ["Weigh most"]
+    assert list(example_sheet(equal, seed=0)) == ["Weigh most"]
 
 
 def test_images_that_cannot_be_found_are_told(weighed):
-    sheet = example_sheet(weighed("none", UniformSelector()))
-    assert sheet.parts == {}
-    assert "does not say where its images are" in sheet.problem
+    with pytest.raises(JustrightError, match="does not say where its images are"):
+        example_sheet(weighed("none", UniformSelector()), seed=0)
 
 
 def test_the_sheet_is_an_svg_document_with_every_name_and_image_inside():
     most = tuple(ClassExamples(f"<{n}> & co", "near", ("data:,a", "data:,b")) for n in range(3))
-    root = ET.fromstring(draw_sheet(ExampleSheet({"Weigh most": most, "Weigh least": most[:1]})))
+    root = ET.fromstring(draw_sheet({"Weigh most": most, "Weigh least": most[:1]}))
     texts = [each.text for each in root.iter(f"{SVG}text")]
     assert texts[:2] == ["Weigh most", "<0> & co  ·  near"]
     assert texts[4:] == ["Weigh least", "<0> & co  ·  near"]
@@ -84,7 +85,7 @@ def written(weighed, tmp_path):
     outcomes = {OWN: [DrawScores(0.5, 0.5, 1.0)] * 3, "bins": [DrawScores(0.6, 0.6, 0.5)] * 3}
     result = weighed("beta", BetaSelector(domain="affine"), n_resamples=3)
     asked = {"pool": "<birds>", "target": "t"}
-    diagnosis = Diagnosis.of(outcomes, 0.2, 10, 2)
+    diagnosis = Diagnosis.of(outcomes, 10, 2)
     files, problem = write_selection_report(result, asked, diagnosis, tmp_path / "figures", tmp_path / "page.html")
     return result, files, problem, (tmp_path / "page.html").read_text(encoding="utf-8")
 
@@ -122,11 +123,11 @@ def test_the_same_selection_gives_the_same_page(written, tmp_path):
 def test_a_long_table_of_classes_is_cut_in_the_middle(weighed, monkeypatch):
     monkeypatch.setattr(module, "MOST_CLASSES", 4)
     result = weighed("none", UniformSelector())
-    html = selection_page(result, {}, {})
+    html = selection_page(result, {}, {}, Missing("the disk is gone"))
     check(html)
     assert f"{len(result.pool.origins) - 4} classes in the middle are left out here" in html
     assert html.count("<tr><td>birds") + html.count("<tr><td>&lt;pets") >= 4
-    assert "Examples" not in html
+    assert "No images to show: the disk is gone" in html
     assert "Would another selection" not in html
 
 

@@ -8,20 +8,20 @@ from justright.review.changes import Change, Moved, edit
 def test_a_change_that_is_reversed_leaves_everything_as_it_was():
     group, names = np.array([0, 0, 1]), {0: "goose"}
     change = Change((Moved(np.array([0]), 0, 1),), (edit(names, 0, "duck"), edit(names, 1, "swan")))
-    change.happen(group)
+    change.apply(group)
     assert (group.tolist(), names) == ([1, 0, 1], {0: "duck", 1: "swan"})
-    change.reversed().happen(group)
+    change.reversed().apply(group)
     assert (group.tolist(), names) == ([0, 0, 1], {0: "goose"})
 
 
-def test_a_change_may_happen_only_where_nothing_else_did():
+def test_a_change_can_be_applied_only_where_nothing_else_was():
     group, names = np.array([0, 0, 1]), {0: "goose"}
     moved, named = Change((Moved(np.array([0, 1]), 0, 1),)), Change(edits=(edit(names, 0, "duck"),))
-    assert moved.may_happen(group)
-    assert named.may_happen(group)
+    assert moved.can_apply(group)
+    assert named.can_apply(group)
     group[1], names[0] = 2, "swan"
-    assert not moved.may_happen(group)
-    assert not named.may_happen(group)
+    assert not moved.can_apply(group)
+    assert not named.can_apply(group)
 
 
 def test_the_groups_of_a_change_are_where_images_come_from_and_go_to():

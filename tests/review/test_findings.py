@@ -130,7 +130,7 @@ def test_a_damaged_log_is_refused_with_the_reason(run, opened, say):
     del value["crc"]
     value["action"]["cluster"] = 10**6
     path.write_bytes(header + sealed(json.dumps(value).encode()))
-    opened.log.saved.path.unlink()
+    opened.log.saved.unlink()
     with pytest.raises(DataError, match="does not fit"):
         findings(run)
 

@@ -13,7 +13,7 @@ from justright.review.actions import LogLine
 from justright.review.cluster_actions import Keep
 from justright.review.log import Log
 from justright.review.open_review import OpenReview
-from justright.review.sealed import sealed
+from justright.review.sealed import read_count, sealed, write_count
 
 
 def keep(seq, cluster=0):
@@ -38,7 +38,7 @@ def test_what_was_appended_is_read_back_in_order(tmp_path):
 @pytest.mark.parametrize("n_cut", range(1, 60, 7))
 def test_a_torn_end_is_passed_over_and_the_log_goes_on_after_it(tmp_path, n_cut):
     path = tmp_path / "log.jsonl"
-    written(path).saved.write(2)  # killed before the third was answered
+    write_count(written(path).saved, 2)  # killed before the third was answered
     whole = path.read_bytes()
     path.write_bytes(whole[:-n_cut])
     log = Log(path, "f" * 32)
@@ -148,19 +148,19 @@ def test_a_log_that_lost_an_action_that_was_answered_is_refused(tmp_path, lost, 
 @pytest.mark.parametrize("damage", [b"", b"x", b"[]", b"{}", sealed({"saved": "3"}), sealed({}), b"\0" * 30])
 def test_a_damaged_count_is_told_and_made_anew(tmp_path, damage, caplog):
     log = written(tmp_path / "log.jsonl")
-    log.saved.path.write_bytes(damage)
+    log.saved.write_bytes(damage)
     log = Log(tmp_path / "log.jsonl", "f" * 32)
     assert len(log.new_lines()) == 3
     assert "saved.json is damaged" in caplog.text
     with log.writing():
         log.append(keep(4))
-    assert log.saved.read() == 4
+    assert read_count(log.saved) == 4
 
 
 def test_a_log_without_a_count_is_read_if_its_last_line_is_whole_or_torn(tmp_path):
     """As it was written before there was a count, or copied alone."""
     path = tmp_path / "log.jsonl"
-    written(path).saved.path.unlink()
+    written(path).saved.unlink()
     whole = path.read_bytes()
     assert len(Log(path, "f" * 32).new_lines()) == 3
     path.write_bytes(whole[:-9])
@@ -280,7 +280,8 @@ def test_a_log_of_an_earlier_version_is_read(opened, run):
         f'{{"do":"part","cluster":2,"parts":[[{opened.state.rows_of(2)[0]}]]}}',
         '{"do":"undo","target":3}',
     ]
-    lines = [f'{{"format":"justright review 1","predictions":"{opened.log.fingerprint}"']
+    predictions = opened.log.header["predictions"]
+    lines = [f'{{"format":"justright review 1","predictions":"{predictions}"']
     for seq, action in enumerate(actions, start=1):
         lines.append(
             f'{{"seq":{seq},"at":"2026-01-01T00:00:00.000+00:00","by":"anna","id":"{seq:016x}","action":{action}'

@@ -286,6 +286,50 @@ def test_known_class_reject_keep_and_export_from_the_page(page, live):
     assert merge_pool([labeled]).images.labels.max() == 1
 
 
+def test_buttons_of_dialogs_do_what_keys_do(page, live):
+    page.click("[data-command=check]")
+    for n, button in enumerate(("Right", "Wrong", "Undo", "New round"), start=1):
+        page.wait_for_function("() => Boolean(document.querySelector('dialog')?.dataset.row)")
+        page.click(f"dialog button:has-text('{button}')")
+        saved(page, n)
+    page.wait_for_function("() => document.querySelector('dialog').textContent.includes('Round 2.')")
+    page.click("dialog .close")
+    page.wait_for_selector("dialog", state="detached")
+    page.click("[data-command=history]")
+    page.click("dialog [aria-label='Undo action 4']")
+    saved(page, 5)
+    page.wait_for_selector("dialog .undone")
+    page.click("dialog .close")
+    page.wait_for_selector("dialog", state="detached")
+    found = state(live).state
+    assert found.round == 1
+    assert list(found.checks[1].values()) == [True]
+
+    page.dblclick(".tile >> nth=0")
+    for button in ("Next image", "Select or not"):
+        page.click(f"dialog [aria-label='{button}']")
+    assert "2 of " in page.text_content("dialog")
+    page.click("dialog .close")
+    assert page.get_attribute(".tile >> nth=1", "aria-selected") == "true"
+
+    def call_it_goose(n):
+        page.click("[data-command=name]")
+        page.fill("#new-name", "goose")
+        page.click("dialog button.main")
+        saved(page, n)
+
+    first = current(page)
+    call_it_goose(6)
+    page.click("[data-command=next]")
+    page.wait_for_function("c => !document.querySelector(`[data-cluster='${c}'][aria-selected=true]`)", arg=first)
+    call_it_goose(7)
+    second = current(page)
+    page.click("dialog button:has-text('Merge')")
+    saved(page, 8)
+    assert not state(live).state.has(second)
+    assert current(page) == first
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_sticks_out_at_phone_width_and_everything_can_be_reached(chromium, standing, scheme):
     context = chromium.new_context(viewport={"width": 400, "height": 800}, color_scheme=scheme)

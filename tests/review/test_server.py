@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import threading
 
@@ -25,6 +26,10 @@ def test_every_file_of_the_page_is_served_and_says_what_it_is(client):
     assert client.get("/").headers["content-type"].startswith("text/html")
     for name in STATIC:
         assert client.get(f"/static/{name}").content == STATIC[name][0]
+    named = re.findall(r'(?:href|src)="([^"]+)"', STATIC["review.html"][0].decode())
+    assert len(named) == 3
+    for address in named:
+        assert client.get(f"/{address}").status_code == httpx.codes.OK, address
 
 
 def test_the_page_names_nothing_outside_itself():

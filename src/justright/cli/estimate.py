@@ -76,12 +76,6 @@ def estimate(
         each.fit(features, labels, terminal.track, pool)
         if interval:
             intervals[name] = each.interval(track=terminal.track)
-    if figure:
-        from justright.report.drawing import to_svg
-        from justright.report.run_figures import draw_counts
-
-        write_text(figure, to_svg(draw_counts(counters, intervals)))
-        terminal.say(f"Curve drawn in {figure}")
     found = {
         name: {
             "n_categories": each.n_categories_,
@@ -91,6 +85,12 @@ def estimate(
         }
         for name, each in counters.items()
     }
+    if figure:
+        from justright.report.drawing import to_svg
+        from justright.report.run_figures import draw_counts
+
+        write_text(figure, to_svg(draw_counts(found)))
+        terminal.say(f"Curve drawn in {figure}")
     result = {"estimates": found, "labeled_classes": len(set(labels.tolist()) - {UNLABELED}), "images": len(labels)}
     if out:
         write_json(out, result)

@@ -103,7 +103,7 @@ def _write(
     every = [*tables, *([claims] if claims else [])]
     ending = _ending(to, FORMATS)
     if ending == "html":
-        from justright.report.suite_page import write_suite_page
+        from justright.report.paper_figures import write_suite_page
 
         write_suite_page(table, tables, claims, to)
     elif ending == "csv":

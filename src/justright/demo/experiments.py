@@ -68,10 +68,11 @@ class DemoResult:
     seconds: dict[str, float]
 
 
-def demo_spec(setting: str, seed: int, n_target: int | None, method: str = "simgcd", **settings: Any) -> RunSpec:
+def demo_spec(
+    setting: str, seed: int, n_target: int | None, method: str = "simgcd", n_epochs: int = N_EPOCHS
+) -> RunSpec:
     """What a run of the demo is set to: the true K, as in the paper's tables, and light heads."""
-    if is_trained(method):
-        settings = {"n_epochs": N_EPOCHS, "n_steps": N_STEPS} | settings
+    settings = {"n_epochs": n_epochs, "n_steps": N_STEPS} if is_trained(method) else {}
     asked = SETTINGS[setting] | {"method": method, "settings": settings, "n_target": n_target, "seed": seed}
     return RunSpec(scale="small", backbone=BACKBONE, **asked)
 
@@ -104,22 +105,20 @@ def run_full_demo(out: Path, seed: int = 0, track: Track = silent, device: str =
     """Every run of the long form, by the name of the experiment; what `out` holds already is not computed again."""
     from justright.features.backbone import load_backbone
 
-    backbone = load_backbone(BACKBONE, device=device)
+    backbone, asked = load_backbone(BACKBONE, device=device), {"command": "justright demo --full"}
     found: dict[str, list[RunFolder]] = {}
     for experiment, problem, spec, path in _full_runs(seed):
-        spec = replace(spec, device=device)
-        run = Run(problem, spec, out / path, backbone, {"command": "justright demo --full"}, track).all()
-        found.setdefault(experiment, []).append(run)
+        run = Run(problem, replace(spec, device=device), out / path, backbone, asked, track)
+        found.setdefault(experiment, []).append(run.all())
     return found
 
 
 def _full_runs(seed: int) -> Iterator[tuple[str, Problem, RunSpec, Path]]:
     problem = glyph_problem(seed=seed)
     for method in METHODS:
-        epochs = {"n_epochs": FULL_EPOCHS} if is_trained(method) else {}
         for setting in SETTINGS:
             for repeat in FULL_SEEDS:
-                spec = demo_spec(setting, repeat, problem.n_target_classes, method, **epochs)
+                spec = demo_spec(setting, repeat, problem.n_target_classes, method, FULL_EPOCHS)
                 yield f"methods, {method}", problem, spec, Path("methods") / method / f"{setting}-{repeat}"
     for name, scripts in LABELED_SETS.items():
         other = with_labeled_set(problem, scripts, seed)

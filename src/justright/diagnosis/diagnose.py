@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.clustering import SemiSupKMeans
-from justright.diagnosis.hidden_classes import HiddenClasses, HiddenProblem, hidden_classes, thinned
+from justright.diagnosis.hidden_classes import HiddenClasses, HiddenProblem, hidden_classes, sampled_rows
 from justright.diagnosis.verdict import EVERYTHING, OWN, Diagnosis, DrawScores
 from justright.errors import DegenerateError, NothingSelectedError
 from justright.evaluation import Scores, evaluate
@@ -59,48 +59,43 @@ def diagnose(
         raise DegenerateError(f"{n_draws} draws", expected="at least 2, to know how much draws differ")
     settings = {OWN: OwnSelector()} | dict(standard_settings(n_categories, seed) if settings is None else settings)
     source = hidden_classes(*own, target, seed)
-    rows = thinned(pool[1], seed, "pool")
+    rows = sampled_rows(pool[1], seed, "pool")
     weights = {}
     for name, selector in settings.items():
         with suppress(NothingSelectedError):  # then it is own labels alone, and has no weights
             # quietly: remarks about a selector that may not be chosen would only confuse
             weights[name] = selector.fit(*pool, target, quiet=True).sample_weight(pool[1])
-    thin_pool = unit_rows(pool[0][rows]), pool[1][rows]
+    kept = {name: float((weight > 0).mean()) for name, weight in weights.items()}
+    sample = unit_rows(pool[0][rows]), pool[1][rows]
     outcomes: dict[str, list[DrawScores | None]] = {name: [] for name in settings}
     for number in track(range(n_draws), n_draws, "draws of hidden classes"):
         problem = source.draw(number)
-        for name in settings:
-            outcome = None
+        for name, outcome in outcomes.items():
+            scores = None
             if name in weights:
-                found = _score(source, problem, thin_pool, weights[name][rows], n_categories, seed + number)
-                kept = float((weights[name] > 0).mean())
-                outcome = None if found is None else DrawScores(new=found.new, all=found.all, kept=kept)
-            outcomes[name].append(outcome)
-    # Draws share classes: Nadeau and Bengio (2003) widen the interval by hidden over remaining.
-    overlap = source.n_hidden / (source.n_classes - source.n_hidden)
-    return Diagnosis.of(outcomes, overlap, source.n_classes, source.n_hidden)
+                scores = _score(source, problem, sample, weights[name][rows], n_categories, seed + number)
+            outcome.append(None if scores is None else DrawScores(scores.new, scores.all, kept[name]))
+    return Diagnosis.of(outcomes, source.n_classes, source.n_hidden)
 
 
 def _score(
     source: HiddenClasses, problem: HiddenProblem, pool: LabeledFeatures, weight: Array, n_categories: int, seed: int
 ) -> Scores | None:
     """How well hidden images are found with this selection; None where nothing can be learned from it."""
-    is_seen, is_used = ~problem.is_judged, weight > 0
-    n_seen = int(is_seen.sum())
-    shares = [np.full(n_seen, 1 / n_seen)]
-    if is_used.any():
-        shares.append(POOL_SHARE * weight[is_used] / weight[is_used].sum())
+    known_labels, is_old = problem
+    is_seen, is_used = known_labels != UNLABELED, weight > 0
+    n_seen, used = int(is_seen.sum()), weight[is_used]
+    shares = np.concatenate([np.full(n_seen, 1 / n_seen), POOL_SHARE * used / used.sum()])
     features = np.concatenate([source.own[is_seen], pool[0][is_used]])
     # own and pool labels may be equal numbers for other classes
-    labels = np.concatenate([2 * problem.labels[is_seen], 2 * pool[1][is_used] + 1])
+    labels = np.concatenate([2 * known_labels[is_seen], 2 * pool[1][is_used] + 1])
     everything = np.concatenate([source.own, source.target])
     try:
-        seen = discriminant_features(features, labels, everything, np.concatenate(shares))
+        seen = discriminant_features(features, labels, everything, shares)
     except DegenerateError:
         return None
-    given = np.concatenate([problem.labels, np.full(len(source.target), UNLABELED)])
+    given = np.concatenate([known_labels, np.full(len(source.target), UNLABELED)])
     n_clusters = max(n_categories, source.n_classes)
     clusters = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=seed).fit(seen, given).labels_
-    judged = problem.is_judged
-    found = np.asarray(clusters[: len(source.own)])[judged]
-    return evaluate(source.own_labels[judged], found, problem.is_old[judged], n_resamples=0)
+    found = np.asarray(clusters[: len(source.own)])[~is_seen]
+    return evaluate(source.own_labels[~is_seen], found, is_old[~is_seen], n_resamples=0)

@@ -17,13 +17,8 @@ MAX_PER_CLASS, MAX_CLASSES, MAX_TARGET = 50, 400, 4_000
 LEAST_IMAGES, LEAST_CLASSES = 4, 4  # with fewer, half of them would be too few to learn from or to find again
 
 
-@dataclass(frozen=True)
-class HiddenProblem:
-    """Own images with the labels that stay visible, and what is used only to score the result."""
-
-    labels: Int[Array, " own"]  # -1 where it is hidden
-    is_judged: Bool[Array, " own"]  # whether the label is hidden: these images are scored
-    is_old: Bool[Array, " own"]  # whether other images of the class keep their label
+# the label of each own image, -1 where it is hidden, and whether other images of its class keep theirs
+HiddenProblem = tuple[Int[Array, " own"], Bool[Array, " own"]]
 
 
 @dataclass(frozen=True)
@@ -50,18 +45,18 @@ class HiddenClasses:
         draws = generator(self.seed, "hidden classes", number)
         classes = draws.permutation(np.unique(self.own_labels))
         is_new = np.isin(self.own_labels, classes[: self.n_hidden])
-        is_judged = is_new.copy()
+        is_hidden = is_new.copy()
         for label in classes[self.n_hidden :]:
             rows = draws.permutation(np.flatnonzero(self.own_labels == label))
-            is_judged[rows[: len(rows) // 2]] = True
-        return HiddenProblem(np.where(is_judged, UNLABELED, self.own_labels), is_judged, ~is_new)
+            is_hidden[rows[: len(rows) // 2]] = True
+        return np.where(is_hidden, UNLABELED, self.own_labels), ~is_new
 
 
 def hidden_classes(
     own: Float[Array, "own dim"], labels: Int[Array, " own"], target: Float[Array, "target dim"], seed: int
 ) -> HiddenClasses:
     """The images to draw problems from, at most so many, with features brought to length 1."""
-    rows = thinned(labels, seed, "own")
+    rows = sampled_rows(labels, seed, "own")
     if (n_classes := len(np.unique(labels[rows]))) < LEAST_CLASSES:
         raise DegenerateError(
             f"{n_classes} own classes with at least {LEAST_IMAGES} labeled images",
@@ -72,7 +67,7 @@ def hidden_classes(
     return HiddenClasses(unit_rows(own[rows]), labels[rows], unit_rows(target[sample]), seed)
 
 
-def thinned(labels: Labels, seed: int, what: str) -> Int[Array, " rows"]:
+def sampled_rows(labels: Labels, seed: int, what: str) -> Int[Array, " rows"]:
     """Rows of at most so many images of at most so many classes; classes with too few images are left out."""
     classes, counts = np.unique(labels, return_counts=True)
     classes = classes[counts >= LEAST_IMAGES]

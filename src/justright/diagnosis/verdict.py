@@ -12,6 +12,7 @@ from justright.evaluation.means import MeanDifference, mean_difference
 from justright.evaluation.scores import LEVEL
 
 OWN, EVERYTHING = "own", "none"
+TITLES = {OWN: "own (no pool)", EVERYTHING: "none (the whole pool)"}
 AHEAD = 7 / 8  # the whole pool is taken unless another is better in this share of the draws: less is mostly luck
 COLUMNS = ("setting", "All %", "New %", "All against own", "New against own", "better in draws", "images kept %")
 CAVEAT = (
@@ -33,7 +34,7 @@ Draws = Sequence[DrawScores | None]  # None where nothing could be learned
 
 
 @dataclass(frozen=True)
-class RehearsedSetting:
+class SettingMeans:
     """The means of a setting over all draws; `n_better` counts draws in which it beats own labels alone on All."""
 
     name: str
@@ -50,7 +51,7 @@ class RehearsedSetting:
 class Diagnosis:
     """What was found, and what to do."""
 
-    rows: tuple[RehearsedSetting, ...]  # one a setting, the best first
+    rows: tuple[SettingMeans, ...]  # one a setting, the best first
     unanswered: tuple[str, ...]  # settings that selected nothing, or from which nothing could be learned
     winner: str  # the setting to take
     verdict: str  # the same in a sentence, with its reason
@@ -61,12 +62,14 @@ class Diagnosis:
     level: float = LEVEL
 
     @staticmethod
-    def of(outcomes: Mapping[str, Draws], overlap: float, n_classes: int, n_hidden: int) -> Diagnosis:
-        """Sum up outcomes, one a draw for each setting. `overlap` widens the intervals, for draws share classes.
+    def of(outcomes: Mapping[str, Draws], n_classes: int, n_hidden: int) -> Diagnosis:
+        """Sum up outcomes, one a draw for each setting; each draw hid `n_hidden` of `n_classes` classes.
 
         The whole pool is the choice, unless others are ahead of it in nearly all draws; then the best of those is.
         Where the whole pool is not among the settings, own labels alone take its place.
         """
+        # draws share classes: Nadeau and Bengio (2003) widen the interval by hidden over remaining
+        overlap = n_hidden / (n_classes - n_hidden)
         # all intervals hold together with the probability LEVEL, however many settings are compared (Bonferroni)
         level = 1 - (1 - LEVEL) / max(1, len(outcomes) - 1)
         answered = {name: found for name, found in outcomes.items() if all(each is not None for each in found)}
@@ -108,11 +111,11 @@ class Diagnosis:
         return asdict(self)
 
 
-def _row(name: str, found: Draws, own: Draws, overlap: float, level: float) -> RehearsedSetting:
+def _row(name: str, found: Draws, own: Draws, overlap: float, level: float) -> SettingMeans:
     pairs = [(mine, base) for mine, base in zip(found, own, strict=True) if mine is not None and base is not None]
     new = np.array([mine.new - base.new for mine, base in pairs])
     everywhere = np.array([mine.all - base.all for mine, base in pairs])
-    return RehearsedSetting(
+    return SettingMeans(
         name=name,
         all=float(np.mean([mine.all for mine, _ in pairs])),
         new=float(np.mean([mine.new for mine, _ in pairs])),
@@ -120,7 +123,7 @@ def _row(name: str, found: Draws, own: Draws, overlap: float, level: float) -> R
         all_difference=mean_difference(everywhere, level, overlap),
         new_difference=mean_difference(new, level, overlap),
         n_draws=len(found),
-        n_better=int((everywhere > 0).sum()),
+        n_better=_n_ahead(found, own),
     )
 
 
@@ -130,11 +133,7 @@ def _n_ahead(found: Draws, others: Draws) -> int:
     return sum(mine.all > other.all for mine, other in pairs if mine is not None and other is not None)
 
 
-Ranked = Sequence[RehearsedSetting]
-TITLES = {OWN: "own (no pool)", EVERYTHING: "none (the whole pool)"}
-
-
-def _verdict(winner: RehearsedSetting, ranked: Ranked, standard: str, ahead: Mapping[str, int]) -> str:
+def _verdict(winner: SettingMeans, ranked: Sequence[SettingMeans], standard: str, ahead: Mapping[str, int]) -> str:
     title, usual = TITLES.get(winner.name, winner.name), TITLES[standard]
     if len(ranked) == 1:
         return f"Take {title}: no other setting had an answer."

@@ -76,7 +76,7 @@ def _pictures(
     labels = saved.images["label"].to_numpy()
     by_label = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()
-    turn = [place // 2 if place % 2 == 0 else len(shown) - 1 - place // 2 for place in range(len(shown))]
+    turn = sorted(range(len(shown)), key=lambda place: min(place, len(shown) - 1 - place))
     rows = [by_label[start : start + row["n_images"]] for start, row in zip(starts, shown, strict=True)]
     alts = [f"images of {short(row['class_name'], LONGEST_ALT)}" for row in shown]
     plans = [

@@ -91,25 +91,19 @@ def _surroundings(
         cosine = unit @ unit[place]
         of_images = unit @ mean_direction[place]  # the mean over cosines is the cosine of the mean, for directions
         apart = float(of_images[place] - of_images[is_other].max()) if is_other.any() else None
-        known, cluster = (_best(categories, cosine, is_other & side) for side in (is_known, ~is_known))
-        found.append(Surroundings(known, cluster, apart))
+        nearest: dict[str, tuple[str, float]] = {}
+        for name, side in (("known", is_known), ("cluster", ~is_known)):
+            if len(places := np.flatnonzero(is_other & side)):
+                best = places[cosine[places].argmax()]
+                nearest[name] = categories[best].name, float(cosine[best])
+        found.append(Surroundings(**nearest, apart=apart))
     return found
 
 
-def _best(
-    categories: Sequence[Category], cosine: Float[Array, " clusters"], allowed: Array
-) -> tuple[str, float] | None:
-    places = np.flatnonzero(allowed)
-    if not len(places):
-        return None
-    best = int(places[cosine[places].argmax()])
-    return categories[best].name, float(cosine[best])
-
-
-def target_features(run: RunFolder, n_images: int) -> tuple[Float[Array, "target dim"] | None, str]:
+def target_features(run: RunFolder) -> tuple[Float[Array, "target dim"] | None, str]:
     """What tells how central an image is, and where it comes from: "after training", "before training" or nowhere."""
     tuned, frozen = optional(lambda: run.tuned), optional(lambda: run.frozen)
     for features, source in ((tuned, "after training"), (frozen and frozen[1].features, "before training")):
-        if features is not None and features.ndim == 2 and len(features) == n_images:
+        if features is not None and features.ndim == 2 and len(features) == len(run.predictions):
             return features, source
     return None, ""

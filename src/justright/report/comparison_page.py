@@ -17,7 +17,7 @@ from justright.report.elements import Missing, Name, Table, Values, attempt, opt
 from justright.report.error_figures import draw_errors
 from justright.report.run_figures import draw_scores, draw_training
 from justright.report.score_parts import judged, percent
-from justright.report.seed_groups import ScoreChange
+from justright.report.seed_groups import ScoreChange, mean_and_spread
 
 MOST_CLASSES = 300  # classes whose weights are listed: those on which the runs agree least
 MOST_DRAWN = 12  # runs whose errors and curves are drawn
@@ -83,12 +83,11 @@ class ComparisonPage:
             for run in self.comparison.runs
             if run.scores is not None
         ]
-        columns = ("run", "All %", "Old %", "New %", "NMI", "ARI")
-        return {"accuracies": Table(columns, rows)}
+        return {"accuracies": Table(("run", "All %", "Old %", "New %", "NMI", "ARI"), rows)}
 
     def seeds(self) -> Values:
         rows = [
-            (Name(group.name), group.selector, len(group.runs), *map(group.mean_and_spread, GROUPS))
+            (Name(group.name), group.selector, len(group.runs), *map(mean_and_spread, map(group.values, GROUPS)))
             for group in self.comparison.groups()
             if len(group.runs) > 1
         ]

@@ -50,8 +50,18 @@ def add_legend(figure: FigureBase, *entries: Any, **how: Any) -> None:
         entry.set_parse_math(False)
 
 
-def name_ticks(axes: Axes, places: Sequence[float] | range, names: Sequence[str]) -> None:
-    """Names beside lines, as they are written: a dollar sign in one is no formula."""
+def panel_grid(n: int, n_columns: int, width: float, row_height: float, **how: Any) -> tuple[Figure, list[Axes]]:
+    """A figure with `n` panels in rows of `n_columns`; the last row may be shorter."""
+    n_rows = -(-n // n_columns)
+    figure, panels = quiet_panels(width, 0.5 + row_height * n_rows, (n_rows, n_columns), **how)
+    for axes in panels[n:]:
+        axes.set_visible(False)
+    return figure, panels[:n]
+
+
+def name_rows(axes: Axes, places: Sequence[float] | range, names: Sequence[str]) -> None:
+    """Names at the left from the top down, as they are written: a dollar sign in one is no formula."""
+    axes.yaxis.set_inverted(True)
     axes.set_yticks(places, names)
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
@@ -65,7 +75,9 @@ def write_above(axes: Axes, x: float, said: str, fontsize: float = 8.5) -> None:
 
 def to_svg(figure: Figure) -> str:
     """The figure as SVG text: the same bytes for the same figure, with text that can be searched."""
-    _place_empty_labels(figure)
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if not axis.get_label_text():  # to find a place for an empty label, matplotlib would measure all ticks again
+            axis.set_label_coords(0, 0)
     text = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "justright", "svg.fonttype": "none"}), warnings.catch_warnings():
         # the font that measures the text lacks some scripts; the program that shows it has them
@@ -76,14 +88,6 @@ def to_svg(figure: Figure) -> str:
         FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})  # type: ignore[no-untyped-call]
         figure.dpi = dpi  # the canvas leaves its own: pixels would be coarser the next time
     return text.getvalue()
-
-
-def _place_empty_labels(figure: Figure) -> None:
-    """Give axes without a label a place for it: to find one, matplotlib would measure all ticks again and again."""
-    for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            if not axis.get_label_text():
-                axis.set_label_coords(0, 0)
 
 
 def for_page(drawn: Figure | str, name: str, title: str) -> Markup:

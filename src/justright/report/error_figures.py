@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from justright.evaluation.confusions import Confusion, Errors
-from justright.report.drawing import INK, name_ticks, write_above
+from justright.report.drawing import INK, name_rows, write_above
 from justright.report.elements import short
 from justright.types import Array
 
@@ -40,17 +39,23 @@ def draw_errors(errors: Errors | Mapping[str, Errors]) -> Figure:
     taken_for, cause = figure.subplots(1, 2, sharey=True, sharex=True, gridspec_kw={"wspace": 0.09})
     for axes, title, parts in ((taken_for, "Taken for", TAKEN_FOR), (cause, "Why", CAUSE)):
         shares = np.stack([_shares(run, side == "Old", parts) for _, run, side in rows])
-        _draw_bars(axes, heights, shares, parts)
+        left = np.cumsum(shares, axis=1) - shares
+        for column, (name, color) in enumerate(parts.values()):
+            axes.barh(heights, shares[:, column], 0.78, left[:, column], color=color, label=name, edgecolor="white")
+        for height, total in zip(heights, shares.sum(axis=1), strict=True):
+            axes.text(total, height, f" {100 * total:.1f} %", va="center", fontsize=9, color=INK)
+        axes.xaxis.set_major_formatter(_percent)
+        axes.set_xlabel("wrong images, as a share of all New or all Old ones")
+        axes.tick_params(axis="y", length=0)
+        axes.spines[["top", "right", "left"]].set_visible(False)
         axes.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=26)
         axes.legend(
             loc="lower left", bbox_to_anchor=(-0.015, 0.99), ncols=3, frameon=False, fontsize=9,
             handlelength=0.9, handleheight=0.9, columnspacing=1.2, handletextpad=0.4, borderpad=0.2,
         )  # fmt: skip
-    name_ticks(taken_for, heights, [f"{short(name, LONGEST_NAME)}  {side}".strip() for name, _, side in rows])
-    taken_for.invert_yaxis()
+    name_rows(taken_for, heights, [f"{short(name, LONGEST_NAME)}  {side}".strip() for name, _, side in rows])
     # room for the sum that stands behind the longest bar
-    longest = max(_shares(run, side == "Old", TAKEN_FOR).sum() for _, run, side in rows)
-    taken_for.set_xlim(0, min(1.0, max(0.05, longest)) * 1.18)
+    taken_for.set_xlim(0, min(1.0, max(0.05, shares.sum(axis=1).max())) * 1.18)
     return figure
 
 
@@ -89,7 +94,7 @@ def draw_confusion(confusion: Confusion, class_names: Mapping[int, str] | None =
     axes.set_xlabel("cluster, in the order of the classes" + (f"; blocks of {block}" if block > 1 else ""))
     if class_names is not None and n_classes <= MOST_NAMES:
         names = [short(class_names.get(int(label), label), LONGEST_NAME) for label in confusion.classes]
-        name_ticks(axes, [row + 0.5 for row in range(n_classes)], names)
+        name_rows(axes, [row + 0.5 for row in range(n_classes)], names)
         axes.set_ylabel("")
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, ticks=[0, 0.05, 0.25, 0.5, 1], format=_percent)
     bar.outline.set_visible(False)
@@ -102,20 +107,6 @@ def _shares(errors: Errors, is_old: bool, parts: Iterable[str]) -> Float[Array, 
     side = errors.is_old == is_old
     wrong = np.array([getattr(errors, part)[side].sum() for part in parts], dtype=float)
     return wrong / max(int(errors.n_images[side].sum()), 1)
-
-
-def _draw_bars(
-    axes: Axes, heights: list[float], shares: Float[Array, "bars parts"], parts: Mapping[str, tuple[str, str]]
-) -> None:
-    left = np.cumsum(shares, axis=1) - shares
-    for column, (title, color) in enumerate(parts.values()):
-        axes.barh(heights, shares[:, column], 0.78, left[:, column], color=color, label=title, edgecolor="white")
-    for height, total in zip(heights, shares.sum(axis=1), strict=True):
-        axes.text(total, height, f" {100 * total:.1f} %", va="center", fontsize=9, color=INK)
-    axes.xaxis.set_major_formatter(_percent)
-    axes.set_xlabel("wrong images, as a share of all New or all Old ones")
-    axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right", "left"]].set_visible(False)
 
 
 def _percent(value: float, _: object = None) -> str:

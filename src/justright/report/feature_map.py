@@ -15,9 +15,8 @@ from justright.features.table import FeatureTable
 from justright.geometry import unit_or_zero_rows
 from justright.report.drawing import INK, TIGHT, add_legend, color_of, quiet_panels
 from justright.report.elements import Missing, Picture, short
-from justright.report.page_images import PageImages, SheetOrder
+from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.report.pool_and_target import datasets
-from justright.report.small_images import SmallImages
 from justright.runs.problem import OWN
 from justright.seeding import generator
 from justright.types import Array

@@ -6,7 +6,7 @@ import base64
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from jaxtyping import Int
@@ -18,7 +18,6 @@ from justright.errors import JustrightError
 from justright.parallel import in_threads
 from justright.progress import Track, silent
 from justright.report.elements import Missing, Picture
-from justright.report.small_images import SmallImages
 from justright.seeding import generator
 from justright.types import Array
 
@@ -27,6 +26,8 @@ QUALITY = 55  # of WebP: a face is still a face, in a third of the bytes of a fi
 EFFORT = 2  # of WebP, from 0 to 6: takes half the time of 4, the usual one, for a few percent more bytes
 N_THREADS = 4  # decoding releases the interpreter's lock
 N_SAMPLED, MARGIN = 40, 1.08  # sheets that tell what all of them cost, and how far that may be off
+SIDE = 96  # pixels of a small image: more than any sheet shows, so that sheets can be made smaller from it
+MOST_KEPT = 2000  # small images that are kept in memory, in some 50 MB
 
 Sheet = tuple[Picture | None, list[str]]  # and why images are missing in it
 
@@ -36,6 +37,27 @@ def data_uri(image: Image.Image, kind: str = "WEBP", quality: int = QUALITY) -> 
     buffer = io.BytesIO()
     image.save(buffer, kind, quality=quality, method=EFFORT)
     return f"data:image/{kind.lower()};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+class SmallImages:
+    """Gives the middle square of each image of a set, at most `SIDE` pixels wide, and keeps those it gave last.
+
+    A page shows the same image among those of its cluster, on its first screen and on its map; to decode a photo takes
+    longer than all that is done with it afterwards.
+    """
+
+    def __init__(self, images: ImageSet):
+        self.images = images
+        self.image = lru_cache(MOST_KEPT)(self._image)
+
+    def __len__(self) -> int:
+        """How many images the set has."""
+        return len(self.images)
+
+    def _image(self, row: int) -> Image.Image:
+        image = self.images.image(row)
+        side = min(SIDE, *image.size)
+        return ImageOps.fit(image, (side, side))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +85,20 @@ class PageImages:
         self, orders: Sequence[SheetOrder], track: Track = silent, what: str = "images"
     ) -> Iterator[Picture | None]:
         """One picture an order, in order; None where no image could be read or the budget is spent."""
-        found = in_threads(self._sheet, orders, N_THREADS)
+        # a sheet that was drawn to tell what it costs is not drawn again
+        found = in_threads(lambda order: self._sampled.pop(order, None) or self._draw(order), orders, N_THREADS)
         for order, (picture, problems) in track(zip(orders, found, strict=True), len(orders), what):
-            yield self._pay(order, picture, problems)
+            if self.budget <= 0:
+                self.n_left_out += bool(len(order.rows))
+                yield None
+                continue
+            self.n_asked += len(order.rows)
+            self.problems += problems
+            self.budget -= _n_characters(picture)
+            if self.budget < 0:  # this one is one too many
+                self.n_left_out += 1
+                picture = None
+            yield picture
 
     def richest(self, plans: Sequence[Sequence[SheetOrder]], share: float = 1.0) -> Sequence[SheetOrder]:
         """The first of several plans for the same sheets that this share of the budget pays for; the last if none.
@@ -85,10 +118,6 @@ class PageImages:
         """A single sheet."""
         return next(self.sheets([order]))
 
-    def _sheet(self, order: SheetOrder) -> Sheet:
-        """The sheet, unless it was drawn already to tell what it costs."""
-        return self._sampled.pop(order, None) or self._draw(order)
-
     def _draw(self, order: SheetOrder) -> Sheet:
         """Nothing is drawn once the budget is spent."""
         tiles: list[Image.Image] = []
@@ -106,18 +135,6 @@ class PageImages:
         sheet = contact_sheet(tiles, columns, GAP)
         sheet.putalpha(_opaque(len(tiles), order.pixels, columns))
         return Picture(data_uri(sheet), sheet.width, sheet.height, order.alt), problems
-
-    def _pay(self, order: SheetOrder, picture: Picture | None, problems: list[str]) -> Picture | None:
-        if self.budget <= 0:
-            self.n_left_out += bool(len(order.rows))
-            return None
-        self.n_asked += len(order.rows)
-        self.problems += problems
-        self.budget -= _n_characters(picture)
-        if self.budget < 0:  # this one is one too many
-            self.n_left_out += 1
-            return None
-        return picture
 
 
 @cache

@@ -1,17 +1,21 @@
-"""Figures of the paper from our runs: Fig. 1, Fig. 3, and for every table what each row changes."""
+"""Tables and figures of the paper from our runs: Fig. 1, Fig. 3, what each row of a table changes, and the page."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from justright.benchmark.paper_table import EVERY, PaperTable
-from justright.report.drawing import COLORS, INK, LINE, add_legend, name_ticks, quiet_panels
-from justright.report.elements import short
+from justright.benchmark.table_text import IN_DOUBT, TextTable, notes
+from justright.files import write_text
+from justright.report.drawing import COLORS, INK, LINE, add_legend, name_rows, panel_grid, quiet_panels
+from justright.report.elements import Table, render, short
 from justright.report.error_figures import TAKEN_FOR
 
 PART = re.compile(r"(?P<transfer>transfer, )?part (?P<number>\d+) of (?P<count>\d+)")
@@ -20,6 +24,16 @@ LONGEST_NAME = 34
 N_COLUMNS = 3  # of panels
 
 Drawn = tuple[Figure | None, str]  # with its caption; None where nothing was run that it could show
+
+
+def write_suite_page(table: PaperTable, tables: Sequence[TextTable], claims: TextTable | None, out: Path) -> None:
+    """Write the page: claims and figure first, then `tables`, the other parts of the table as text, and doubts."""
+    drawn, caption = draw_paper(table)
+    parts = [(each.title, Table(each.columns, each.rows)) for each in tables]
+    judged = claims and Table(claims.columns, claims.rows)
+    figure = {"drawn": drawn, "caption": caption}
+    said = {"table": table, "notes": notes(table), "in_doubt": IN_DOUBT}
+    write_text(out, render("suite.html", claims=judged, parts=parts, **figure, **said))
 
 
 def draw_paper(table: PaperTable) -> Drawn:
@@ -34,7 +48,7 @@ def draw_paper(table: PaperTable) -> Drawn:
 def draw_parts(table: PaperTable) -> Drawn:
     """Fig. 1: accuracy over the similarity of the labeled data, a panel a target; discovery beside transfer."""
     targets = _filled(table)
-    figure, panels = _panels(len(targets), 2.3)
+    figure, panels = _panels(targets, 2.3)
     for axes, target in zip(panels, targets, strict=True):
         for is_guide in (False, True):
             _line(axes, table, target, "new", DISCOVERY, "discovery: New", is_guide)
@@ -47,8 +61,8 @@ def draw_parts(table: PaperTable) -> Drawn:
     figure.supxlabel("labeled data: farthest from the target  \u2192  nearest to it", fontsize=8.5, color=INK)
     entries = {name: line for axes in panels for line, name in zip(*axes.get_legend_handles_labels(), strict=True)}
     add_legend(figure, list(entries.values()), list(entries), ncols=4)
-    said = "Fig. 1 of the paper: the pool in parts of equal size by their distance to the target. Bars are standard "
-    return figure, f"{said}deviations over seeds."
+    said = "Fig. 1 of the paper: the pool in parts of equal size by their distance to the target."
+    return figure, f"{said} Bars are standard deviations over seeds."
 
 
 def _line(axes: Axes, table: PaperTable, target: str, group: str, color: str, name: str, is_guide: bool) -> None:
@@ -70,7 +84,7 @@ def _line(axes: Axes, table: PaperTable, target: str, group: str, color: str, na
 def draw_wrong(table: PaperTable) -> Drawn:
     """Fig. 3: new images that are wrong, by what they were taken for; a bar a set of labels, a panel a target."""
     targets = _filled(table)
-    figure, panels = _panels(len(targets), 0.9 + 0.24 * len(table.rows), sharex=True, sharey=True)
+    figure, panels = _panels(targets, 0.9 + 0.24 * len(table.rows), sharex=True, sharey=True)
     kinds = {"new_as_old": TAKEN_FOR["n_as_old"], "new_as_new": TAKEN_FOR["n_as_new"]}
     for axes, target in zip(panels, targets, strict=True):
         begin = [0.0] * len(table.rows)
@@ -83,13 +97,10 @@ def draw_wrong(table: PaperTable) -> Drawn:
         axes.set_xlabel("% of New", fontsize=8.5)
         axes.tick_params(labelbottom=True)  # also above a panel that is not there
     names = [f"{row.row}{' (guide)' * row.is_guide}" for row in table.rows]
-    name_ticks(panels[0], range(len(names)), [short(name, LONGEST_NAME) for name in names])
-    panels[0].invert_yaxis()
+    name_rows(panels[0], range(len(names)), [short(name, LONGEST_NAME) for name in names])
     add_legend(figure, *panels[0].get_legend_handles_labels(), ncols=2)
-    said = (
-        "Fig. 3 of the paper: New images that are wrong, by what they were taken for. A row without a bar has no such "
-    )
-    return figure, f"{said}figures yet."
+    said = "Fig. 3 of the paper: New images that are wrong, by what they were taken for."
+    return figure, f"{said} A row without a bar has no such figures yet."
 
 
 def draw_changes(table: PaperTable) -> Drawn:
@@ -107,20 +118,15 @@ def draw_changes(table: PaperTable) -> Drawn:
         axes.plot([mean], [place], "o", color=color, markersize=6)
         if cell.paper_change is not None:
             axes.plot([cell.paper_change], [place], "D", color=COLORS[1], markersize=5, fillstyle="none")
-    name_ticks(axes, range(len(found)), [short(row.name, LONGEST_NAME) for row, *_ in found])
-    axes.invert_yaxis()
+    name_rows(axes, range(len(found)), [short(row.name, LONGEST_NAME) for row, *_ in found])
     against = " or ".join(dict.fromkeys(row.against for row, *_ in found))
     axes.set_xlabel(f"points of New against {against}", fontsize=8.5)
     return figure, f"{place_of}: change of New with its 95 % interval over pairs of runs; hollow: the paper."
 
 
-def _panels(n: int, height: float, **how: Any) -> tuple[Figure, list[Axes]]:
-    """As many panels as asked for, in rows of three."""
-    n_rows, n_columns = -(-n // N_COLUMNS), min(n, N_COLUMNS)
-    figure, panels = quiet_panels(2.3 * n_columns + 1.5, 0.5 + height * n_rows, (n_rows, n_columns), **how)
-    for axes in panels[n:]:
-        axes.set_visible(False)
-    return figure, panels[:n]
+def _panels(targets: Sequence[str], height: float, **how: Any) -> tuple[Figure, list[Axes]]:
+    n_columns = min(len(targets), N_COLUMNS)
+    return panel_grid(len(targets), n_columns, 2.3 * n_columns + 1.5, height, **how)
 
 
 def _filled(table: PaperTable) -> list[str]:

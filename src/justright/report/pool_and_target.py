@@ -19,7 +19,7 @@ MOST_SETS = 12  # data sets that get a sheet; more are only counted
 BUDGET = 600_000
 
 
-def overview(run: RunFolder, seed: int = 0) -> Values:
+def overview(run: RunFolder) -> Values:
     """A row a data set, and a sheet each."""
     rows, sheets, missing, sources = [], [], [], []
     for part, images in (
@@ -37,7 +37,7 @@ def overview(run: RunFolder, seed: int = 0) -> Values:
             side = "own classes, labeled" if part.startswith("pool") and dataset == OWN else part
             rows.append((side, Name(dataset), len(where), int((labels >= 0).sum()) or None))
             if number < MOST_SETS:
-                drawn = generator(seed, "overview", f"{side}: ", dataset).permutation(len(where))[:N_IMAGES]
+                drawn = generator(0, "overview", f"{side}: ", dataset).permutation(len(where))[:N_IMAGES]
                 what = f"images of {short(dataset)}, drawn at random"
                 picture = page_images.sheet(SheetOrder(where[np.sort(drawn)], PIXELS, COLUMNS, what))
                 sheets += [(side, dataset, picture)] if picture else []

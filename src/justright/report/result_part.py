@@ -63,16 +63,12 @@ def sentence(predictions: Predictions, views: Sequence[ClusterView]) -> Words:
 
 def next_steps(run: str) -> list[tuple[str, str]]:
     """What a person does with a finished run, and the command for it, called where the folder of the run lies."""
+    run = shlex.quote(run)
+    labeled = f"justright review {run} --export reviewed.parquet --as labeled"
     return [
-        ("Go through the clusters on a page: keep, name, merge, split", shlex.join(["justright", "review", run])),
-        (
-            "Give more images a category",
-            shlex.join(["justright", "predict", run, "more-images/", "--out", "found.csv"]),
-        ),
-        (
-            "Take the reviewed labels along, for --labeled of the next run",
-            shlex.join(["justright", "review", run, "--export", "reviewed.parquet", "--as", "labeled"]),
-        ),
+        ("Go through the clusters on a page: keep, name, merge, split", f"justright review {run}"),
+        ("Give more images a category", f"justright predict {run} more-images/ --out found.csv"),
+        ("Take the reviewed labels along, for --labeled of the next run", labeled),
     ]
 
 

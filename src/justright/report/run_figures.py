@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from justright.benchmark.suite_table import SettingRow
-from justright.errors import DataError
-from justright.estimation.base import CategoryCounter
 from justright.evaluation.scores import GROUPS
 from justright.report.comparison import Comparison
-from justright.report.drawing import COLORS, INK, LINE, add_legend, color_of, name_ticks, quiet_panels
+from justright.report.drawing import COLORS, INK, LINE, add_legend, color_of, name_rows, panel_grid, quiet_panels
 from justright.report.elements import short
-from justright.types import Array
 
 COLOR, CHOSEN = COLORS[:2]
 N_COLUMNS, MOST_PANELS = 3, 12  # of the figure of training
@@ -29,43 +24,20 @@ LONGEST_NAME = 30
 Record = Mapping[str, Any]
 
 
-@dataclass
-class SavedCount:
-    """One estimate of count.json."""
+def draw_counts(estimates: Mapping[str, Record]) -> Figure:
+    """What each counter looked at on its way, the K it chose, and the interval around it where there is one.
 
-    n_categories_: int
-    curve_: Float[Array, "points 2"]
-    curve_axes: tuple[str, str]
-    interval: tuple[int, int] | None
-
-    @staticmethod
-    def of(said: Mapping[str, Any]) -> SavedCount:
-        """Read one; DataError where it is not what `justright estimate --out` writes."""
-        try:
-            low_high = said.get("interval")
-            return SavedCount(
-                n_categories_=int(said["n_categories"]),
-                curve_=np.asarray(said["curve"], dtype=np.float64).reshape(-1, 2),
-                curve_axes=(str(said["axes"][0]), str(said["axes"][1])),
-                interval=(int(low_high[0]), int(low_high[1])) if low_high else None,
-            )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise DataError(f"an estimate of K cannot be read: {error!r}") from error
-
-
-def draw_counts(
-    counters: Mapping[str, CategoryCounter | SavedCount], intervals: Mapping[str, tuple[int, int]]
-) -> Figure:
-    """What each counter looked at on its way, the K it chose, and the interval around it where there is one."""
-    figure, panels = quiet_panels(5.0 * len(counters), 3.4, (1, len(counters)))
-    for axes, (name, counter) in zip(panels, counters.items(), strict=True):
-        x_name, y_name = counter.curve_axes
-        k = counter.n_categories_
-        axes.plot(counter.curve_[:, 0], counter.curve_[:, 1], "o-", color=COLOR, markersize=4, linewidth=1.2)
+    `estimates` are those that `justright estimate --out` writes, by the name of the counter.
+    """
+    figure, panels = quiet_panels(5.0 * len(estimates), 3.4, (1, len(estimates)))
+    for axes, (name, said) in zip(panels, estimates.items(), strict=True):
+        (x_name, y_name), k = said["axes"], said["n_categories"]
+        x, y = np.asarray(said["curve"], dtype=np.float64).reshape(-1, 2).T
+        axes.plot(x, y, "o-", color=COLOR, markersize=4, linewidth=1.2)
         is_k_across = x_name == "K"
         (axes.axvline if is_k_across else axes.axhline)(k, color=CHOSEN, linewidth=1.5)
-        if name in intervals:
-            (axes.axvspan if is_k_across else axes.axhspan)(*intervals[name], color=CHOSEN, alpha=0.15, linewidth=0)
+        if interval := said.get("interval"):
+            (axes.axvspan if is_k_across else axes.axhspan)(*interval, color=CHOSEN, alpha=0.15, linewidth=0)
         axes.set_title(f"{name}: K = {k}", loc="left", fontsize=10.5, fontweight="bold")
         axes.set_xlabel(x_name, fontsize=9.5)
         axes.set_ylabel(y_name, fontsize=9.5)
@@ -89,9 +61,8 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
     """One panel a number, one line a run."""
     names = list(dict.fromkeys(name for records in runs.values() for name in reported(records)))
     names = [name for name in names if name != "seconds"][:MOST_PANELS] or ["loss"]
-    n_rows = -(-len(names) // N_COLUMNS)
-    figure, panels = quiet_panels(8.4, 0.5 + 1.9 * n_rows, (n_rows, N_COLUMNS))
-    for axes, name in zip(panels, names, strict=False):
+    figure, panels = panel_grid(len(names), N_COLUMNS, 8.4, 1.9)
+    for axes, name in zip(panels, names, strict=True):
         for number, (run, records) in enumerate(runs.items()):
             told = [(each.get("epoch", place), each[name]) for place, each in enumerate(records) if name in each]
             x, y = [epoch for epoch, _ in told], [value for _, value in told]
@@ -100,9 +71,7 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
         axes.set_title(name.replace("_", " "), loc="left", fontsize=9.5, color=INK)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(4))
-    for axes in panels[len(names) :]:
-        axes.set_visible(False)
-    for axes in panels[max(0, len(names) - N_COLUMNS) : len(names)]:
+    for axes in panels[-N_COLUMNS:]:
         axes.set_xlabel("epoch", fontsize=8.5)
     if len(runs) > 1:
         add_legend(figure, *panels[0].get_legend_handles_labels(), ncols=3)
@@ -111,25 +80,23 @@ def draw_training(runs: Mapping[str, Sequence[Record]]) -> Figure:
 
 def draw_scores(comparison: Comparison) -> Figure:
     """One line a run, one panel for All, Old and New each; the baseline in another color."""
-    runs = [run for run in comparison.runs if run.scores is not None][:MOST_RUNS]
+    runs = [(run, run.scores) for run in comparison.runs if run.scores is not None][:MOST_RUNS]
     figure, panels = quiet_panels(8.4, 0.9 + 0.32 * len(runs), (1, len(GROUPS)), sharey=True)
     for axes, group in zip(panels, GROUPS, strict=True):
         axes.grid(axis="x", color=LINE, linewidth=0.5, alpha=0.6)
-        for place, run in enumerate(runs):
-            assert run.scores is not None
-            value = 100 * getattr(run.scores, group)
+        for place, (run, scores) in enumerate(runs):
+            value = 100 * getattr(scores, group)
             if math.isnan(value):
                 continue
             color = COLORS[1] if run.settings.get("selector") == comparison.baseline else COLORS[0]
-            if group in run.scores.intervals:
-                low, high = run.scores.intervals[group]
+            if group in scores.intervals:
+                low, high = scores.intervals[group]
                 axes.plot([100 * low, 100 * high], [place, place], color=color, linewidth=1.6)
             axes.plot([value], [place], "o", color=color, markersize=5)
         axes.set_title(group.capitalize(), loc="left", fontsize=10, color=INK)
         axes.set_xlabel("accuracy %", fontsize=8.5)
         axes.margins(y=0.2)
-    name_ticks(panels[0], range(len(runs)), [short(run.name, 28) for run in runs])
-    panels[0].invert_yaxis()
+    name_rows(panels[0], range(len(runs)), [short(run.name, 28) for run, _ in runs])
     return figure
 
 
@@ -144,9 +111,7 @@ def draw_suite(rows: Sequence[SettingRow], by_problem: Mapping[str, Sequence[flo
         axes.plot([mean], [place], "o", color=COLORS[0], markersize=6)
         dots = [100 * value for value in by_problem[row.setting]]
         axes.plot(dots, [place] * len(dots), ".", color=INK, markersize=4, alpha=0.55)
-    name_ticks(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
-    axes.invert_yaxis()
-    axes.set_xlabel(
-        f"points of All against {baseline}; dots are problems, lines 95 % intervals over them", fontsize=8.5
-    )
+    name_rows(axes, range(len(shown)), [short(row.setting, 40) for row in shown])
+    said = f"points of All against {baseline}; dots are problems, lines 95 % intervals over them"
+    axes.set_xlabel(said, fontsize=8.5)
     return figure

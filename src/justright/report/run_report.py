@@ -6,22 +6,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from justright.errors import DataError
 from justright.files import write_text
 from justright.progress import Track, silent
 from justright.report import provenance
 from justright.report.class_cards import class_cards
 from justright.report.cluster_views import ClusterView, look_at_clusters, target_features
-from justright.report.clusters import cluster_cards
+from justright.report.clusters import cluster_cards, review_of
 from justright.report.elements import Missing, Table, Values, attempt, read_parts, render
 from justright.report.feature_map import BUDGET as MAP_BUDGET
 from justright.report.feature_map import draw_map, feature_map, tiles
-from justright.report.page_images import PageImages
+from justright.report.page_images import PageImages, SmallImages
 from justright.report.pool_and_target import overview
 from justright.report.result_part import result_part
-from justright.report.review_part import review_of
-from justright.report.run_figures import SavedCount, draw_counts, draw_training, reported
+from justright.report.run_figures import draw_counts, draw_training, reported
 from justright.report.score_parts import errors_part, judged, scores_part
-from justright.report.small_images import SmallImages
 from justright.runs.run_folder import RunFolder
 
 NAME = "report.html"
@@ -88,7 +87,7 @@ class RunPage:
     @cached_property
     def _views(self) -> tuple[list[ClusterView], str]:
         """The categories, and which features tell what is near what."""
-        features, source = target_features(self.run, len(self.run.predictions))
+        features, source = target_features(self.run)
         return look_at_clusters(self.run.predictions, features), source
 
     def _result(self) -> Values | Missing:
@@ -147,18 +146,21 @@ class RunPage:
         k = about.get("n_target", about.get("n_categories"))
         count = attempt(lambda: self.run.count, "K was not estimated")
         estimates = {} if isinstance(count, Missing) else count.get("estimates", {})
-        found = {str(name): SavedCount.of(said) for name, said in estimates.items()}
-        intervals = {name: one.interval for name, one in found.items() if one.interval}
-        rows = [
-            (name, one.n_categories_, "{} to {}".format(*intervals[name]) if name in intervals else "")
-            for name, one in found.items()
-        ]
+        try:
+            intervals = {name: said["interval"] for name, said in estimates.items() if said.get("interval")}
+            rows = [
+                (name, said["n_categories"], "{} to {}".format(*intervals[name]) if name in intervals else "")
+                for name, said in estimates.items()
+            ]
+            figures = {name: draw_counts({name: said}) for name, said in estimates.items()}
+        except (KeyError, TypeError, ValueError, IndexError) as error:  # a file of another version
+            raise DataError(f"an estimate of K cannot be read: {error!r}") from error
         return {
             "about": about,
             "k": k,
             "count": count,
             "estimates": Table(("estimated by", "K", "90 % interval"), rows),
-            "figures": {name: draw_counts({name: one}, intervals) for name, one in found.items()},
+            "figures": figures,
             "outside": [name for name, (low, high) in intervals.items() if isinstance(k, int) and not low <= k <= high],
         }
 

@@ -92,11 +92,6 @@ class SeedGroup:
         found = [getattr(run.scores, images) for run in self.runs if run.scores is not None]
         return [value for value in found if math.isfinite(value)]
 
-    def mean_and_spread(self, images: str) -> str:
-        """The mean over the runs and the standard deviation over seeds; nothing where no run has scores."""
-        values = self.values(images)
-        return mean_and_spread(values) if values else ""
-
     def image_variance(self, images: str) -> float:
         """The variance of an accuracy by the choice of images. Averaging over seeds does not lower it."""
         found = []
@@ -131,7 +126,9 @@ class ScoreChange:
 
 
 def mean_and_spread(values: Sequence[float]) -> str:
-    """Mean and standard deviation in percent, no spread of one value; a dash where there is no such accuracy."""
+    """Mean and standard deviation in percent, no spread of one value; a dash for NaN, nothing for no value at all."""
+    if not values:
+        return ""
     deviation = f" ± {100 * spread(values):.1f}" if len(values) > 1 else ""
     return "-" if np.isnan(values).any() else f"{100 * np.mean(values):.1f}{deviation}"
 

@@ -18,6 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from justright.report.drawing import COLORS, INK, LINE, PAPER, TIGHT, add_legend, color_of, quiet_panels, write_above
 from justright.report.elements import short
+from justright.report.pool_and_target import datasets
 from justright.runs.saved_selection import SavedSelection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.plot import from_the_closest
@@ -31,27 +32,23 @@ ONE_LINE = 70  # so many letters of a legend stand beside each other
 
 def draw_selection(saved: SavedSelection) -> dict[str, Figure]:
     """The figure of a selection, by its name: "weights" or "ranked"; none where the selector has none."""
-    plot = _plot(saved)
+    if saved.name in SELECTORS:
+        kind, params = SELECTORS[saved.name], saved.about["params"]
+        # files of other versions may have other parameters; JSON has lists for tuples
+        known = {each.name: params[each.name] for each in fields(kind) if each.name in params}
+        selector = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in known.items()})
+        plot = selector.plot(saved.weights)
+    else:  # the classes of a selector that is not known here are ranked
+        plot = SelectionPlot(saved.measure) if saved.measure else None
     if plot is None:
         return {}
-    return {plot.kind: _draw_weights(saved, plot) if plot.kind == "weights" else _draw_ranked(saved, plot)}
-
-
-def _plot(saved: SavedSelection) -> SelectionPlot | None:
-    """What the selector says about its figure; one that is not known here has its classes ranked."""
-    if saved.name not in SELECTORS:
-        return SelectionPlot(saved.measure) if saved.measure else None
-    kind, params = SELECTORS[saved.name], saved.about["params"]
-    # files of other versions may have other parameters; JSON has lists for tuples
-    known = {each.name: params[each.name] for each in fields(kind) if each.name in params}
-    selector = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in known.items()})
-    return selector.plot(saved.weights)
+    return {plot.kind: (_draw_weights if plot.kind == "weights" else _draw_ranked)(saved, plot)}
 
 
 def _draw_weights(saved: SavedSelection, plot: SelectionPlot) -> Figure:
     """Similarity or distance of each class against its weight; below, how many classes of each data set."""
-    figure, top, below = _panels()
     values, weight = saved.weights.columns[plot.measure], saved.weights.weight
+    figure, top = _with_histogram(saved, plot.measure, sharex=True)
     for number, (x, y) in enumerate(plot.curves, start=1):
         top.plot(x, y, color=INK if number == len(plot.curves) else LINE, linewidth=1.2, zorder=1)
     if plot.level is not None:
@@ -63,13 +60,13 @@ def _draw_weights(saved: SavedSelection, plot: SelectionPlot) -> Figure:
     top.set_ylim(bottom=-0.04 * highest)
     top.set_ylabel("weight")
     top.set_title(plot.title, loc="left", fontsize=10.5, color=INK)
-    _histogram(below, saved, values, f"{plot.measure} to the target")
     return figure
 
 
 def _draw_ranked(saved: SavedSelection, plot: SelectionPlot) -> Figure:
     """Classes from the closest on against their similarity or distance; below, the same by data set."""
-    figure, top, below = _panels(share=False)
+    figure, top = _with_histogram(saved, plot.measure, sharex=False)
+    top.xaxis.set_major_locator(MaxNLocator(integer=True))
     values = saved.weights.columns[plot.measure]
     place = np.empty(len(values))
     place[from_the_closest(plot.measure, values)] = np.arange(1, len(values) + 1)
@@ -92,16 +89,20 @@ def _draw_ranked(saved: SavedSelection, plot: SelectionPlot) -> Figure:
             top.axvline(start + 0.5, color=LINE, linewidth=0.8)
     top.set_xlabel(f"class, from the {'nearest' if plot.measure == 'distance' else 'most similar'}")
     top.set_ylabel(f"{plot.measure} to the target")
-    _histogram(below, saved, values, f"{plot.measure} to the target")
     return figure
 
 
-def _panels(share: bool = True) -> tuple[Figure, Axes, Axes]:
-    figure, (top, below) = quiet_panels(*SIZE, (2, 1), sharex=share, gridspec_kw={"height_ratios": [3, 1.4]})
-    if not share:
-        top.xaxis.set_major_locator(MaxNLocator(integer=True))
+def _with_histogram(saved: SavedSelection, measure: str, sharex: bool) -> tuple[Figure, Axes]:
+    """A figure with empty axes, and below them how many classes of each data set have which similarity or distance."""
+    figure, (top, below) = quiet_panels(*SIZE, (2, 1), sharex=sharex, gridspec_kw={"height_ratios": [3, 1.4]})
+    values, (_, colors, source) = saved.weights.columns[measure], _sources(saved)
+    parts = [values[source == number] for number in range(len(colors))]
+    edges = np.histogram_bin_edges(values, bins=min(40, max(8, len(values) // 4)))
+    below.hist(parts, bins=edges.tolist(), stacked=True, color=colors, edgecolor=PAPER, linewidth=0.5)
     below.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-    return figure, top, below
+    below.set_xlabel(f"{measure} to the target")
+    below.set_ylabel("classes")
+    return figure, top
 
 
 def _marks(axes: Axes, saved: SavedSelection, x: Float[Array, " classes"], y: Float[Array, " classes"]) -> None:
@@ -120,20 +121,9 @@ def _marks(axes: Axes, saved: SavedSelection, x: Float[Array, " classes"], y: Fl
     add_legend(axes.figure, handles, names, ncols=n_columns, **TIGHT)
 
 
-def _histogram(axes: Axes, saved: SavedSelection, values: Float[Array, " classes"], what: str) -> None:
-    _, colors, source = _sources(saved)
-    parts = [values[source == number] for number in range(len(colors))]
-    edges = np.histogram_bin_edges(values, bins=min(40, max(8, len(values) // 4)))
-    axes.hist(parts, bins=edges.tolist(), stacked=True, color=colors, edgecolor=PAPER, linewidth=0.5)
-    axes.set_xlabel(what)
-    axes.set_ylabel("classes")
-
-
 def _sources(saved: SavedSelection) -> tuple[list[str], list[str], Int[Array, " classes"]]:
     """Name and color of each data set, and which of them each class is of; those beyond the colors share one."""
-    of_class = saved.classes["dataset"].to_pylist()
-    names = list(dict.fromkeys(of_class))
-    number = {name: min(place, len(COLORS)) for place, name in enumerate(names)}
+    names, of_class = datasets(saved.classes["dataset"])
     n_more = len(names) - len(COLORS)
     shown = [*names[: len(COLORS)], *([f"{n_more} more"] if n_more > 0 else [])]
-    return shown, [*map(color_of, range(len(shown)))], np.array([number[name] for name in of_class])
+    return shown, [*map(color_of, range(len(shown)))], np.minimum(of_class, len(COLORS))

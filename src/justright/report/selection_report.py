@@ -18,7 +18,7 @@ from justright.features.table import FeatureTable
 from justright.files import write_text
 from justright.geometry import evenly_spaced
 from justright.report.drawing import INK, PAPER, to_svg
-from justright.report.elements import Table, cut_in_the_middle, render
+from justright.report.elements import Missing, Table, attempt, cut_in_the_middle, render
 from justright.report.page_images import data_uri
 from justright.report.selection_figures import draw_selection
 from justright.runs.selection_result import SelectionResult
@@ -37,38 +37,22 @@ class ClassExamples:
     images: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ExampleSheet:
-    """The classes that weigh most and those that weigh least, by title; `problem` says why images are missing."""
-
-    parts: dict[str, tuple[ClassExamples, ...]]
-    problem: str = ""
+ExampleSheet = Mapping[str, Sequence[ClassExamples]]  # classes that weigh most and those that weigh least, by title
 
 
-def example_sheet(
-    result: SelectionResult, n_classes: int = N_CLASSES, n_images: int = N_IMAGES, seed: int = 0
-) -> ExampleSheet:
+def example_sheet(result: SelectionResult, seed: int) -> ExampleSheet:
     """Open images of the classes at both ends of the weights; of equal weights, which ones is drawn by seed.
 
-    Images are looked for where they were when their features were extracted. If one cannot be opened any more there is
-    no sheet, but the reason.
+    Images are looked for where they were when their features were extracted.
     """
     weight = result.weights.weight
-    n_most = min(n_classes, -(-len(weight) // 2))
-    n_least = 0 if np.ptp(weight) == 0 else min(n_classes, len(weight) // 2)  # of equals, none weighs least
+    n_most = min(N_CLASSES, -(-len(weight) // 2))
+    n_least = 0 if np.ptp(weight) == 0 else min(N_CLASSES, len(weight) // 2)  # of equals, none weighs least
     drawn = generator(seed, "examples").permutation(len(weight))
     order = drawn[np.argsort(-weight[drawn], kind="stable")].tolist()
     ends = {"Weigh most": order[:n_most], "Weigh least": order[len(order) - n_least :]}
-    try:
-        sets = [_images(table) for table in result.pool.tables]
-        parts = {
-            title: tuple(_examples(result, sets, label, n_images) for label in labels)
-            for title, labels in ends.items()
-            if labels
-        }
-    except (JustrightError, OSError) as error:
-        return ExampleSheet({}, problem=str(error).splitlines()[0])
-    return ExampleSheet(parts)
+    sets = [_images(table) for table in result.pool.tables]
+    return {title: [_examples(result, sets, label) for label in labels] for title, labels in ends.items() if labels}
 
 
 def draw_sheet(sheet: ExampleSheet) -> str:
@@ -83,10 +67,10 @@ def _images(table: FeatureTable) -> ImageSet:
     return open_images(str(table.path / INDEX))
 
 
-def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int, n_images: int) -> ClassExamples:
+def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int) -> ClassExamples:
     pool = result.pool
     members = np.flatnonzero(pool.labels == label)
-    rows = members[evenly_spaced(len(members), n_images)]
+    rows = members[evenly_spaced(len(members), N_IMAGES)]
     starts = np.cumsum([0, *map(len, pool.tables)])
     numbers = np.searchsorted(starts, rows, side="right") - 1
     images = [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
@@ -102,7 +86,7 @@ def selection_page(
     result: SelectionResult,
     asked: Mapping[str, object],
     figures: Mapping[str, str],
-    sheet: ExampleSheet | None = None,
+    sheet: ExampleSheet | Missing,
     diagnosis: Diagnosis | None = None,
 ) -> str:
     """The whole page. `asked` is what the person gave, `figures` are SVG documents by name."""
@@ -141,14 +125,14 @@ def write_selection_report(
     Gives the files written, and why there are no example images, if so.
     """
     drawn = {name: to_svg(figure) for name, figure in draw_selection(result).items()}
-    sheet = example_sheet(result, seed=seed)
+    sheet = attempt(lambda: example_sheet(result, seed), "")
     documents: dict[Path, str] = {}
     if figures is not None:
         documents |= {figures / f"{name}.svg": svg for name, svg in drawn.items()}
-        if not sheet.problem:
+        if not isinstance(sheet, Missing):
             documents[figures / "examples.svg"] = draw_sheet(sheet)
     if page is not None:
         documents[page] = selection_page(result, asked, drawn, sheet, diagnosis)
     for path, text in documents.items():
         write_text(path, text)
-    return list(documents), sheet.problem
+    return list(documents), sheet.reason if isinstance(sheet, Missing) else ""

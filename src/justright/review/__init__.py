@@ -3,6 +3,3 @@
 from __future__ import annotations
 
 from justright.review import cluster_actions, random_checks, undo  # their actions become known
-from justright.review.actions import ACTIONS, Action
-from justright.review.open_review import OpenReview
-from justright.review.state import ReviewState

@@ -7,7 +7,6 @@ same randomly drawn image. Cohen's kappa is 1 for full agreement and 0 for what 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -16,59 +15,41 @@ import numpy as np
 from justright.review.state import ReviewState
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two reviewers on the things both judged; kappa is None where both gave one and the same answer throughout."""
-
-    reviewers: tuple[str, str]
-    what: str
-    n_both: int
-    n_same: int
-    kappa: float | None
-
-
-@dataclass(frozen=True)
-class Dispute:
-    """A cluster or an image that reviewers judge differently: who said what."""
-
-    what: str
-    cluster: int
-    row: int | None
-    said: dict[str, str]
-
-
-def agreement(state: ReviewState) -> list[Pair]:
-    """Every pair of reviewers who judged something in common."""
+def agreement(state: ReviewState) -> list[dict[str, Any]]:
+    """Every pair of reviewers who judged something in common: how many things, how many alike, and kappa."""
     found = []
     for what, said in _answers(state).items():
         for one, other in combinations(sorted({who for answers in said.values() for who in answers}), 2):
             if both := [(a[one], a[other]) for a in said.values() if one in a and other in a]:
+                pair = {"reviewers": (one, other), "what": what, "n_both": len(both)}
                 n_same = sum(first == second for first, second in both)
-                found.append(Pair((one, other), what, len(both), n_same, cohen_kappa(both)))
+                found.append(pair | {"n_same": n_same, "kappa": cohen_kappa(both)})
     return found
 
 
 def cohen_kappa(both: list[tuple[str, str]]) -> float | None:
-    """(p_o - p_e) / (1 - p_e), p_o the share of equal answers, p_e the one expected by chance (Cohen, 1960)."""
-    answers = sorted({answer for pair in both for answer in pair})
-    if len(answers) < 2:
+    """(p_o - p_e) / (1 - p_e), p_o the share of equal answers, p_e the one expected by chance (Cohen, 1960).
+
+    None where both gave one and the same answer throughout.
+    """
+    if len({answer for pair in both for answer in pair}) < 2:
         return None
     from sklearn.metrics import cohen_kappa_score  # slow to import, and one reviewer alone needs none
 
     first, second = zip(*both, strict=True)
-    kappa = float(cohen_kappa_score(first, second, labels=answers))
-    return kappa if np.isfinite(kappa) else None
+    return float(cohen_kappa_score(first, second))
 
 
-def disputes(state: ReviewState) -> list[Dispute]:
-    """What reviewers judge differently: clusters first, then images."""
+def disputes(state: ReviewState) -> list[dict[str, Any]]:
+    """What reviewers judge differently, and who said what: clusters first, then images."""
     found = []
     for what, said in _answers(state).items():
         for thing, answers in said.items():
             if len(set(answers.values())) > 1:
                 row = thing[1] if isinstance(thing, tuple) else None
                 cluster = thing if row is None else int(state.group[row])
-                found.append(Dispute(what, cluster, row, answers))
+                name = state.name_of(cluster)
+                found.append({"what": what, "cluster": cluster, "name": name, "row": row, "said": answers})
     return found
 
 

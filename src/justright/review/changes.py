@@ -51,13 +51,13 @@ class Change:
             tuple(Edit(each.table, each.key, each.after, each.before) for each in self.edits),
         )
 
-    def may_happen(self, group: Int[Array, " images"]) -> bool:
+    def can_apply(self, group: Int[Array, " images"]) -> bool:
         """Whether everything is as it has to be before this change."""
         return all((group[each.rows] == each.before).all() for each in self.moved) and all(
             each.table.get(each.key) == each.before for each in self.edits
         )
 
-    def happen(self, group: Int[Array, " images"]) -> None:
+    def apply(self, group: Int[Array, " images"]) -> None:
         """Make this change, in the groups of the images and in the tables."""
         for moved in self.moved:
             group[moved.rows] = moved.after

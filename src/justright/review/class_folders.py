@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable
+from itertools import chain, count
 from pathlib import Path
 
 from justright.data import ImageSet
@@ -32,8 +33,11 @@ def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) 
     try:
         taken = {folder.casefold() for folder in folder_of.values()}  # a file must not stand where a folder goes
         for row, (path, label) in enumerate(zip(images.paths, images.labels.tolist(), strict=True)):
-            folder = folder_of[images.classes[label]]
-            place = building / _free(folder, safe_part(os.path.basename(path)), path, row, taken)
+            name = safe_part(os.path.basename(path))
+            stem, ending = os.path.splitext(name) if is_image_name(path) else (name, ".png")
+            start = f"{folder_of[images.classes[label]]}/{stem}"
+            others = (f"{start}-{row}{'_' * n}{ending}" for n in count())
+            place = building / _first_free(start + ending, others, taken)
             place.parent.mkdir(parents=True, exist_ok=True)
             reader = images.readers[images.table["source"][row].as_py()]
             if not is_copy and isinstance(reader, FolderReader):
@@ -54,12 +58,8 @@ def safe_folders(class_names: Iterable[str]) -> dict[str, str]:
     folders: dict[str, str] = {}
     taken: set[str] = set()
     for name in sorted(class_names):
-        folder = wanted = "/".join(safe_part(part) for part in name.split("/"))
-        number = 2
-        while folder.casefold() in taken:
-            folder, number = f"{wanted} ({number})", number + 1
-        taken.add(folder.casefold())
-        folders[name] = folder
+        wanted = "/".join(safe_part(part) for part in name.split("/"))
+        folders[name] = _first_free(wanted, (f"{wanted} ({number})" for number in count(2)), taken)
     return folders
 
 
@@ -75,12 +75,8 @@ def safe_part(text: str) -> str:
     return stem.encode()[: MAX_BYTES - len(ending.encode())].decode(errors="ignore") + ending
 
 
-def _free(folder: str, name: str, path: str, row: int, taken: set[str]) -> str:
-    stem, ending = os.path.splitext(name) if is_image_name(path) else (name, ".png")
-    place = f"{folder}/{stem}{ending}"
-    if place.casefold() in taken:
-        place = f"{folder}/{stem}-{row}{ending}"
-    while place.casefold() in taken:
-        place = f"{place.removesuffix(ending)}_{ending}"
-    taken.add(place.casefold())
-    return place
+def _first_free(wanted: str, others: Iterable[str], taken: set[str]) -> str:
+    """The name wanted, or the first of others that is not taken, whatever its letters' case; then that is taken."""
+    free = next(name for name in chain([wanted], others) if name.casefold() not in taken)
+    taken.add(free.casefold())
+    return free

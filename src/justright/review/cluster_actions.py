@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field
 
+from justright.discovery.predictions import CategoryKind
 from justright.errors import DegenerateError
 from justright.review.actions import Action, Cluster, ClusterOrRejected, GivenName, Row, Rows
 from justright.review.changes import Change, ConflictError, Moved, edit
@@ -49,19 +50,21 @@ class SetName(Action, do="name", told="named {name}"):
     name: GivenName
 
     def plan(self, state: ReviewState, by: str) -> Change:
-        return _naming(state, self.cluster, by, Label(self.name, "discovered", True))
+        return self._called(state, by, "discovered")
+
+    def _called(self, state: ReviewState, by: str, kind: CategoryKind) -> Change:
+        state.label_of(self.cluster)
+        named = edit(state.labels, self.cluster, Label(self.name, kind, True))
+        return Change(edits=(named, edit(state.opinions[self.cluster], by, Opinion("keep", self.name))))
 
 
-class SetKnown(Action, do="known", told="known as {name}"):
+class SetKnown(SetName, do="known", told="known as {name}"):
     """The cluster is this class of the labeled images."""
-
-    cluster: Cluster
-    name: GivenName
 
     def plan(self, state: ReviewState, by: str) -> Change:
         if self.name not in state.known_classes:
             raise ConflictError(f"{self.name!r} is no class of the labeled images", advice="name it instead")
-        return _naming(state, self.cluster, by, Label(self.name, "known", True))
+        return self._called(state, by, "known")
 
 
 class Merge(Action, do="merge", told="merged {cluster} into {into}"):
@@ -138,12 +141,6 @@ class Reject(Action, do="reject", told="rejected {rows} of {cluster}"):
 
     def plan(self, state: ReviewState, by: str) -> Change:
         return Change((Moved(state.rows_in(self.cluster, self.rows), self.cluster, REJECTED),))
-
-
-def _naming(state: ReviewState, cluster: int, by: str, label: Label) -> Change:
-    state.label_of(cluster)
-    said = edit(state.opinions[cluster], by, Opinion("keep", label.name))
-    return Change(edits=(edit(state.labels, cluster, label), said))
 
 
 def cluster_again(

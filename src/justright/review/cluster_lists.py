@@ -33,8 +33,7 @@ class ClusterLists:
         # computed once for a cluster as it is: all take the last action that changed it, or any, as an argument
         self._sizes = lru_cache(1)(self._count)
         self._ordered = lru_cache(REMEMBERED)(self._order)
-        self._covers = lru_cache(None)(self._most_central)
-        self._centroids = lru_cache(None)(self._mean_direction)
+        self._middles = lru_cache(None)(self._middle)
 
     def sizes(self) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
         """Images and mean confidence of every cluster number, 0 for one without images."""
@@ -47,7 +46,7 @@ class ClusterLists:
     def summary(self, cluster: int) -> dict[str, Any]:
         """A cluster in a line: its mean confidence tells how certain it is, `cover` is its most central image."""
         count, confidence = self.sizes()
-        label, cover = self.state.labels[cluster], self._covers(cluster, self.state.changed_at(cluster))
+        label, (cover, _) = self.state.labels[cluster], self._middles(cluster, self.state.changed_at(cluster))
         return {"cluster": cluster, "name": label.name, "kind": label.kind, "n": int(count[cluster]), "cover": cover,
                 "confidence": round(float(confidence[cluster]), 4), "status": self.state.status(cluster)}  # fmt: skip
 
@@ -68,7 +67,7 @@ class ClusterLists:
         given = np.array(rows, dtype=np.int64) if rows else self.state.rows_of(cluster)
         if self.features is None or not others or not len(given):
             return others
-        centroids = np.stack([self._centroids(each, self.state.changed_at(each)) for each in others])
+        centroids = np.stack([self._middles(each, self.state.changed_at(each))[1] for each in others])
         similarity = centroids @ unit_or_zero_rows(self.features[given]).mean(axis=0)
         return [others[place] for place in np.argsort(-similarity, kind="stable")]
 
@@ -84,21 +83,19 @@ class ClusterLists:
 
     def _order(self, cluster: int, _: int, order: ImageOrder) -> Int[Array, " rows"]:
         rows = self.state.rows_of(cluster)
-        by = self.confidence[rows] if order == "uncertain" else self._similarity(rows)
+        by = self.confidence[rows] if order == "uncertain" else self._similarity(rows)[0]
         return rows[np.argsort(-by if order == "central" else by, kind="stable")]
 
-    def _most_central(self, cluster: int, _: int) -> int:
+    def _middle(self, cluster: int, _: int) -> tuple[int, Float[Array, " dim"]]:
+        """The most central image of a cluster, and the direction of its centroid."""
         rows = self.state.rows_of(cluster)
-        return int(rows[np.argmax(self._similarity(rows))])
+        similarity, centroid = self._similarity(rows)
+        return int(rows[similarity.argmax()]), unit_or_zero_rows(centroid[None])[0]
 
-    def _mean_direction(self, cluster: int, _: int) -> Float[Array, " dim"]:
-        assert self.features is not None
-        rows = unit_or_zero_rows(self.features[self.state.rows_of(cluster)])
-        return unit_or_zero_rows(rows.mean(axis=0, keepdims=True))[0]
-
-    def _similarity(self, rows: Int[Array, " rows"]) -> Float[Array, " rows"]:
-        """Cosine similarity of each image to the centroid of them all; confidence where there are no features."""
+    def _similarity(self, rows: Int[Array, " rows"]) -> tuple[Float[Array, " rows"], Float[Array, " dim"]]:
+        """Similarity of each image to the centroid of them all, and that; confidence where there are no features."""
         if self.features is None or not len(rows):
-            return self.confidence[rows]
+            return self.confidence[rows], np.zeros(0)
         x = unit_or_zero_rows(self.features[rows])
-        return x @ x.mean(axis=0)
+        centroid = x.mean(axis=0)
+        return x @ centroid, centroid

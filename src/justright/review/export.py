@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from justright.data import ImageSet
 from justright.data.columns import COLUMNS, names_column, with_columns, write_csv
@@ -54,9 +53,7 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
     classes, so that this set can stand in for the one it began with.
     """
     table = label_table(opened)
-    taken = pa.array(["kept", "open"] if is_all else ["kept"])
-    is_taken = pc.is_in(table["status"].cast(pa.string()), taken)
-    rows = np.flatnonzero(is_taken.to_numpy(zero_copy_only=False))
+    rows = np.flatnonzero(np.isin(table["status"].to_pylist(), ["kept", "open"] if is_all else ["kept"]))
     chosen = _bare(opened.run.target.take(rows))
     names: list[str] = table["class_name"].take(pa.array(rows)).to_pylist()
     if with_known:

@@ -15,18 +15,18 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pydantic import ValidationError
 
 from justright.errors import DataError
 from justright.locks import lock
 from justright.review.actions import LogLine
-from justright.review.sealed import SealedCount, sealed, unsealed
+from justright.review.sealed import read_count, sealed, unsealed, write_count
 
 FORMAT = "justright review 1"
-ANEW = "put the file back from a copy; to begin anew, move the folder `review` of the run away"
-GO_ON = "put the file back from a copy; to go on without what is damaged, delete those lines, and saved.json beside it"
+RESTART = "put the file back from a copy; to begin anew, move the folder `review` of the run away"
+REPAIR = "put the file back from a copy; to go on without what is damaged, delete those lines, and saved.json beside it"
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +36,7 @@ class Log:
 
     def __init__(self, path: Path, fingerprint: str):
         self.path = path
-        self.saved = SealedCount(path.with_name("saved.json"))
-        self.fingerprint = fingerprint
+        self.saved = path.with_name("saved.json")
         self.header = {"format": FORMAT, "predictions": fingerprint}
         self.seq = 0
         """The number of the last line that was read."""
@@ -47,7 +46,7 @@ class Log:
 
     def new_lines(self) -> list[LogLine]:
         """The lines that this or another process has written since the last call; DataError where some are lost."""
-        n_saved = self.saved.read()  # before the log: it tells of no line that is not there yet
+        n_saved = read_count(self.saved)  # before the log: it tells of no line that is not there yet
         if not self._exists(n_saved) or (self._has_header and self.path.stat().st_size == self._offset):
             return []
         with self.path.open("rb", buffering=0) as file:
@@ -57,7 +56,7 @@ class Log:
     @contextmanager
     def writing(self) -> Iterator[list[LogLine]]:
         """Keep other processes out; yields what they wrote before. Only `append` inside."""
-        n_saved = self.saved.read()
+        n_saved = read_count(self.saved)
         if not self._exists(n_saved):
             self._create()
         # it is there, so that none is made: an empty one would count as damaged
@@ -74,12 +73,12 @@ class Log:
         os.fsync(number)
         self._offset = os.fstat(number).st_size
         self._is_torn, self.seq = False, line.seq
-        self.saved.write(line.seq)
+        write_count(self.saved, line.seq)
 
     def _exists(self, n_saved: int | None) -> bool:
         is_there = self.path.exists()
         if not is_there and (n := max(n_saved or 0, self.seq)):
-            raise DataError(f"{self.path} is gone, and it held {n:,} actions", advice=ANEW)
+            raise DataError(f"{self.path} is gone, and it held {n:,} actions", advice=RESTART)
         return is_there
 
     def _create(self) -> None:
@@ -92,7 +91,7 @@ class Log:
                 file.write(sealed(self.header))
                 file.flush()
                 os.fsync(file.fileno())
-            self.saved.write(0)
+            write_count(self.saved, 0)
             try:
                 os.link(temporary, self.path)  # unlike a rename it replaces nothing that another process made
             except FileExistsError:
@@ -105,7 +104,7 @@ class Log:
 
     def _read(self, file: IO[bytes], n_saved: int | None) -> list[LogLine]:
         if os.fstat(file.fileno()).st_size < self._offset:
-            raise DataError(f"{self.path} has become shorter while it was in use", advice=ANEW)
+            raise DataError(f"{self.path} has become shorter while it was in use", advice=RESTART)
         file.seek(self._offset)
         data = file.read()
         before = self.seq, self._has_header
@@ -124,33 +123,29 @@ class Log:
         *whole, tail = data.split(b"\n")
         lines, is_damaged = [], False
         for text in filter(None, whole):
-            value = self._value(text)
-            is_damaged = value is None
-            lines += self._lines(value)
-        last = self._value(tail) if tail else None
-        lines += self._lines(last)  # only its line break is missing
+            found = self._line(text)
+            is_damaged = found is None
+            lines += found or []
+        last = self._line(tail) if tail else None
+        lines += last or []  # only its line break is missing
         if not self._has_header:
             what = "its first line is damaged" if data else "it is empty"
-            raise DataError(f"{self.path} holds no review: {what}", expected=FORMAT, advice=ANEW)
+            raise DataError(f"{self.path} holds no review: {what}", expected=FORMAT, advice=RESTART)
         if n_saved is None and is_damaged and last is None:
-            raise DataError(f"{self.path} has a damaged line after action {self.seq}", advice=GO_ON)
+            raise DataError(f"{self.path} has a damaged line after action {self.seq}", advice=REPAIR)
         if self.seq < (n_saved or 0):
-            raise DataError(f"{self.path} holds {self.seq} of the {n_saved} actions that were saved", advice=GO_ON)
-        return lines, len(data) - (0 if last else len(tail))
+            raise DataError(f"{self.path} holds {self.seq} of the {n_saved} actions that were saved", advice=REPAIR)
+        return lines, len(data) - (len(tail) if last is None else 0)
 
-    def _value(self, text: bytes) -> dict[str, Any] | None:
+    def _line(self, text: bytes) -> list[LogLine] | None:
+        """The one line that this is, the next after those before it; no line for the header, None for a torn one."""
         try:
             value = unsealed(text)
         except ValueError as error:
-            raise DataError(f"{self.path} cannot be read after action {self.seq}: {error}", advice=GO_ON) from error
+            raise DataError(f"{self.path} cannot be read after action {self.seq}: {error}", advice=REPAIR) from error
         if value is None:
             logger.warning("%s: passed over an incomplete line after action %d", self.path, self.seq)
-        return value
-
-    def _lines(self, value: dict[str, Any] | None) -> list[LogLine]:
-        """The one line that this is, the next after those before it; none for the header and for a torn one."""
-        if value is None:
-            return []
+            return None
         if "format" in value:
             if value != self.header:
                 raise DataError(

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from jaxtyping import Float
 
@@ -17,8 +17,8 @@ from justright.review.actions import Action, LogLine, Request
 from justright.review.changes import ConflictError
 from justright.review.cluster_lists import ClusterLists
 from justright.review.log import Log
-from justright.review.random_checks import draw_order, next_check
-from justright.review.state import Entry, ReviewState
+from justright.review.random_checks import draw_order
+from justright.review.state import REJECTED, Entry, ReviewState
 from justright.review.thumbnails import Thumbnails
 from justright.runs.run_folder import RunFolder
 from justright.types import Array
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 def has_review(run: RunFolder) -> bool:
     """Whether a review was begun: there is a log, or what tells that there was one."""
-    return run.review_log is not None or (run.path / "review" / "saved.json").exists()
+    return any((run.path / "review" / name).exists() for name in ("log.jsonl", "saved.json"))
 
 
 class OpenReview:
@@ -43,7 +43,6 @@ class OpenReview:
         self.thumbnails = Thumbnails(run.target, self.folder / "thumbnails")
         self.log = Log(self.folder / "log.jsonl", hash_file(run.path / "predictions.parquet"))
         self._lock = threading.RLock()
-        self._order = lru_cache(2)(draw_order)
         self._misfit: DataError | None = None
         self._apply(self.log.new_lines())
 
@@ -85,9 +84,10 @@ class OpenReview:
             yield self.state
 
     def next_check(self, reviewer: str) -> int | None:
-        """The image that this reviewer is to judge next."""
-        order = self._order(len(self.predictions), self.seed, self.state.round)
-        return next_check(self.state, order, reviewer)
+        """The first image in the random order of this round that the reviewer has not judged; None when all are."""
+        done = {row for row, by in self.state.checks[self.state.round] if by == reviewer}
+        order = draw_order(len(self.predictions), self.seed, self.state.round).tolist()
+        return next((row for row in order if row not in done and self.state.group[row] != REJECTED), None)
 
     def act(self, request: Request) -> Entry:
         """Do what is asked and write it down; when this returns it is on disk.

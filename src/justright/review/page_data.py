@@ -163,5 +163,4 @@ class PageData:
 
     def agreement(self) -> dict[str, Any]:
         """How far reviewers agree, and on what they do not."""
-        found = [asdict(each) | {"name": self.state.name_of(each.cluster)} for each in disputes(self.state)[:500]]
-        return {"pairs": list(map(asdict, agreement(self.state))), "disputes": found}
+        return {"pairs": agreement(self.state), "disputes": disputes(self.state)[:500]}

@@ -8,6 +8,7 @@ round; a new round draws afresh and says how accurate the corrected clusters are
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,18 +61,10 @@ class NewRound(Action, do="round", told="began round {round} of the checks"):
         return Change(edits=(edit(state.rounds, "now", self.round),))
 
 
+@lru_cache(2)
 def draw_order(n_images: int, seed: int, round_: int) -> Int[Array, " images"]:
     """The random order in which the images of a round are looked at."""
     return generator(seed, "review check", round_).permutation(n_images)
-
-
-def next_check(state: ReviewState, order: Int[Array, " images"], reviewer: str) -> int | None:
-    """The first image of the order that this reviewer has not judged; None when all are judged."""
-    done = {row for row, by in state.checks[state.round] if by == reviewer}
-    for row in order.tolist():
-        if row not in done and state.group[row] != REJECTED:
-            return int(row)
-    return None
 
 
 def checked_images(state: ReviewState, round_: int) -> dict[int, bool]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import zlib
 from pathlib import Path
 from typing import Any
 
-from justright.files import parsed_json
+from justright.files import parsed_json, replacing
 
 CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}$')
 
@@ -35,35 +34,29 @@ def unsealed(line: bytes) -> dict[str, Any] | None:
     return value
 
 
-class SealedCount:
-    """How many actions were answered, in a file of its own: what the log must hold at least.
+def write_count(path: Path, n: int) -> None:
+    """Note how many actions were answered, which the log must hold at least, in a file of its own.
 
-    It is replaced, never half-written, and not waited for until it is on disk: a smaller number than the true one is
-    no error. So it costs next to nothing.
+    What it is about is on disk already, so that a failure is only told; and it is not waited for until the number is
+    on disk, for a smaller one than the true one is no error.
     """
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def read(self) -> int | None:
-        """The number; None where there is none, or a damaged one."""
-        try:
-            value = unsealed(self.path.read_bytes().rstrip(b"\n"))
-            n = value and value.get("saved")
-        except FileNotFoundError:
-            return None
-        except ValueError:
-            n = None
-        if not isinstance(n, int):
-            logger.warning("%s is damaged; the next action writes it anew", self.path)
-            return None
-        return n
-
-    def write(self, n: int) -> None:
-        """Note the number. What it is about is on disk already, so that a failure is only told."""
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
-        try:
+    try:
+        with replacing(path, is_flushed=False) as temporary:
             temporary.write_bytes(sealed({"saved": n}))
-            temporary.replace(self.path)
-        except OSError as error:
-            logger.warning("%s could not be written: %s", self.path, error)
+    except OSError as error:
+        logger.warning("%s could not be written: %s", path, error)
+
+
+def read_count(path: Path) -> int | None:
+    """The number that was noted; None where there is none, or a damaged one."""
+    try:
+        value = unsealed(path.read_bytes().rstrip(b"\n"))
+        n = value and value.get("saved")
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        n = None
+    if not isinstance(n, int):
+        logger.warning("%s is damaged; the next action writes it anew", path)
+        return None
+    return n

@@ -89,7 +89,14 @@ class Guard:
         """Answer one request."""
         if scope["type"] != "http":
             raise RuntimeError("the review page speaks HTTP only")
-        sending = _with_headers(send)
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
         refused = self._refusal(scope)
         body = None if refused else await _body(receive)
         if body is None:
@@ -137,17 +144,6 @@ async def _body(receive: Receive) -> bytes | None:
             return None
         body, is_more = body + message.get("body", b""), message.get("more_body", False)
     return body if len(body) <= MAX_BODY else None
-
-
-def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-        await send(message)
-
-    return sending
 
 
 def _is_address(host: str) -> bool:

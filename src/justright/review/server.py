@@ -20,7 +20,7 @@ from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
 from justright.review.thumbnails import SIZES
 
-KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 STATIC = {  # every file of the page; no other name is served
     file.name: (file.read_bytes(), KINDS[Path(file.name).suffix])
     for file in files("justright.review").joinpath("static").iterdir()
@@ -44,7 +44,6 @@ def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
     _answer_errors(app)
     for address, answer in PageData(opened, reviewer).routes().items():
         app.get(address, response_model=None)(answer)
-    _file_routes(app, opened)
 
     @app.post("/act")
     def act(request: Request) -> JSONResponse:
@@ -59,10 +58,6 @@ def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
         n_images = export(opened, path, **request.model_dump())
         return JSONResponse({"path": str(path), "n_images": n_images, "name": ENDINGS.get(request.form)})
 
-    return app
-
-
-def _file_routes(app: FastAPI, opened: OpenReview) -> None:
     @app.get("/static/{name}")
     def static(name: str) -> Response:
         if name not in STATIC:
@@ -86,6 +81,8 @@ def _file_routes(app: FastAPI, opened: OpenReview) -> None:
         if name not in ENDINGS.values() or not path.is_file():
             return _missing()
         return FileResponse(path, filename=name, media_type="application/octet-stream")
+
+    return app
 
 
 def _missing() -> Response:

@@ -142,7 +142,7 @@ class ReviewState:
         """Do what one line says; ConflictError, and nothing changed, where it does not fit."""
         change = line.action.plan(self, line.by)
         clusters = change.groups | line.action.clusters(self)
-        change.happen(self.group)
+        change.apply(self.group)
         for each in change.groups:
             self._images_changed[each] = line.seq
         for moved in change.moved:

@@ -15,6 +15,7 @@ from justright.hashing import hash_bytes
 
 SIZES = (160, 640)  # longest side in pixels: a tile of the page, and the large view
 CONTENT_ID = re.compile(r"[0-9a-f]{32}")
+N_CHECKSUM = 32  # letters behind each copy
 
 
 class Thumbnails:
@@ -31,8 +32,11 @@ class Thumbnails:
     def get(self, row: int, size: int) -> bytes:
         """The copy of one image; BadImageError where it cannot be decoded."""
         file = self._file(row, size)
-        if file.exists() and (kept := _unsealed(file.name, file.read_bytes())):
-            return kept
+        if file.exists():
+            content = file.read_bytes()
+            kept = content[:-N_CHECKSUM]
+            if content == _with_checksum(file.name, kept):
+                return kept
         image = self.images.image(row)
         image.thumbnail((size, size), Image.Resampling.BICUBIC, reducing_gap=2.0)
         buffer = io.BytesIO()
@@ -41,7 +45,7 @@ class Thumbnails:
         file.parent.mkdir(parents=True, exist_ok=True)
         # a rename makes it whole or absent; a flush to disk for each of thousands would take minutes
         temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-        temporary.write_bytes(data + _seal(file.name, data))
+        temporary.write_bytes(_with_checksum(file.name, data))
         temporary.replace(file)
         return data
 
@@ -52,12 +56,5 @@ class Thumbnails:
         return self.folder / name[-2:].rjust(2, "0") / f"{name}-{size}.jpg"
 
 
-def _seal(name: str, data: bytes) -> bytes:
-    return hash_bytes(name.encode() + data).encode()
-
-
-def _unsealed(name: str, content: bytes) -> bytes:
-    """The picture; nothing where its checksum does not fit."""
-    size = len(_seal("", b""))
-    data, seal = content[:-size], content[-size:]
-    return data if seal == _seal(name, data) else b""
+def _with_checksum(name: str, data: bytes) -> bytes:
+    return data + hash_bytes(name.encode() + data).encode()

@@ -27,7 +27,7 @@ class Undo(Action, do="undo", told="took back action {target}"):
         if target is None or target > state.seq or state.undone.get(target):
             raise ConflictError(f"action {target} is not there to be undone")
         change = state.entries[target - 1].change.reversed()
-        if not change.may_happen(state.group):
+        if not change.can_apply(state.group):
             said = f"what action {target} did was changed again since"
             raise ConflictError(said, advice="undo the later action first")
         return Change(change.moved, (*change.edits, edit(state.undone, target, True)))

@@ -205,12 +205,6 @@ class RunFolder:
         path = self._checked("truth.parquet")
         return path if path.exists() else None
 
-    @property
-    def review_log(self) -> Path | None:
-        """Where the actions of a review lie, for `review.findings`."""
-        path = self.path / "review" / "log.jsonl"
-        return path if path.exists() else None
-
     def _json(self, name: str) -> dict[str, Any] | None:
         path = self.path / name if name == "run.json" else self._checked(name)
         if not path.exists():

@@ -2,7 +2,7 @@
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   const rows = Array.from(body.rows);
-  const said = rows.map((row) => row.textContent.toLowerCase());
+  const text = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
   const key = (row, column) => {
     const cell = row.cells[column];
     return "value" in cell.dataset ? Number(cell.dataset.value) : cell.textContent;
@@ -27,7 +27,6 @@ for (const table of document.querySelectorAll("table.sortable")) {
       body.append(...rows);
     });
   });
-  const text = new Map(rows.map((row, place) => [row, said[place]]));
   const search = document.createElement("input");
   search.type = "search";
   search.placeholder = table.dataset.search;

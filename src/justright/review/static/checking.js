@@ -3,7 +3,7 @@
 import { element, show } from "./dialogs.js";
 import { get } from "./server.js";
 
-export const percent = (share, digits = 0) => `${(100 * share).toFixed(digits)} %`;
+const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
 export function accuracyText(status) {
   const found = status.accuracy;
@@ -11,16 +11,17 @@ export function accuracyText(status) {
   return `Accuracy ${percent(found.accuracy)} (${percent(found.low)} to ${percent(found.high)}) from ${found.n_checked} random checks`;
 }
 
-// answer(action, base) sends one action and gives the new status, or null if it was refused.
+// answer(action, base) sends one action and gives the status after it.
 export function check(reviewer, answer, status) {
   return show("Is this image right?", (end, dialog) => {
     const image = element("img", { className: "large", alt: "The image to check" });
     const question = element("p", { className: "lead" });
     const examples = element("div", { className: "examples" });
-    const right = element("button", { type: "button", className: "main" }, "Right ", element("kbd", {}, "r"));
-    const wrong = element("button", { type: "button", className: "danger" }, "Wrong ", element("kbd", {}, "w"));
-    const undo = element("button", { type: "button" }, "Undo ", element("kbd", {}, "u"));
-    const round = element("button", { type: "button" }, "New round");
+    const button = (onclick, className, ...children) => element("button", { type: "button", className, onclick }, ...children);
+    const right = button(() => judge(true), "main", "Right ", element("kbd", {}, "r"));
+    const wrong = button(() => judge(false), "danger", "Wrong ", element("kbd", {}, "w"));
+    const undo = button(() => send({ do: "undo", target: null }), "", "Undo ", element("kbd", {}, "u"));
+    const round = button(() => send({ do: "round", round: now.round + 1 }), "", "New round");
     const estimate = element("p", { className: "soft", role: "status", "aria-live": "polite" });
     let now = null, isBusy = true;
 
@@ -42,24 +43,19 @@ export function check(reviewer, answer, status) {
     const send = async (action) => {
       if (isBusy) return;
       isBusy = true;
-      const found = await answer(action, now.seq);
-      if (found) say(found);
+      say(await answer(action, now.seq));
       await next();
     };
     const judge = (is_right) => {
       if (now && now.row !== null) send({ do: "check", round: now.round, row: now.row, cluster: now.cluster, is_right });
     };
-    right.addEventListener("click", () => judge(true));
-    wrong.addEventListener("click", () => judge(false));
-    undo.addEventListener("click", () => send({ do: "undo", target: null }));
-    round.addEventListener("click", () => send({ do: "round", round: now.round + 1 }));
     dialog.keys = { r: () => judge(true), w: () => judge(false), u: () => undo.click() };
     say(status);
     next();
     return element("div", { className: "check" },
       element("div", { className: "picture" }, image),
       element("div", {}, question, examples, element("p", { className: "buttons" }, right, wrong, undo), estimate,
-        element("p", { className: "soft fine" }, "Images are drawn at random, the same for every reviewer: only these checks count for the estimate. "
+        element("p", { className: "soft" }, "Images are drawn at random, the same for every reviewer: only these checks count for the estimate. "
           + "It says how accurate the clusters were when looked at; after corrections, a new round draws afresh."), element("p", { className: "buttons" }, round)));
   }, { className: "wide" });
 }

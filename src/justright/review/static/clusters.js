@@ -14,7 +14,6 @@ export class ClusterList {
     this.status = document.getElementById("status");
     this.search = document.getElementById("search");
     this.current = null;
-    this.seq = 0;
     this.list = new Windowed(document.getElementById("clusters"), {
       height: 68,
       load: (offset, limit) => this.load(offset, limit),
@@ -46,7 +45,6 @@ export class ClusterList {
     const found = await get("clusters", {
       order: this.order.value, status: this.status.value, search: this.search.value.slice(0, 120), offset, limit,
     });
-    this.seq = found.seq;
     return { n: found.n, items: found.clusters };
   }
 

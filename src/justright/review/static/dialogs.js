@@ -1,5 +1,6 @@
 // Questions to the reviewer. Every dialog closes with Escape and gives the focus back.
 
+// An element with these properties, such as `onclick`, and, where a name is no property of it, attributes.
 export function element(tag, fields = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(fields)) {
@@ -17,7 +18,7 @@ export const isAsking = () => document.querySelector("dialog[open]") !== null;
 export function show(title, build, { className = "" } = {}) {
   const before = document.activeElement;
   const heading = element("h2", { id: `title-${Math.random().toString(36).slice(2)}` }, title);
-  const close = element("button", { type: "button", className: "close", "aria-label": "Close" }, "×");
+  const close = element("button", { type: "button", className: "close", "aria-label": "Close", onclick: () => dialog.close() }, "×");
   const dialog = element("dialog", { className, "aria-labelledby": heading.id }, element("div", { className: "head" }, heading, close));
   return new Promise((done) => {
     let value = null;
@@ -30,7 +31,6 @@ export function show(title, build, { className = "" } = {}) {
       command();
     };
     document.addEventListener("keydown", pressed);
-    close.addEventListener("click", () => end());
     dialog.addEventListener("close", () => {
       document.removeEventListener("keydown", pressed);
       dialog.remove();
@@ -60,10 +60,8 @@ export function ask(title, { text = "", value = "", ok = "OK", field = {} }) {
 
 export function confirm(title, text, ok) {
   return show(title, (end) => {
-    const yes = element("button", { type: "button", className: "main", autofocus: true }, ok);
-    const no = element("button", { type: "button" }, "No");
-    yes.addEventListener("click", () => end(true));
-    no.addEventListener("click", () => end());
+    const yes = element("button", { type: "button", className: "main", autofocus: true, onclick: () => end(true) }, ok);
+    const no = element("button", { type: "button", onclick: () => end() }, "No");
     return element("div", {}, element("p", {}, text), element("p", { className: "buttons" }, yes, no));
   });
 }
@@ -90,10 +88,8 @@ export function pick(title, { text = "", load }) {
       active = 0;
       list.replaceChildren(...items.map((item, place) => {
         const picture = item.picture ? element("img", { src: item.picture, alt: "", width: 36, height: 36 }) : "";
-        const row = element("li", { id: `choice-${place}`, role: "option" }, picture,
+        return element("li", { id: `choice-${place}`, role: "option", onclick: () => end(item.value) }, picture,
           element("span", { className: "label" }, item.label), element("span", { className: "soft" }, item.detail ?? ""));
-        row.addEventListener("click", () => end(item.value));
-        return row;
       }));
       if (!items.length) list.append(element("li", { className: "soft" }, "Nothing of this name."));
       mark();

@@ -69,10 +69,6 @@ export class ImageGrid {
     await this.grid.reset();
   }
 
-  async reload() {
-    await this.grid.reload();
-  }
-
   point(index, isRange) {
     const item = this.grid.item(index);
     if (!item) return;
@@ -140,11 +136,7 @@ export class ImageGrid {
       };
       const toggle = () => { this.point(index, false); draw(); };
       dialog.keys = { ArrowRight: () => step(1), ArrowLeft: () => step(-1), " ": toggle, Enter: () => end() };
-      const button = (text, label, work) => {
-        const made = element("button", { type: "button", "aria-label": label }, text);
-        made.addEventListener("click", work);
-        return made;
-      };
+      const button = (text, label, onclick) => element("button", { type: "button", "aria-label": label, onclick }, text);
       draw();
       dialog.tabIndex = -1;
       requestAnimationFrame(() => dialog.focus());

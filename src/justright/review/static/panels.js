@@ -22,15 +22,15 @@ export function help(keys) {
     element("dl", {}, ...[...GRID_KEYS, ...keys].filter((each) => each[2] === heading).flatMap(row))))), { className: "wide" });
 }
 
-// undo(seq) takes back one action and says whether it worked.
+// undo(seq) takes back one action.
 export function history(undo) {
   return show("History", () => {
     const list = element("ol", { className: "history" });
     const refresh = async () => {
       const { lines } = await get("history", { limit: 200 });
       list.replaceChildren(...lines.map((line) => {
-        const button = element("button", { type: "button", "aria-label": `Undo action ${line.seq}` }, line.is_undo ? "Do again" : "Undo");
-        button.addEventListener("click", async () => { await undo(line.seq); await refresh(); });
+        const onclick = async () => { await undo(line.seq); await refresh(); };
+        const button = element("button", { type: "button", "aria-label": `Undo action ${line.seq}`, onclick }, line.is_undo ? "Do again" : "Undo");
         return element("li", { className: line.is_undone ? "undone" : "" },
           element("span", { className: "soft" }, `${line.seq}`), element("span", { className: "label" }, `${line.by} ${line.text}`),
           element("time", { className: "soft", dateTime: line.at }, new Date(line.at).toLocaleString()), line.is_undone ? "" : button);
@@ -54,8 +54,7 @@ export function agreement(open) {
       const found = disputes.map((dispute) => {
         const said = Object.entries(dispute.said).map(([who, what]) => `${who}: ${what}`).join(", ");
         const picture = dispute.row === null ? "" : element("img", { src: `images/${dispute.row}/160`, alt: "", width: 36, height: 36 });
-        const button = element("button", { type: "button" }, "Look");
-        button.addEventListener("click", () => { end(); open(dispute.cluster); });
+        const button = element("button", { type: "button", onclick: () => { end(); open(dispute.cluster); } }, "Look");
         return element("li", {}, picture, element("span", { className: "label" }, `${dispute.name} (${dispute.what})`),
           element("span", { className: "soft" }, said), button);
       });
@@ -77,15 +76,15 @@ const FORMS = [
 ];
 
 export function exports() {
-  return show("Export", (end) => {
-    const choice = (name, text, more, type, fields = {}) => {
+  return show("Export", () => {
+    const choice = (text, more, type, fields = {}) => {
       const input = element("input", { type, ...fields });
       return [input, element("label", {}, input, element("span", {}, element("b", {}, text), more ? ` ${more}` : ""))];
     };
-    const forms = FORMS.map(([value, text, more], place) => choice("form", text, more, "radio", { name: "form", value, checked: place === 0 }));
-    const [isAll, allLabel] = choice("all", "Also clusters nobody judged", "", "checkbox");
-    const [withKnown, knownLabel] = choice("known", "Also the labeled images of known classes", "", "checkbox");
-    const [isCopy, copyLabel] = choice("copy", "Copies instead of links", "", "checkbox");
+    const forms = FORMS.map(([value, text, more], place) => choice(text, more, "radio", { name: "form", value, checked: place === 0 }));
+    const [isAll, allLabel] = choice("Also clusters nobody judged", "", "checkbox");
+    const [withKnown, knownLabel] = choice("Also the labeled images of known classes", "", "checkbox");
+    const [isCopy, copyLabel] = choice("Copies instead of links", "", "checkbox");
     const said = element("p", { role: "status", "aria-live": "polite", className: "written" });
     const form = element("form", { className: "export" }, ...forms.map(([, label]) => label), element("hr"), allLabel, knownLabel, copyLabel,
       element("p", { className: "buttons" }, element("button", { className: "main" }, "Write")), said);

@@ -39,12 +39,11 @@ async function report(error) {
 async function open(cluster, { isEntered = false, isList = false, isQuiet = false } = {}) {
   const isSame = current && current.cluster === cluster;
   if (!isSame) grid.grid.cancel();
-  const found = await server.get(`clusters/${cluster}`);
-  current = found;
+  current = await server.get(`clusters/${cluster}`);
   describe();
   list.show(cluster, !isSame);
   if (!isQuiet) document.body.dataset.view = isList && !isEntered && matchMedia("(min-width: 48rem)").matches ? "list" : "cluster";
-  if (isSame && isQuiet) await grid.reload();
+  if (isSame && isQuiet) await grid.grid.reload();
   else await grid.open(cluster);
   if (isEntered) grid.grid.scroller.focus();
 }
@@ -148,18 +147,15 @@ function chosenImages() {
   return rows;
 }
 
+// Say what the cluster is worth, and go on to the next one.
+async function judge(verdict, said) {
+  if (!isCluster()) return;
+  await actAndRefresh({ do: verdict, cluster: current.cluster }, { said: `${said} ${current.name}`, next: list.neighbor(1) });
+}
+
 const commands = {
-  keep: async () => {
-    if (!isCluster()) return;
-    const { cluster } = current;
-    const next = list.neighbor(1);
-    await actAndRefresh({ do: "keep", cluster }, { said: `Kept ${current.name}`, next });
-  },
-  discard: async () => {
-    if (!isCluster()) return;
-    const next = list.neighbor(1);
-    await actAndRefresh({ do: "discard", cluster: current.cluster }, { said: `Rejected ${current.name}`, next });
-  },
+  keep: () => judge("keep", "Kept"),
+  discard: () => judge("discard", "Rejected"),
   name: async () => {
     if (!isCluster()) return;
     const { cluster, seq } = current;
@@ -243,11 +239,10 @@ const commands = {
   help: () => help(KEYS),
   reviewer: () => askReviewer(),
   back: () => { document.body.dataset.view = "list"; at("clusters").focus(); },
-  list: () => { document.body.dataset.view = "list"; at("clusters").focus(); },
   images: () => { document.body.dataset.view = "cluster"; at("grid").focus(); },
   search: () => { document.body.dataset.view = "list"; at("search").focus(); at("search").select(); },
-  imageOrder: () => turn(at("image-order")),
-  clusterOrder: () => turn(at("order")),
+  imageOrder: () => nextOption(at("image-order")),
+  clusterOrder: () => nextOption(at("order")),
 };
 
 // The key of each command, and what the help says about it, under which heading.
@@ -274,7 +269,7 @@ const KEYS = [
   ["e", "export", "Review", "export"],
   ["b", "bin", "Review", "rejected images"],
   ["w", "reviewer", "Review", "who reviews"],
-  ["l", "list", "Around", "to the list"],
+  ["l", "back", "Around", "to the list"],
   ["g", "images", "Around", "to the images"],
   ["f", "search", "Around", "search"],
   ["y", "clusterOrder", "Around", "order of clusters"],
@@ -282,7 +277,7 @@ const KEYS = [
   ["?", "help", "Around", "these keys"],
 ];
 
-function turn(field) {
+function nextOption(field) {
   field.selectedIndex = (field.selectedIndex + 1) % field.options.length;
   field.dispatchEvent(new Event("change"));
 }
