@@ -23,8 +23,7 @@ from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.files import parsed_json, size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
-from justright.runs.parts import config_of
-from justright.runs.spec import AUTO, RunSpec
+from justright.runs.spec import AUTO, RunSpec, config_of
 
 if TYPE_CHECKING:
     from justright.data import ImageSet

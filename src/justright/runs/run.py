@@ -28,17 +28,16 @@ from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
 from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
+from justright.runs.counting import MOST_CHECKED, counted, k_note
 from justright.runs.disk import DiskPlan, tidy
 from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
-from justright.runs.given_features import GivenStores
 from justright.runs.given_weights import expect_fit
-from justright.runs.k_check import MOST_IMAGES, k_note
 from justright.runs.owner import owned
-from justright.runs.parts import config_of, counted, counter_input, fingerprints, frozen_features
 from justright.runs.problem import Problem
+from justright.runs.run_features import GivenStores, fingerprints, frozen_features
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
-from justright.runs.spec import RunSpec
+from justright.runs.spec import RunSpec, config_of
 
 _log = logging.getLogger(__name__)
 
@@ -151,7 +150,7 @@ class Run:
         n_given, name = self.spec.n_target, self.spec.counter
         if n_given is None:
             return int(self._estimate(name, pool, target)["n_categories"]), name
-        is_few = len(pool) + len(target) <= MOST_IMAGES
+        is_few = len(pool) + len(target) <= MOST_CHECKED
         if self.checks_k and self.processes.is_first and self.problem.own_classes and is_few:
             try:
                 doubt = k_note(n_given, self._estimate(name, pool, target))
@@ -167,11 +166,10 @@ class Run:
         made_with = {"counter": name, "seed": self.spec.seed} | fingerprints(pool, target)
         known = RunFolder(self.folder.path).count
         if known is None or known.get("made_with") != made_with:
-            given = counter_input(pool, target, self.problem.own_classes)
-            known = counted(name, given, self.spec.seed, self.track) | {"made_with": made_with}
+            found = counted(name, pool, target, self.problem.own_classes, self.spec.seed, self.track)
+            known = found | {"made_with": made_with}
             self.folder.save_json("count.json", known)
-        found: Mapping[str, Any] = known["estimates"][name]
-        return found
+        return dict(known["estimates"][name])
 
     def _learn(self, weight: np.ndarray, n_target: int) -> Any:
         from justright.discovery.training_data import total_categories

@@ -7,8 +7,7 @@ from typing import Any
 
 from justright.data import ImageSet
 from justright.runs.costs import CostPlan, Rates, Work, time_text
-from justright.runs.parts import config_of
-from justright.runs.spec import RunSpec
+from justright.runs.spec import RunSpec, config_of
 
 LONG = 120.0  # seconds; of a shorter run nothing is said
 BRIEF, THOROUGH = 0.1, 2.0  # seconds of trying
