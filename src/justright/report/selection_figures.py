@@ -40,7 +40,7 @@ def draw_selection(saved: SavedSelection) -> dict[str, Figure]:
 def _plot(saved: SavedSelection) -> SelectionPlot | None:
     """What the selector says about its figure; one that is not known here has its classes ranked."""
     if saved.name not in SELECTORS:
-        return SelectionPlot(saved.measure) if saved.measure else None
+        return SelectionPlot(saved.weights.measure) if saved.weights.measure else None
     kind, params = SELECTORS[saved.name], saved.about["params"]
     # files of other versions may have other parameters; JSON has lists for tuples
     known = {each.name: params[each.name] for each in fields(kind) if each.name in params}

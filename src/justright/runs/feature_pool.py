@@ -19,8 +19,6 @@ from justright.selection import row_shards
 from justright.selection.shards import ArrayLike
 from justright.types import UNLABELED, Array, Labels
 
-PLACES = ("id", "dataset", "path")  # what the pool says of an image beside its class
-
 
 @dataclass(frozen=True)
 class FeaturePool:
@@ -66,7 +64,11 @@ class FeaturePool:
 
     def index(self) -> pa.Table:
         """One row an image: id, dataset, path, label, class_name."""
-        parts = [_with_text(table.index.select(list(PLACES))) for table in self.tables]
+        kinds = {"id": pa.string(), "dataset": NAME, "path": pa.string()}  # whichever way a table was made
+        parts = [
+            pa.table({name: table.index[name].cast(pa.string()).cast(kind) for name, kind in kinds.items()})
+            for table in self.tables
+        ]
         labels = pa.array(self.labels.astype(np.int32))
         table = pa.concat_tables(parts).unify_dictionaries().append_column("label", labels)
         return table.append_column("class_name", names_column(self.class_names, self.labels))
@@ -135,10 +137,3 @@ def _datasets(table: FeatureTable) -> tuple[list[str], Int[Array, " rows"]]:
     """The data sets of a table in order of appearance, and which one each row is of."""
     column = table.index["dataset"].cast(pa.string()).combine_chunks().dictionary_encode()
     return column.dictionary.to_pylist(), column.indices.to_numpy()
-
-
-def _with_text(table: pa.Table) -> pa.Table:
-    """The columns with one type each, whichever way a table was made; names of data sets stay cheap."""
-    kinds = {"id": pa.string(), "dataset": NAME, "path": pa.string()}
-    columns = {name: table[name].cast(pa.string()).cast(kind) for name, kind in kinds.items()}
-    return pa.table(columns).unify_dictionaries()

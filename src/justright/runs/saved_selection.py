@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,21 +17,6 @@ from justright.types import Array
 CLASS_COLUMNS = ("label", "dataset", "class_name", "n_images", "weight", "reason")
 STABILITY_COLUMNS = ("kept_share", "weight_std")
 ABOUT = ("format", "selector", "params", "kept_classes", "kept_images", "backbone", "pool", "target")
-
-
-@dataclass(frozen=True)
-class SourceRow:
-    """A data set of the pool: how much of it is kept, and how close its classes are to the target."""
-
-    dataset: str
-    n_classes: int
-    n_kept_classes: int
-    n_images: int
-    n_kept_images: int
-    mean_weight: float
-    closest: float | None
-    median: float | None
-    farthest: float | None
 
 
 @dataclass(frozen=True)
@@ -76,51 +61,47 @@ class SavedSelection:
             found={name: value for name, value in self.about.items() if name not in ABOUT},
         )
 
-    @property
-    def measure(self) -> str:
-        """What the selector compared classes by: "similarity", "distance", or nothing."""
-        return self.weights.measure
+    def source_rows(self) -> list[dict[str, Any]]:
+        """A row a data set: how much of it is kept, and how close its classes are to the target.
 
-    def source_rows(self) -> list[SourceRow]:
-        """One row a data set, in the order of the pool, and a last one for all if there are several."""
+        They are in the order of the pool, with a last one for all if there are several.
+        """
         of_class = np.array(self.classes["dataset"].to_pylist(), dtype=object)
-        datasets = list(dict.fromkeys(of_class.tolist()))
-        parts = [(dataset, of_class == dataset) for dataset in datasets]
-        if len(datasets) > 1:
+        parts = [(dataset, of_class == dataset) for dataset in dict.fromkeys(of_class.tolist())]
+        if len(parts) > 1:
             parts.append(("all", np.ones(len(of_class), dtype=bool)))
-        return [self._source_row(dataset, is_member) for dataset, is_member in parts]
+        return [{"dataset": dataset} | self._summed_up(is_member) for dataset, is_member in parts]
 
     def source_columns(self) -> list[str]:
         """The head of the table by data set."""
-        columns = ["data set", "classes", "kept", "images", "kept images", "mean weight"]
-        if not self.measure:
+        columns, measure = ["data set", "classes", "kept", "images", "kept images", "mean weight"], self.weights.measure
+        if not measure:
             return columns
-        first, last = ("most", "least") if self.measure == "similarity" else ("least", "most")
-        return [*columns, f"{first} {self.measure}", "median", last]
+        first, last = ("most", "least") if measure == "similarity" else ("least", "most")
+        return [*columns, f"{first} {measure}", "median", last]
 
     def source_cells(self) -> list[tuple[object, ...]]:
         """The rows under `source_columns`."""
         n = len(self.source_columns())
-        return [astuple(row)[:n] for row in self.source_rows()]
+        return [tuple(row.values())[:n] for row in self.source_rows()]
 
-    def _source_row(self, dataset: str, is_member: Bool[Array, " classes"]) -> SourceRow:
+    def _summed_up(self, is_member: Bool[Array, " classes"]) -> dict[str, Any]:
         of_class, of_image = self.weights, self.images["label"].to_numpy()
         weight = self.sample_weight[is_member[np.searchsorted(of_class.classes, of_image)]]
         ends: list[float | None] = [None, None, None]
-        if self.measure:
-            ends = np.quantile(of_class.columns[self.measure][is_member], [0, 0.5, 1]).tolist()
-        closest, median, farthest = ends if self.measure == "distance" else ends[::-1]
-        return SourceRow(
-            dataset=dataset,
-            n_classes=int(is_member.sum()),
-            n_kept_classes=int((of_class.weight[is_member] > 0).sum()),
-            n_images=len(weight),
-            n_kept_images=int((weight > 0).sum()),
-            mean_weight=float(weight.mean()),
-            closest=closest,
-            median=median,
-            farthest=farthest,
-        )
+        if of_class.measure:
+            ends = np.quantile(of_class.columns[of_class.measure][is_member], [0, 0.5, 1]).tolist()
+        closest, median, farthest = ends if of_class.measure == "distance" else ends[::-1]
+        return {
+            "n_classes": int(is_member.sum()),
+            "n_kept_classes": int((of_class.weight[is_member] > 0).sum()),
+            "n_images": len(weight),
+            "n_kept_images": int((weight > 0).sum()),
+            "mean_weight": float(weight.mean()),
+            "closest": closest,
+            "median": median,
+            "farthest": farthest,
+        }
 
     def summary(self) -> str:
         """The outcome in a line."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -51,7 +51,7 @@ class SelectionResult(SavedSelection):
         return {
             "selector": self.name,
             "params": self.about["params"],
-            "sources": [asdict(row) for row in self.source_rows()],
+            "sources": self.source_rows(),
             "classes": self.classes.to_pylist(),
             "label_outlook": None if self.outlook is None else self.outlook.to_json(),
             "stability": stable and {"n_resamples": stable.n_resamples, "n_failed": stable.n_failed},
