@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,7 +21,7 @@ from justright.cli.run_request import (
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
-from justright.files import parsed_json, size_text
+from justright.files import size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.spec import AUTO, RunSpec, config_of
 
@@ -106,7 +106,7 @@ def plan(
         terminal.say("Measuring on a few images ...")
         known = measure(network, method, config, own, track=terminal.track)
     else:
-        known = _read(rates)
+        known = Rates.read(rates)
     work = Work(n_target, n_labeled, n_found if n_classes is None else n_classes, n_categories, n_devices)
     costs = CostPlan(work, known, method, config, network)
     if is_table:
@@ -141,11 +141,3 @@ def _counted(given: str) -> tuple[ImageSet | None, int, int]:
 
     images = open_images(given)
     return images, len(images), len(images.classes)
-
-
-def _read(file: Path) -> Rates:
-    try:
-        found: Any = parsed_json(file.read_text(encoding="utf-8"))
-    except ValueError:  # not JSON, or not UTF-8
-        found = None
-    return Rates.of(found, str(file))

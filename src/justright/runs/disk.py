@@ -66,13 +66,10 @@ class DiskPlan:
         lacking = self._lacking()
         if not lacking:
             return
-        advice = f"free {size_text(max(lacking.values()))}, or name another --out or JUSTRIGHT_HOME"
-        for options, plan in self.smaller():
-            if not plan._lacking():
-                advice = f"{options}, or {advice}"
-                break
+        room = f"free {size_text(max(lacking.values()))}, or name another --out or JUSTRIGHT_HOME"
+        fitting = next((f"{options}, or " for options, plan in self.smaller() if not plan._lacking()), "")
         places = ", ".join(f"{size_text(lack)} too little is free in {place}" for place, lack in lacking.items())
-        raise JustrightError(f"there is no room for this run: {places}\n{self}", advice=advice)
+        raise JustrightError(f"there is no room for this run: {places}\n{self}", advice=fitting + room)
 
     def smaller(self) -> Iterator[tuple[str, DiskPlan]]:
         """Options that need less room, the mildest first, and the plan with each."""
