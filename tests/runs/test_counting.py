@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.estimation import SpreadCounter
+from justright.estimation.spread import SpreadCounter
 from justright.features.table import FeatureTable
 from justright.runs.counting import counted, fitted_counter, k_note
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -10,10 +9,9 @@ import click
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
 from justright.benchmark.suite_results import missing_runs, suite_results
 from justright.benchmark.suite_runner import run_suite
-from justright.cli.common import FILE, FOLDER, engine_option, settled_device
+from justright.cli.common import COUNT, FILE, FOLDER, engine_option, opened_engine, settled_device
 from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite
 from justright.cli.terminal import Terminal, with_terminal
-from justright.engines import ENGINES
 from justright.runs.problem import POOL_ROLES
 from justright.runs.spec import AUTO
 
@@ -78,9 +76,7 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
     "of them that works.",
 )
 @click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    help="How many problems to run at once, a process each; if not given, one for each --device.",
+    "--jobs", type=COUNT, help="Number of problems to run at once, a process each; one per --device if not given."
 )
 @click.option("--only", multiple=True, metavar="PROBLEM", help="Run only this problem; may be given several times.")
 @engine_option
@@ -130,7 +126,7 @@ def run(
         from justright.benchmark.suite_costs import suite_costs
 
         terminal.say(str(suite_costs(asked.with_run(device=device[0]), todo, data, jobs)))
-    with nullcontext() if engine == "local" else ENGINES[engine](jobs) as elsewhere:
+    with opened_engine(engine, jobs) as elsewhere:
         more = {"data": data, "n_jobs": jobs, "only": only, "engine": elsewhere, "devices": device}
         run_suite(asked, out, track=terminal.track, **more)  # type: ignore[arg-type]
     show_suite(terminal, whole, suite_results(whole, out), out, backbone)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,25 +12,35 @@ from typing import Any
 import click
 
 from justright.cli.common import (
+    COUNT,
     FILE,
     FOLDER,
     SOURCES,
     NameOf,
     engine_option,
     network_options,
+    opened_engine,
     own_folder,
     seed_option,
     settled_backbone,
     settled_device,
 )
-from justright.cli.run_request import as_published, epochs_option, method_option, run_spec, scale_option, set_option
+from justright.cli.run_request import (
+    CategoryCount,
+    as_published,
+    epochs_option,
+    features_option,
+    method_option,
+    run_spec,
+    scale_option,
+    set_option,
+    weights_option,
+)
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import SelectorCommand, SelectorOption
-from justright.cli.stage_files import CategoryCount, features_option, weights_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.training_data import WEIGHTINGS
-from justright.engines import ENGINES
 from justright.errors import JustrightError
 from justright.estimation import BEST, COUNTERS
 from justright.runs.problem import POOL_ROLES
@@ -56,7 +65,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @click.option("--labeled", metavar="SOURCE", help="Labeled images of classes that images of the target may show.")
 @click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
-@click.option("--max-per-class", type=click.IntRange(1), help="Use at most this many labeled images of each class.")
+@click.option("--max-per-class", type=COUNT, help="Use at most this many labeled images of each class.")
 @click.option("--keep-copies", is_flag=True, help="Keep labeled images that are in the target too, byte for byte.")
 @click.option(
     "--k",
@@ -74,17 +83,11 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     "--held-out",
     type=click.FloatRange(0, 0.9),
     default=HELD_OUT,
-    help="Share of the --labeled images that are not learned from, so that confidences can be calibrated on them; "
-    "none at --scale paper, unless asked for.",
+    help="Share of the --labeled images that is kept out of training, to calibrate confidences on; none at --scale "
+    "paper, unless asked for.",
 )
 @seed_option
-@click.option(
-    "--seeds",
-    "n_seeds",
-    type=click.IntRange(1),
-    default=1,
-    help="Train with so many seeds, and let the results vote on each image.",
-)
+@click.option("--seeds", "n_seeds", type=COUNT, default=1, help="Train with so many seeds, which vote on each image.")
 @engine_option
 @network_options
 @features_option
@@ -176,8 +179,7 @@ def discover(
     from justright.runs.run import Run
     from justright.runs.time_warning import time_warning
 
-    elsewhere = nullcontext() if engine == "local" else ENGINES[engine](None)
-    with joined_processes(spec.device) as processes, elsewhere as opened_engine:
+    with joined_processes(spec.device) as processes, opened_engine(engine) as elsewhere:
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
         unlabeled = open_images(target)
@@ -209,7 +211,7 @@ def discover(
             "command": shlex.join(["justright", *sys.argv[1:]]),
         }
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
-        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, opened_engine, checks_k=True)
+        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, elsewhere, checks_k=True)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:
             said = time_warning(len(problem.pool.images), problem.target, spec, network)

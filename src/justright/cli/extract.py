@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,19 @@ import click
 
 from justright.audit.quarantine import MAX_BAD
 from justright.cli.common import (
+    COUNT,
     SHARE,
     SOURCES,
     STORE,
     Command,
     engine_option,
     network_options,
+    opened_engine,
     settled_backbone,
     settled_device,
 )
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
-from justright.engines import ENGINES
 from justright.errors import DataError
 from justright.features.choices import BACKBONES, BATCH_SIZE, POOLINGS, PRECISIONS
 from justright.remote import Place
@@ -37,9 +37,7 @@ N_SHOWN = 20
 @click.argument("source")
 @click.option("--out", type=STORE, required=True, help="Folder for the features, or an address, as s3://bucket/name.")
 @network_options
-@click.option(
-    "--batch-size", type=click.IntRange(1), default=BATCH_SIZE, help="Images that go through the network at once."
-)
+@click.option("--batch-size", type=COUNT, default=BATCH_SIZE, help="Images that go through the network at once.")
 @engine_option
 @click.option(
     "--workers",
@@ -101,7 +99,7 @@ def extract(
     try:
         cache = None if no_cache else FeatureCache()
         how |= {"cache": cache, "n_workers": n_workers, "track": terminal.track}
-        with nullcontext() if engine == "local" else ENGINES[engine](n_workers) as elsewhere:
+        with opened_engine(engine, n_workers) as elsewhere:
             table = compute(images, network, out, engine=elsewhere, **how)
     except OSError as error:
         raise DataError(

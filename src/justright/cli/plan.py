@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from justright.cli.common import FILE, SOURCES, Command, device_option, settled_device
+from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, settled_device
 from justright.cli.run_request import (
     chosen_scale,
     epochs_option,
@@ -39,7 +39,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
     "--classes", "n_classes", type=click.IntRange(0), help="Number of labeled classes, if --labeled is a number."
 )
 @click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Number of categories in the target.")
-@click.option("--devices", "n_devices", type=click.IntRange(1), default=1, help="Number of machines or GPUs in use.")
+@click.option("--devices", "n_devices", type=COUNT, default=1, help="Number of machines or GPUs in use.")
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed here.")
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @device_option

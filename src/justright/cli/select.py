@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from justright.cli.common import FILE, FOLDER, STORE, engine_option, seed_option
+from justright.cli.common import COUNT, FILE, FOLDER, STORE, engine_option, seed_option
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
@@ -32,7 +32,7 @@ from justright.runs.weight_files import save_selection
 @click.option(
     "--stability",
     "n_resamples",
-    type=click.IntRange(1),
+    type=COUNT,
     help="How often to repeat the selection on random samples of the target, to see how much it owes to chance.",
 )
 @click.option(
@@ -49,9 +49,7 @@ from justright.runs.weight_files import save_selection
     help="How many times --diagnose hides classes and looks for them.",
 )
 @engine_option
-@click.option(
-    "--workers", type=click.IntRange(1), help="Number of threads, processes or tasks; one per core if not given."
-)
+@click.option("--workers", type=COUNT, help="Number of threads, processes or tasks; one per core if not given.")
 @seed_option
 @with_terminal
 def select(
