@@ -14,8 +14,8 @@ from justright.runs.counting import fitted_counter
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
+from justright.runs.saved_selection import load_selection
 from justright.runs.spec import RunSpec
-from justright.runs.weight_files import load_selection
 from justright.selection import SELECTORS, ClassWeights, Selector
 
 ALONE = SimpleNamespace(is_first=True, in_turn=lambda work: work())

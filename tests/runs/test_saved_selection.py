@@ -5,9 +5,8 @@ import pytest
 
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
-from justright.runs.saved_selection import SavedSelection
-from justright.runs.selection_result import SelectionResult
-from justright.runs.weight_files import load_selection, save_selection
+from justright.runs.saved_selection import SavedSelection, load_selection
+from justright.runs.selection_result import SelectionResult, save_selection
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector, row_shards
 
 TARGET = FeatureTable.of(1 + np.random.default_rng(1).normal(size=(30, 6)))

@@ -69,8 +69,8 @@ def review(
 
     RUN is a folder that `justright discover` wrote. On the page clusters are kept, named, merged, split, moved or
     rejected, and all of it can be undone. Every click is on disk in RUN/review before the page says so: stop it at any
-    time, and start it again to go on. Only who has the printed address, which holds a token, gets in. Several people
-    may review one run, at once or in turn.
+    time, and start it again to go on. Only people who have the printed address, which holds a token, can open it.
+    Several people may review one run, at once or in turn.
 
     --export writes the labels instead; --as labeled makes a table for the --labeled of the next run.
 

@@ -19,8 +19,7 @@ from justright.features.table import FeatureTable
 from justright.remote import Place
 from justright.runs.feature_pool import merge_tables, require_flat
 from justright.runs.label_outlook import label_outlook
-from justright.runs.selection_result import SelectionResult, stability_of
-from justright.runs.weight_files import save_selection
+from justright.runs.selection_result import SelectionResult, save_selection, stability_of
 
 
 @click.command(cls=SelectorCommand, default="beta")
@@ -98,7 +97,7 @@ def select(
       justright select pets.features --target photos.features \\
           --diagnose birds.features --n-clusters 40 --json
     """
-    name, fitted = selector, make_selector(selector, given, seed, preset)
+    fitted, n_clusters = make_selector(selector, given, seed, preset), given["n_clusters"]
     unlabeled = FeatureTable.open(target).without_labels()
     merged = merge_tables([FeatureTable.open(path) for path in pool])
     merged.tables[0].header.require_comparable(unlabeled.header)
@@ -108,19 +107,17 @@ def select(
     for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
         click.echo(f"Note: {remark.for_command_line()}.", err=True)
     stable = stability_of(fitted, merged, unlabeled, n_resamples, seed, terminal.track)
-    weight = fitted.sample_weight(merged.labels)
-    outlook = label_outlook(merged, unlabeled, weight, given["n_clusters"], seed)
-    result = SelectionResult.of(name, fitted, merged, stable, outlook)
+    outlook = label_outlook(merged, unlabeled, fitted.sample_weight(merged.labels), n_clusters, seed)
+    result = SelectionResult.of(selector, fitted, merged, stable, outlook)
     diagnosis = None
     if labeled is not None:
-        if given["n_clusters"] is None:
+        if n_clusters is None:
             raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")
         own = FeatureTable.open(labeled)
         own.header.require_comparable(unlabeled.header)
-        settings = standard_settings(given["n_clusters"], seed) | {f"{name}, as asked": fitted}
-        pairs = (np.asarray(own.features), own.labels), (merged.features, merged.labels)
-        k = given["n_clusters"]
-        diagnosis = diagnose(*pairs, np.asarray(unlabeled.features), k, settings, n_draws, seed, terminal.track)
+        settings = standard_settings(n_clusters, seed) | {f"{selector}, as asked": fitted}
+        sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
+        diagnosis = diagnose(*sets, n_clusters, settings, n_draws, seed, terminal.track)
     asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
     asked |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
@@ -137,7 +134,7 @@ def select(
         terminal.say(f"Written: {file}")
     value = {"asked": asked} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     _show(terminal, result, diagnosis)
-    lines = [f"{result.summary()}.", *([] if result.outlook is None else [result.outlook.sentence()])]
+    lines = [f"{result.summary()}.", outlook.sentence()]
     lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how(), diagnosis.caveat]
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
 

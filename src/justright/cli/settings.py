@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, fields
 from typing import Any
 
 import click
@@ -49,20 +49,17 @@ def described(config: Any) -> list[dict[str, Any]]:
 
     Those that would do nothing in this method are left out: `justright discover` refuses them.
     """
-    found = []
-    for each in fields(config):
-        if each.name in config.without_effect():
-            continue
-        value = getattr(config, each.name)
-        found.append(
-            {
-                "name": each.name,
-                "default": asdict(value) if is_dataclass(value) and not isinstance(value, type) else value,
-                "range": each.metadata.get("allowed", ANYTHING).expected,
-                "help": each.metadata.get("about", ""),
-            }
-        )
-    return found
+    values = asdict(config)
+    return [
+        {
+            "name": each.name,
+            "default": values[each.name],
+            "range": each.metadata.get("allowed", ANYTHING).expected,
+            "help": each.metadata.get("about", ""),
+        }
+        for each in fields(config)
+        if each.name not in config.without_effect()
+    ]
 
 
 def _shown(value: Any) -> str:

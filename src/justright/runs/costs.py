@@ -51,7 +51,7 @@ class Rates:
         """From a file with what `justright plan --json` printed; anything else is refused."""
         try:
             printed = parsed_json(file.read_text(encoding="utf-8"))
-            found = {"about": ""} | dict(printed.get("rates", printed))
+            found: dict[str, Any] = {"about": ""} | dict(printed.get("rates", printed))
             rates = {field.name: found[field.name] for field in fields(cls)}
             if all(0 <= value < math.inf for name, value in rates.items() if name != "about"):
                 return cls(**rates)

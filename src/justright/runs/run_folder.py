@@ -38,8 +38,7 @@ from justright.evaluation import Scores
 from justright.features.table import FeatureTable
 from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
-from justright.runs.saved_selection import SavedSelection
-from justright.runs.weight_files import load_selection
+from justright.runs.saved_selection import SavedSelection, load_selection
 from justright.types import Array
 
 _log = logging.getLogger(__name__)

@@ -21,9 +21,8 @@ from justright.runs.given_weights import GIVEN, GivenWeights
 from justright.runs.problem import Problem
 from justright.runs.run_features import fingerprints
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection_result import SelectionResult, stability_of
+from justright.runs.selection_result import SelectionResult, save_selection, stability_of
 from justright.runs.spec import AUTO, RunSpec
-from justright.runs.weight_files import save_selection
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.selection.by_name import selector_of
 from justright.types import Array
