@@ -18,6 +18,7 @@ from justright.remote import place_of
 from justright.runs.owner import owned
 from justright.runs.spec import AUTO
 
+PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
@@ -30,9 +31,7 @@ seed_option = click.option("--seed", default=0, help="Seed of all random choices
 device_option = click.option(
     "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first of them that works."
 )
-checkpoint_option = click.option(
-    "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
-)
+checkpoint_option = click.option("--checkpoint", type=PATH, help="File or folder with the weights of the backbone.")
 
 SOURCES = {  # what `open_images` takes, for the help of commands that open images
     "FOLDER": "a folder with one folder per class",

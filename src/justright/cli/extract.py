@@ -41,9 +41,8 @@ N_SHOWN = 20
 @engine_option
 @click.option(
     "--workers",
-    "n_workers",
     type=click.IntRange(0),
-    help="Number of threads, processes or tasks; one per core if not given. 0: no further thread.",
+    help="Number of threads, processes or tasks; one per core if not given; 0: none.",
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")
 @click.option(
@@ -66,7 +65,7 @@ def extract(
     device: str,
     no_cache: bool,
     engine: str,
-    n_workers: int | None,
+    workers: int | None,
     **how: Any,
 ) -> None:
     """Compute the features of images with a frozen network.
@@ -98,8 +97,8 @@ def extract(
     network = load_backbone(backbone, checkpoint, device)
     try:
         cache = None if no_cache else FeatureCache()
-        how |= {"cache": cache, "n_workers": n_workers, "track": terminal.track}
-        with opened_engine(engine, n_workers) as elsewhere:
+        how |= {"cache": cache, "n_workers": workers, "track": terminal.track}
+        with opened_engine(engine, workers) as elsewhere:
             table = compute(images, network, out, engine=elsewhere, **how)
     except OSError as error:
         raise DataError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -19,14 +18,12 @@ from justright.cli.run_request import (
     set_option,
 )
 from justright.cli.terminal import Terminal, with_terminal
+from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.files import size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.spec import AUTO, RunSpec, config_of
-
-if TYPE_CHECKING:
-    from justright.data import ImageSet
 
 SIZES = tuple(10**power for power in range(4, 10))
 HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Output"}
@@ -35,9 +32,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 @click.command(cls=Command, headings=HEADINGS, tables={"Methods": METHODS, "Images are a number, or": SOURCES})
 @click.option("--target", required=True, metavar="N|SOURCE", help="The unlabeled images, or their number.")
 @click.option("--labeled", default="0", metavar="N|SOURCE", help="Labeled images of all kinds, or their number.")
-@click.option(
-    "--classes", "n_classes", type=click.IntRange(0), help="Number of labeled classes, if --labeled is a number."
-)
+@click.option("--classes", "n_classes", type=click.IntRange(0), help="Number of classes, if --labeled is a number.")
 @click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Number of categories in the target.")
 @click.option("--devices", "n_devices", type=COUNT, default=1, help="Number of machines or GPUs in use.")
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed here.")
@@ -47,14 +42,8 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 @scale_option
 @epochs_option
 @set_option
-@click.option(
-    "--rates",
-    type=FILE,
-    help="File with what an earlier call printed with --json; its rates are taken, nothing is measured.",
-)
-@click.option(
-    "--table", "is_table", is_flag=True, help="Print a table in Markdown, for ten thousand to a billion images."
-)
+@click.option("--rates", type=FILE, help="File with what an earlier call printed with --json, in place of measuring.")
+@click.option("--table", "is_table", is_flag=True, help="Print a Markdown table, for ten thousand to a billion images.")
 @with_terminal
 def plan(
     terminal: Terminal,
@@ -137,7 +126,5 @@ def _counted(given: str) -> tuple[ImageSet | None, int, int]:
     """The images of a source, how many they are, and how many classes they have; or the number that was given."""
     if given.replace("_", "").isdecimal():
         return None, int(given), 0
-    from justright.data import open_images
-
     images = open_images(given)
     return images, len(images), len(images.classes)

@@ -47,8 +47,7 @@ features_option = click.option(
     "--features",
     multiple=True,
     type=STORE,
-    help="Features of these images and this backbone that `justright extract` wrote, a folder or an address; may be "
-    "repeated.",
+    help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
 )
 WORDS = {"None": None, "True": True, "False": False}  # as help texts and defaults have them; JSON writes them otherwise
 PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)

@@ -40,13 +40,7 @@ from justright.runs.selection_result import SelectionResult, save_selection, sta
     type=STORE,
     help="Features of labeled images of the target's own classes, to find out which selector helps most.",
 )
-@click.option(
-    "--draws",
-    "n_draws",
-    type=click.IntRange(2),
-    default=N_DRAWS,
-    help="How many times --diagnose hides classes and looks for them.",
-)
+@click.option("--draws", "n_draws", type=click.IntRange(2), default=N_DRAWS, help="How often --diagnose hides classes.")
 @engine_option
 @click.option("--workers", type=COUNT, help="Number of threads, processes or tasks; one per core if not given.")
 @seed_option
