@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from justright.cli.common import (
     SOURCES,
+    STORE,
     Command,
     NameOf,
     network_options,
@@ -22,6 +23,7 @@ from justright.data.opening import open_images
 from justright.errors import JustrightError
 from justright.features import automatic
 from justright.registry import Registry
+from justright.remote import RemotePath
 from justright.runs.owner import OwnedError
 
 
@@ -112,3 +114,12 @@ def test_a_folder_is_owned_until_the_command_ends_and_by_the_first_process_of_se
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setenv("RANK", "1")
     assert CliRunner().invoke(write).exit_code == 0
+
+
+def test_features_lie_in_a_folder_or_at_an_address(tmp_path):
+    found = []
+    features_option = click.option("--features", multiple=True, type=STORE)
+    given = click.command("given")(features_option(lambda features: found.extend(features)))
+    assert "--features FOLDER OR ADDRESS" in CliRunner().invoke(given, ["--help"]).output
+    assert CliRunner().invoke(given, ["--features", str(tmp_path), "--features", "s3://bucket/x"]).exit_code == 0
+    assert found == [tmp_path, RemotePath("s3://bucket/x")]

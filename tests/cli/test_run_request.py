@@ -14,13 +14,11 @@ from justright.cli.run_request import (
     as_published,
     chosen_scale,
     estimated,
-    features_option,
     read_settings,
     run_spec,
 )
 from justright.cli.selector_options import AUTO, SelectorCommand
 from justright.errors import DataError
-from justright.remote import RemotePath
 from justright.runs.spec import RunSpec
 
 
@@ -126,10 +124,3 @@ def test_a_file_that_says_no_number_is_refused(tmp_path):
         estimated(write(tmp_path / "k.json", mixture=9, spread=8))
     with pytest.raises(DataError, match="a number, or a file"):
         estimated(tmp_path / "nowhere.json")
-
-
-def test_features_lie_in_a_folder_or_at_an_address(tmp_path):
-    found = []
-    given = click.command("given")(features_option(lambda features: found.extend(features)))
-    assert CliRunner().invoke(given, ["--features", str(tmp_path), "--features", "s3://bucket/x"]).exit_code == 0
-    assert found == [tmp_path, RemotePath("s3://bucket/x")]

@@ -127,8 +127,7 @@ def run(
 
         terminal.say(str(suite_costs(asked.with_run(device=device[0]), todo, data, jobs)))
     with opened_engine(engine, jobs) as elsewhere:
-        more = {"data": data, "n_jobs": jobs, "only": only, "engine": elsewhere, "devices": device}
-        run_suite(asked, out, track=terminal.track, **more)  # type: ignore[arg-type]
+        run_suite(asked, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, devices=device, track=terminal.track)
     show_suite(terminal, whole, suite_results(whole, out), out, backbone)
 
 
@@ -190,11 +189,10 @@ def show(
 
 def _profile_of(suite: str, out: Path | None, backbone: str | None) -> str | None:
     """The first profile of a table of the paper that was run, in this folder or in that of the profile."""
-    if not read_suite(suite).columns:
-        return None
-    folders = {each: out or Path(f"benchmark-{each}") for each in PROFILES}
-    found = [each for each in PROFILES if suite_results(asked_suite(suite, each, backbone), folders[each])]
-    return found[0] if found else None
+    for each in PROFILES if read_suite(suite).columns else ():
+        if suite_results(asked_suite(suite, each, backbone), out or Path(f"benchmark-{each}")):
+            return each
+    return None
 
 
 def _folder(out: Path | None, suite: Suite) -> Path:

@@ -16,6 +16,7 @@ from justright.cli.common import (
     FILE,
     FOLDER,
     SOURCES,
+    STORE,
     NameOf,
     engine_option,
     network_options,
@@ -25,17 +26,7 @@ from justright.cli.common import (
     settled_backbone,
     settled_device,
 )
-from justright.cli.run_request import (
-    CategoryCount,
-    as_published,
-    epochs_option,
-    features_option,
-    method_option,
-    run_spec,
-    scale_option,
-    set_option,
-    weights_option,
-)
+from justright.cli.run_request import CategoryCount, as_published, run_spec, training_options
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import SelectorCommand, SelectorOption
 from justright.cli.terminal import Terminal, with_terminal
@@ -74,11 +65,8 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     help="Number of categories in the target, if you know it, or the file that `justright estimate --out` wrote.",
 )
 @click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How to estimate --k, or to check it if given.")
-@method_option
-@scale_option
-@epochs_option
+@training_options
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Minutes that training may take, roughly.")
-@set_option
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 0.9),
@@ -90,7 +78,12 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @click.option("--seeds", "n_seeds", type=COUNT, default=1, help="Train with so many seeds, which vote on each image.")
 @engine_option
 @network_options
-@features_option
+@click.option(
+    "--features",
+    multiple=True,
+    type=STORE,
+    help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
+)
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
 @click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
@@ -100,7 +93,12 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     default=POOL_ROLES[0],
     help="guide: no image is ever put into a class of the pool. rival: they compete for images, as in the paper.",
 )
-@weights_option
+@click.option(
+    "--weights",
+    type=FILE,
+    help="Weights to learn with, in place of a selector: a file that `justright select --out` wrote, or your own table "
+    "with class_name and weight.",
+)
 @click.option("--select-labeled", is_flag=True, help="Select among --labeled too; if not given, all of it is used.")
 @click.option(
     "--weighting",

@@ -9,14 +9,7 @@ from pathlib import Path
 import click
 
 from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, settled_device
-from justright.cli.run_request import (
-    chosen_scale,
-    epochs_option,
-    method_option,
-    read_settings,
-    scale_option,
-    set_option,
-)
+from justright.cli.run_request import chosen_scale, read_settings, training_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
@@ -38,10 +31,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed here.")
 @click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
 @device_option
-@method_option
-@scale_option
-@epochs_option
-@set_option
+@training_options
 @click.option("--rates", type=FILE, help="File with what an earlier call printed with --json, in place of measuring.")
 @click.option("--table", "is_table", is_flag=True, help="Print a Markdown table, for ten thousand to a billion images.")
 @with_terminal
@@ -99,7 +89,8 @@ def plan(
     work = Work(n_target, n_labeled, n_found if n_classes is None else n_classes, n_categories, n_devices)
     costs = CostPlan(work, known, method, config, network)
     if is_table:
-        terminal.result([_at(costs, n).to_json() for n in SIZES], "\n".join(table_lines(costs)))
+        plans = [replace(costs, work=replace(work, n_target=n)) for n in SIZES]
+        terminal.result([each.to_json() for each in plans], "\n".join(table_lines(plans)))
         return
     stages = [*costs.stages(), costs.total()]
     rows = [(each.name, time_text(each.seconds), size_text(int(each.memory)), size_text(each.disk)) for each in stages]
@@ -107,19 +98,14 @@ def plan(
     terminal.result(costs.to_json(), "\n".join([*costs.advice(), f"Rates: {known.about}."]))
 
 
-def table_lines(costs: CostPlan) -> Iterator[str]:
+def table_lines(plans: list[CostPlan]) -> Iterator[str]:
     """The costs by number of images, in Markdown."""
-    names = list(costs.seconds())
+    names = list(plans[0].seconds())
     yield f"| images | {' | '.join(names)} | memory | disk |"
     yield f"|---|{'---|' * len(names)}---|---|"
-    for n in SIZES:
-        plan = _at(costs, n)
+    for plan in plans:
         times, total = " | ".join(map(time_text, plan.seconds().values())), plan.total()
-        yield f"| {n:,} | {times} | {size_text(int(total.memory))} | {size_text(total.disk)} |"
-
-
-def _at(costs: CostPlan, n_target: int) -> CostPlan:
-    return replace(costs, work=replace(costs.work, n_target=n_target))
+        yield f"| {plan.work.n_target:,} | {times} | {size_text(int(total.memory))} | {size_text(total.disk)} |"
 
 
 def _counted(given: str) -> tuple[ImageSet | None, int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from justright.cli.common import COUNT, FILE, STORE, NameOf
+from justright.cli.common import COUNT, NameOf
 from justright.cli.selector_options import given_params
 from justright.discovery.methods import METHODS
 from justright.errors import DataError, JustrightError, MissingDataError
@@ -37,21 +37,14 @@ set_option = click.option(
     metavar="NAME=VALUE",
     help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
 )
-weights_option = click.option(
-    "--weights",
-    type=FILE,
-    help="Weights to learn with, in place of a selector: a file that `justright select --out` wrote, or your own table "
-    "with class_name and weight.",
-)
-features_option = click.option(
-    "--features",
-    multiple=True,
-    type=STORE,
-    help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
-)
 WORDS = {"None": None, "True": True, "False": False}  # as help texts and defaults have them; JSON writes them otherwise
 PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
 """What SimGCD's scripts set `entropy_scale` to, by data set, where it is not the default."""
+
+
+def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --method, --scale, --epochs and --set."""
+    return method_option(scale_option(epochs_option(set_option(command))))
 
 
 def run_spec(

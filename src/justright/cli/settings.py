@@ -14,8 +14,8 @@ from justright.discovery.methods import METHODS
 from justright.runs.spec import AUTO, RunSpec, config_of
 from justright.settings import ANYTHING
 
+# settings that `justright discover` has an option for
 OWN_OPTIONS = {"n_epochs": "--epochs", "minutes": "--minutes", "held_out_share": "--held-out"}
-"""Settings that `justright discover` has an option for."""
 
 
 @click.command(cls=Command, tables={"Methods": METHODS})

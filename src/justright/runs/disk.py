@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,15 +80,14 @@ class DiskPlan:
 
     def _lacking(self) -> Mapping[Path, int]:
         """How many bytes each disk that is too small lacks, by a folder on it."""
-        needed: dict[int, int] = {}
+        needed: Counter[int] = Counter()
         place_on: dict[int, Path] = {}
         for each in self.files():
             place = existing(each.place)
-            disk = place.stat().st_dev
-            needed[disk] = needed.get(disk, 0) + each.n_missing
-            place_on.setdefault(disk, place)
-        free = {disk: shutil.disk_usage(place).free for disk, place in place_on.items()}
-        return {place_on[disk]: needed[disk] - free[disk] for disk in needed if needed[disk] > free[disk]}
+            needed[place.stat().st_dev] += each.n_missing
+            place_on.setdefault(place.stat().st_dev, place)
+        lacking = {place: needed[disk] - shutil.disk_usage(place).free for disk, place in place_on.items()}
+        return {place: n_bytes for place, n_bytes in lacking.items() if n_bytes > 0}
 
     def _features(self) -> Iterator[PlannedFiles]:
         n_bytes = (self.n_labeled + self.n_target) * self.backbone.dim * FEATURE_BYTES
@@ -143,9 +143,9 @@ class DiskPlan:
             n_bytes += self.n_seeds * 3 * 2 * FEATURE_BYTES * (tuned + head)
         seeds = [self.folder, *self.folder.glob("seed-*")]
         there = [seed / part for seed in seeds for part in ("checkpoint", *FIRST_PARTS)] if trainings else []
-        is_done = (self.folder / "model.safetensors").exists()  # what was trained is kept smaller
-        yield PlannedFiles("checkpoints", self.folder, n_bytes, n_bytes if is_done else bytes_of(*there))
         model = self.folder / "model.safetensors"
+        n_there = n_bytes if model.exists() else bytes_of(*there)  # what was trained is kept smaller
+        yield PlannedFiles("checkpoints", self.folder, n_bytes, n_there)
         yield PlannedFiles("the model", self.folder, FEATURE_BYTES * tuned, bytes_of(model))
 
 

@@ -206,14 +206,12 @@ class Run:
 
     def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> None:
         """Compare what was trained with clusters of the features as they were before."""
-        if not method.trainings(method.config):
-            return
-        try:
-            self.check = frozen_check(method, pool, target)
-        except DegenerateError as error:
-            self.notes.append(f"not checked against {FROZEN}: {error}")
-            return
-        self.notes.append(self.check.note(self.spec.method))
+        if method.trainings(method.config):
+            try:
+                self.check = frozen_check(method, pool, target)
+                self.notes.append(self.check.note(self.spec.method))
+            except DegenerateError as error:
+                self.notes.append(f"not checked against {FROZEN}: {error}")
 
     def _predict(self, method: Any) -> None:
         with replacing(self.out / "tuned.npy") as temporary, temporary.open("wb") as file:

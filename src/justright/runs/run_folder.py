@@ -212,21 +212,15 @@ class RunFolder:
 
     def _json(self, name: str) -> dict[str, Any] | None:
         path = self.path / name if name == "run.json" else self._checked(name)
-        if not path.exists():
-            return None
-        value = _object(path)
-        try:
-            return verified(value)
-        except ValueError as error:
-            raise DataError(f"{path} cannot be read: {error}", expected="JSON as the run wrote it") from error
+        return _object(path) if path.exists() else None
 
 
 def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:
     """The JSON object of a file, or of a line of it; anything else is refused with the name of the file."""
     try:
         value = parsed_json(path.read_bytes() if line is None else line)
+        if isinstance(value, dict):
+            return verified(value) if line is None else value  # a line has no checksum
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", expected="JSON") from error
-    if not isinstance(value, dict):
-        raise DataError(f"{path} holds a {type(value).__name__}", expected="JSON of names and values, {...}")
-    return value
+        raise DataError(f"{path} cannot be read: {error}", expected="JSON as the run wrote it") from error
+    raise DataError(f"{path} holds a {type(value).__name__}", expected="JSON of names and values, {...}")
