@@ -84,7 +84,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     type=STORE,
     help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
 )
-@click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
+@click.option("--img-size", type=click.IntRange(16), help="Scale images to this many pixels, not the backbone's own.")
 @click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
 @click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
 @click.option(

@@ -29,7 +29,7 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 @click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Number of categories in the target.")
 @click.option("--devices", "n_devices", type=COUNT, default=1, help="Number of machines or GPUs in use.")
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed here.")
-@click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
+@click.option("--img-size", type=click.IntRange(16), help="Scale images to this many pixels, not the backbone's own.")
 @device_option
 @training_options
 @click.option("--rates", type=FILE, help="File with what an earlier call printed with --json, in place of measuring.")

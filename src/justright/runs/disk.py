@@ -34,13 +34,6 @@ class PlannedFiles:
 
 
 @dataclass(frozen=True)
-class _Bank:
-    stream: str
-    precision: str
-    root: Path
-
-
-@dataclass(frozen=True)
 class DiskPlan:
     """What a run writes with these settings."""
 
@@ -99,32 +92,32 @@ class DiskPlan:
         from justright.features.bank_records import record_type
 
         n_images = self.n_target + self.config.sees_labels * self.n_labeled
-        for bank, n_views in self.views().items():
+        for (stream, precision, root), n_views in self.views().items():
             names, shapes = self.backbone.stored_names, self.backbone.stored_shapes
-            layout = record_type(names, shapes, bank.precision)  # type: ignore[arg-type]
+            layout = record_type(names, shapes, precision)  # type: ignore[arg-type]
             n_bytes = n_images * n_views * layout.itemsize
-            what = f"{n_views} {bank.stream} view{'s' * (n_views > 1)} of each image in {bank.precision}"
-            yield PlannedFiles(what, bank.root, n_bytes, self._there(bank, n_images))
+            what = f"{n_views} {stream} view{'s' * (n_views > 1)} of each image in {precision}"
+            yield PlannedFiles(what, root, n_bytes, self._there(stream, precision, root, n_images))
 
-    def views(self) -> dict[_Bank, int]:
-        """How many views each bank has, the plain one included."""
-        found = {_Bank("plain", "float32", home() / "banks"): 1}
+    def views(self) -> dict[tuple[str, str, Path], int]:
+        """How many views are stored, the plain one included, by what they are, their precision and their folder."""
+        found = {("plain", "float32", home() / "banks"): 1}
         for number, (config, streams) in enumerate(trainings := METHODS[self.method].trainings(self.config)):
             folder = self.folder if number == len(trainings) - 1 else self.folder / "stage1"
             for stream in streams if config.views != "fresh" else ():
                 root = folder / "bank" if config.refresh else home() / "banks"
-                bank = _Bank(stream, config.bank_precision, root)
+                bank = stream, config.bank_precision, root
                 found[bank] = max(found.get(bank, 0), config.views)
         return found
 
-    def _there(self, bank: _Bank, n_images: int) -> int:
+    def _there(self, stream: str, precision: str, root: Path, n_images: int) -> int:
         """The size of the largest bank of this kind with so many images; the bank itself checks which they are."""
         from justright.data.views import transform_named
 
-        sought = {"backbone": self.backbone.name, "precision": bank.precision, "n_images": n_images}
-        kind = type(transform_named(bank.stream)).__name__
+        sought = {"backbone": self.backbone.name, "precision": precision, "n_images": n_images}
+        kind = type(transform_named(stream)).__name__
         sizes = [0]
-        for index in bank.root.glob("*/index.json"):
+        for index in root.glob("*/index.json"):
             try:
                 about = parsed_json(index.read_text(encoding="utf-8"))
                 is_alike = about["transform"]["kind"] == kind and sought.items() <= about.items()

@@ -82,10 +82,9 @@ def drawn_photos(folder: Path, n_images: int) -> ImageSet:
     rng = np.random.default_rng(0)
     (folder / "drawn").mkdir(parents=True)
     for number in range(n_images):
-        coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8)).resize(
-            (500, 375), Image.Resampling.BICUBIC
-        )
-        noisy = np.asarray(coarse, np.int16) + rng.integers(-8, 9, (375, 500, 3), dtype=np.int16)
+        coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
+        smooth = coarse.resize((500, 375), Image.Resampling.BICUBIC)
+        noisy = np.asarray(smooth, np.int16) + rng.integers(-8, 9, (375, 500, 3), dtype=np.int16)
         Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(folder / "drawn" / f"{number}.jpg", quality=90)
     return open_images(str(folder))
 

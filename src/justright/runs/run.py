@@ -90,8 +90,8 @@ class Run:
         with self._timed("count"):
             n_target, k_source = self.processes.in_turn(lambda: self._count(pool, target))
         with self._timed("select"):
-            engine = self.engine or in_process
-            selection = RunSelection(self.problem, self.spec, self.out, self.processes, self.track, engine)
+            how = self.processes, self.track, self.engine or in_process
+            selection = RunSelection(self.problem, self.spec, self.out, *how)
             weight = selection.weight(pool, target, n_target)
             self.notes += selection.notes
         with self._timed("train"):

@@ -62,7 +62,10 @@ class GivenStores:
         if (places < 0).all():
             return None
         good = places[places >= 0]
-        header = replace(self.header, computation=self._origin(good), data=data_fingerprint(contents, images.table))
+        used = [self.tables[number].header for number in np.unique(self._table_of(good))]
+        origins = [{**each.computation, "content": each.data["content"]} for each in used]
+        computation = {"precision": "float32", "copied_from": origins}
+        header = replace(self.header, computation=computation, data=data_fingerprint(contents, images.table))
         if begin_store(out, header):
             return FeatureTable.open(out)
         with StoreWriter(out, header) as writer:
@@ -95,12 +98,6 @@ class GivenStores:
         for number in np.unique(of):
             found[of == number] = self.tables[number].features[places[of == number] - self.starts[number]]
         return found
-
-    def _origin(self, places: Int[Array, " rows"]) -> dict[str, Any]:
-        """How the features were computed, as the header of the copy says it."""
-        tables = [self.tables[number] for number in np.unique(self._table_of(places))]
-        origins = [{**table.header.computation, "content": table.header.data["content"]} for table in tables]
-        return {"precision": "float32", "copied_from": origins}
 
 
 def _refuse_others(table: FeatureTable, header: Header) -> None:

@@ -44,13 +44,12 @@ from justright.types import Array
 _log = logging.getLogger(__name__)
 
 FORMAT = "justright run 1"
-REMADE = (
+REMADE = (  # what a run that is started again computes again
     "target.parquet", "pool.parquet", "weights.parquet", "weights.classes.parquet", "count.json", "diagnosis.json",
     "tuned.npy", "predictions.parquet", "predictions.csv", "scores.json", "model.json", "model.safetensors",
 )  # fmt: skip
-"""What a run that is started again computes again."""
+# what it does not compute again; the headers of the features stand for all their files
 KEPT = ("metrics.jsonl", "truth.parquet", "pool.features/store.json", "target.features/store.json")
-"""What it does not; the headers of the features stand for all their files."""
 
 
 @dataclass(frozen=True)

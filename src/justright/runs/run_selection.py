@@ -57,7 +57,11 @@ class RunSelection:
         if given is not None:
             name, selector, n_resamples = GIVEN, given.selector(merged), 0
         else:
-            name = self.spec.selector if self.spec.selector != AUTO else self._choose(pool, merged, target, n_target)
+            name = self.spec.selector
+            if name == AUTO:
+                known = self.processes.in_turn(lambda: self._diagnosis(pool, merged, target, n_target))
+                self.notes.append(f"auto: {known['verdict'].rstrip('.')}")
+                name = str(known["winner"])
             name, selector = self._fitted(name, pool, merged, target, n_target)
         if self.processes.is_first:
             stable = stability_of(selector, merged, target, n_resamples, self.spec.seed, self.track)
@@ -85,16 +89,10 @@ class RunSelection:
         self.notes += [remark.for_command_line() for remark in selector.weights_.remarks]
         return name, selector
 
-    def _choose(self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int) -> str:
-        """The selector that the diagnosis favors."""
-        known = self.processes.in_turn(lambda: self._diagnosis(pool, merged, target, n_target))
-        self.notes.append(f"auto: {known['verdict'].rstrip('.')}")
-        return str(known["winner"])
-
     def _diagnosis(
         self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int
     ) -> dict[str, Any]:
-        """What diagnosis.json says: found once, and kept there."""
+        """Which selector to take and why: found once, and kept in diagnosis.json."""
         folder, prints = RunFolder(self.folder), fingerprints(pool, target)
         made_with = json.loads(json.dumps(prints | {"seed": self.spec.seed, "n_target": n_target}))
         known = folder.diagnosis
