@@ -91,15 +91,15 @@ def own_folder(folder: Path) -> None:
 
 
 class NameOf(click.Choice[str]):
-    """A name of a family such as a registry, or one of some more words; names that are added later count too."""
+    """A name of a family such as a registry; names that are added later count too."""
 
-    def __init__(self, family: Iterable[str], *more: str):
-        self.family, self.more, self.case_sensitive = family, more, True
+    def __init__(self, family: Iterable[str]):
+        self.family, self.case_sensitive = family, True
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
         """All names that there are now."""
-        return (*self.family, *self.more)
+        return tuple(self.family)
 
 
 engine_option = click.option(

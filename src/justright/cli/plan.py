@@ -78,7 +78,7 @@ def plan(
     if backbone == AUTO:
         backbone, why = foreseen_backbone(device)
         terminal.say(f"Network: {backbone} ({why}).")
-    asked = read_settings(settings) | ({"n_epochs": epochs} if epochs else {})
+    asked = ({"n_epochs": epochs} if epochs else {}) | read_settings(settings)  # as in discover
     config = config_of(RunSpec(method=method, scale=chosen_scale(scale, device), settings=asked))
     network = random_backbone(backbone, usable(device), img_size)
     if rates is None:
