@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from justright.cli.common import (
     Command,
     NameOf,
     network_options,
+    opened_engine,
     own_folder,
     seed_option,
     settled_backbone,
@@ -20,6 +22,7 @@ from justright.cli.common import (
 from justright.cli.terminal import Terminal
 from justright.data.catalog import DATA_SETS
 from justright.data.opening import open_images
+from justright.engines import ENGINES
 from justright.errors import JustrightError
 from justright.features import automatic
 from justright.registry import Registry
@@ -113,6 +116,14 @@ def test_a_folder_is_owned_until_the_command_ends_and_by_the_first_process_of_se
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setenv("RANK", "1")
     assert CliRunner().invoke(write).exit_code == 0
+
+
+def test_an_engine_is_opened_with_its_workers_and_local_work_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setitem(ENGINES._members, "processes", lambda n_workers: nullcontext(n_workers))
+    with opened_engine("processes", 3) as engine:
+        assert engine == 3
+    with opened_engine("local", 3) as engine:
+        assert engine is None
 
 
 def test_features_lie_in_a_folder_or_at_an_address(tmp_path):

@@ -65,14 +65,15 @@ def show_suite(
         tables, footnotes, csv = [whole, *problem_tables(by_problem)], PLAIN_NOTES, problems_as_csv(by_problem)
         found = {"rows": [row.to_json() for row in rows], "problems": [row.to_json() for row in by_problem]}
     every = [*tables, *([claims] if claims else [])]
-    ending = _ending(to, FORMATS if suite.columns else FORMATS[:-1]) if to is not None else ""
-    if to is not None and table is not None and ending == "html":
-        from justright.report.suite_page import write_suite_page
+    if to is not None:
+        ending = _ending(to, FORMATS[:-1] if table is None else FORMATS)
+        if table is not None and ending == "html":
+            from justright.report.suite_page import write_suite_page
 
-        write_suite_page(table, tables, claims, to)
-    elif to is not None:
-        text = latex if ending == "tex" else markdown
-        write_text(to, csv if ending == "csv" else text(every, footnotes, doubts))
+            write_suite_page(table, tables, claims, to)
+        else:
+            text = latex if ending == "tex" else markdown
+            write_text(to, csv if ending == "csv" else text(every, footnotes, doubts))
     for each in every:
         terminal.table(each.title, each.columns, each.rows)
     terminal.result({"lines": lines} | found, " ".join(said))

@@ -18,7 +18,7 @@ from justright.types import Array
 
 MAX_IMAGES = 10_000  # of pool and target each; drawn at random beyond
 MOST_CLUSTERS = 100
-HARDLY = 0.01  # a change of transfer flow below one percent is called none
+LEAST_GAIN = 0.01  # a smaller change of transfer flow, up or down, is called none
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,6 @@ def _percent(gain: float) -> str:
 
 
 def _verb(gain: float) -> str:
-    if abs(gain) < HARDLY:
+    if abs(gain) < LEAST_GAIN:
         return "matter little"
     return "help" if gain > 0 else "hurt"

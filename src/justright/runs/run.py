@@ -41,7 +41,7 @@ from justright.runs.spec import RunSpec, config_of
 
 _log = logging.getLogger(__name__)
 
-MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
+MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")  # run.json says their versions
 
 
 @dataclass(eq=False)
