@@ -30,11 +30,12 @@ from justright.cli.run_request import CategoryCount, as_published, run_spec, tra
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import SelectorCommand, SelectorOption
 from justright.cli.terminal import Terminal, with_terminal
+from justright.data import open_images
 from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.training_data import WEIGHTINGS
 from justright.errors import JustrightError
 from justright.estimation import BEST, COUNTERS
-from justright.runs.problem import POOL_ROLES
+from justright.runs.problem import POOL_ROLES, make_problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import AUTO, RunSpec
 
@@ -135,8 +136,9 @@ def discover(
 ) -> None:
     """Sort unlabeled images into known classes and new clusters.
 
-    --labeled are images of classes that the target may show; --pool are labeled images of other kinds, which only guide
-    what is learned. The result is a category and a confidence for every image of the target, and a report.
+    --target are the unlabeled images. --labeled are images of classes that may occur among them, --pool are labeled
+    images of other kinds, which only guide what is learned. The result is a category and a confidence for every image
+    of the target, and a report.
 
     Call it again with the same options to continue after a stop; the result is the same. To use several processes:
     torchrun --nproc-per-node 2 -m justright discover ...
@@ -169,11 +171,9 @@ def discover(
     options["device"] = settled_device(terminal, options["device"], begun.get("device", ""))
     spec = run_spec(**options)
     own_folder(out)
-    from justright.data import open_images
     from justright.discovery.processes import joined_processes
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
-    from justright.runs.problem import make_problem
     from justright.runs.run import Run
     from justright.runs.time_warning import time_warning
 
@@ -193,10 +193,9 @@ def discover(
             )
         if spec.scale == "small" and is_trained(spec.method):
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
-        network_name, why = settled_backbone(
-            terminal, spec.backbone, spec.device, spec.checkpoint, begun.get("backbone", "")
-        )
-        spec = replace(spec, backbone=network_name)
+        before = begun.get("backbone", "")
+        backbone, why = settled_backbone(terminal, spec.backbone, spec.device, spec.checkpoint, before)
+        spec = replace(spec, backbone=backbone)
         asked: dict[str, Any] = {
             "pool": list(pool),
             "labeled": labeled,

@@ -134,8 +134,7 @@ def select(
 
 
 def _show(terminal: Terminal, result: SelectionResult, diagnosis: Diagnosis | None) -> None:
-    title = f"Kept by {result.name}"
-    terminal.table(title, result.source_columns(), result.source_cells())
+    terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())
     if result.stability is not None:
         share = result.stability.kept_share
         n_always, n_never = int((share == 1).sum()), int((share == 0).sum())
