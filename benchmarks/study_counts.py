@@ -29,7 +29,7 @@ from justright.clustering.checks import prepared
 from justright.estimation.base import principal_axes
 from justright.estimation.combined import DISAGREEMENT, FEW_CLASSES, FEW_IMAGES
 from justright.files import write_text
-from justright.runs.k_check import k_note
+from justright.runs.counting import k_note
 
 SHOWN = ("combined", "mixture", "labeled-search")
 GIVEN = (0.5, 0.7, 1.0, 1.3, 2.0)  # what `discover --k` may be told, as a multiple of the true K

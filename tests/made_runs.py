@@ -14,8 +14,7 @@ from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection_result import SelectionResult
-from justright.runs.weight_files import save_selection
+from justright.runs.selection_result import SelectionResult, save_selection
 from justright.selection import BetaSelector, row_shards
 
 DIM = 16

@@ -25,7 +25,7 @@ from tests.features.filled_cache import IDS, KEY, filled
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of
 from tests.features.tiny_banks import tiny as tiny_backbone
 from tests.made_runs import make_run
-from tests.runs.test_weight_files import TARGET, made
+from tests.runs.test_selection_result import TARGET, made
 
 from justright.benchmark.suite import read_suite
 from justright.benchmark.suite_results import read_results
@@ -43,7 +43,8 @@ from justright.features.table import FeatureTable
 from justright.hashing import signed
 from justright.models.teacher import own_copy
 from justright.runs.run_folder import RunFolder
-from justright.runs.weight_files import load_selection, save_selection
+from justright.runs.saved_selection import load_selection
+from justright.runs.selection_result import save_selection
 
 FEATURES = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
 TENSORS = {"network/a": torch.arange(6.0).reshape(2, 3), "momentum/a": torch.ones(3), "b": torch.tensor(2.5)}

@@ -15,7 +15,7 @@ from justright.benchmark.suite_runner import run_suite
 from justright.benchmark.table_text import text_tables
 from justright.benchmark.verdicts import verdicts
 from justright.cli.run_request import PUBLISHED_ENTROPY
-from justright.runs.parts import config_of
+from justright.runs.spec import config_of
 
 TABLES = [name for name in suite_names() if read_suite(name).columns]
 SMALL = {"n_epochs": 1, "n_steps": 1, "batch_size": 8, "hidden_dim": 8, "out_dim": 4}

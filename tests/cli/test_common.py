@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -8,9 +9,11 @@ from click.testing import CliRunner
 
 from justright.cli.common import (
     SOURCES,
+    STORE,
     Command,
     NameOf,
     network_options,
+    opened_engine,
     own_folder,
     seed_option,
     settled_backbone,
@@ -19,9 +22,11 @@ from justright.cli.common import (
 from justright.cli.terminal import Terminal
 from justright.data.catalog import DATA_SETS
 from justright.data.opening import open_images
+from justright.engines import ENGINES
 from justright.errors import JustrightError
 from justright.features import automatic
 from justright.registry import Registry
+from justright.remote import RemotePath
 from justright.runs.owner import OwnedError
 
 
@@ -52,7 +57,7 @@ def test_names_and_meanings_are_those_that_the_registry_has_now_and_import_nothi
     family: Registry[object] = Registry("pet")
 
     @click.command(cls=Command, tables={"Pets": family})
-    @click.option("--pet", type=NameOf(family, "any"), help="Which pet to take.")
+    @click.option("--pet", type=NameOf(family), help="Which pet to take.")
     def take(pet: str) -> None:
         """Take a pet."""
         click.echo(pet)
@@ -60,9 +65,8 @@ def test_names_and_meanings_are_those_that_the_registry_has_now_and_import_nothi
     assert CliRunner().invoke(take, ["--pet", "cat"]).exit_code == 2
     family.add("cat", "no_such_module:Cat", "an animal that sleeps")
     assert CliRunner().invoke(take, ["--pet", "cat"]).output == "cat\n"
-    assert CliRunner().invoke(take, ["--pet", "any"]).output == "any\n"
     text = CliRunner().invoke(take, ["--help"]).output
-    assert "[cat|any]" in text
+    assert "[cat]" in text
     assert "cat  an animal that sleeps" in text
 
 
@@ -112,3 +116,20 @@ def test_a_folder_is_owned_until_the_command_ends_and_by_the_first_process_of_se
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setenv("RANK", "1")
     assert CliRunner().invoke(write).exit_code == 0
+
+
+def test_an_engine_is_opened_with_its_workers_and_local_work_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setitem(ENGINES._members, "processes", lambda n_workers: nullcontext(n_workers))
+    with opened_engine("processes", 3) as engine:
+        assert engine == 3
+    with opened_engine("local", 3) as engine:
+        assert engine is None
+
+
+def test_features_lie_in_a_folder_or_at_an_address(tmp_path):
+    found = []
+    features_option = click.option("--features", multiple=True, type=STORE)
+    given = click.command("given")(features_option(lambda features: found.extend(features)))
+    assert "--features FOLDER OR ADDRESS" in CliRunner().invoke(given, ["--help"]).output
+    assert CliRunner().invoke(given, ["--features", str(tmp_path), "--features", "s3://bucket/x"]).exit_code == 0
+    assert found == [tmp_path, RemotePath("s3://bucket/x")]

@@ -11,7 +11,7 @@ from justright.data import open_images
 from justright.features import automatic
 from justright.runs import time_warning
 from justright.runs.run_folder import RunFolder
-from justright.runs.weight_files import load_selection
+from justright.runs.saved_selection import load_selection
 
 
 def test_one_command_leads_from_folders_to_clusters_and_a_report(run):

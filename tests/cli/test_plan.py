@@ -62,6 +62,14 @@ def test_a_thousand_times_the_images_take_a_thousand_times_the_disk():
             assert larger["seconds"] == pytest.approx(1000 * stage["seconds"])
 
 
+def test_a_setting_counts_more_than_the_option_of_its_name_as_in_discover():
+    many, few, both = (
+        json.loads(planned("--target", "10000", "--json", *words))["stages"]
+        for words in (["--epochs", "90"], ["--epochs", "3"], ["--epochs", "90", "--set", "n_epochs=3"])
+    )
+    assert both == few != many
+
+
 def test_the_table_of_the_page_is_what_the_command_beside_it_prints():
     (command,) = re.findall(r"^justright (plan .*--table)$", PAGE, re.M)
     done = CliRunner().invoke(main, shlex.split(command.replace("docs/", f"{ROOT}/docs/")))

@@ -1,9 +1,24 @@
 from __future__ import annotations
 
+import json
+
+import click
+import pytest
+from click.testing import CliRunner
+
 from justright.benchmark.suite import read_suite
 from justright.cli.discover import discover
-from justright.cli.run_request import PUBLISHED_ENTROPY, as_published, chosen_scale, read_settings, run_spec
+from justright.cli.run_request import (
+    PUBLISHED_ENTROPY,
+    CategoryCount,
+    as_published,
+    chosen_scale,
+    estimated,
+    read_settings,
+    run_spec,
+)
 from justright.cli.selector_options import AUTO, SelectorCommand
+from justright.errors import DataError
 from justright.runs.spec import RunSpec
 
 
@@ -79,3 +94,33 @@ def test_the_preset_paper_makes_the_pool_a_rival_and_keeps_a_selector_that_was_n
     assert asked("--preset", "paper").pool_role == "rival"
     assert asked("--preset", "paper", "--selector", "bins").selector == "bins"
     assert asked("--preset", "paper").settings.get("weigh_contrastive") is None
+
+
+@click.command()
+@click.option("--k", type=CategoryCount())
+def count(k: int) -> None:
+    """Say K."""
+    click.echo(k)
+
+
+def write(path, **estimates):
+    path.write_text(json.dumps({"estimates": {name: {"n_categories": k} for name, k in estimates.items()}}))
+    return path
+
+
+def test_k_is_a_number_or_what_an_estimate_says(tmp_path):
+    assert CliRunner().invoke(count, ["--k", "40"]).output == "40\n"
+    assert CliRunner().invoke(count, ["--k", str(write(tmp_path / "k.json", spread=9, combined=7))]).output == "7\n"
+    assert estimated(write(tmp_path / "k.json", mixture=9)) == 9
+    assert CliRunner().invoke(count, ["--k", "1"]).exit_code == 2
+
+
+def test_a_file_that_says_no_number_is_refused(tmp_path):
+    for text in ("", "7", "[]", '{"estimates": {}}', '{"estimates": {"mixture": {"n_categories": "7"}}}'):
+        (tmp_path / "k.json").write_text(text)
+        with pytest.raises(DataError, match=r"k\.json does not say"):
+            estimated(tmp_path / "k.json")
+    with pytest.raises(DataError, match="2 estimates"):
+        estimated(write(tmp_path / "k.json", mixture=9, spread=8))
+    with pytest.raises(DataError, match="a number, or a file"):
+        estimated(tmp_path / "nowhere.json")

@@ -19,7 +19,7 @@ from justright.data.columns import NAME
 from justright.data.opening import open_images
 from justright.errors import DataError
 from justright.features.table import FeatureTable
-from justright.runs.weight_files import load_selection
+from justright.runs.saved_selection import load_selection
 from justright.selection import BetaSelector
 
 CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))

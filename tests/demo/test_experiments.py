@@ -79,7 +79,6 @@ def test_the_short_form_gives_runs_counts_and_the_sum_of_seconds_by_name(tmp_pat
     monkeypatch.setattr(experiments, "glyph_problem", lambda seed: glyph_problem(2, 1, seed))
     monkeypatch.setattr(experiments, "Run", InstantRun)
     monkeypatch.setattr(RunFolder, "frozen", ("pool", "target"))
-    monkeypatch.setattr(experiments, "counter_input", lambda pool, target, own: own)
     monkeypatch.setattr(experiments, "fitted_counter", lambda name, *_: SimpleNamespace(n_categories_=len(name)))
     result = run_demo(tmp_path)
     assert {name: run.path for name, run in result.runs.items()} == {name: tmp_path / name for name in SETTINGS}

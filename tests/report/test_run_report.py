@@ -20,8 +20,7 @@ from justright.report.run_report import MOST_BYTES, RunPage, write_report
 from justright.report.selection_figures import draw_selection
 from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection_result import SelectionResult
-from justright.runs.weight_files import save_selection
+from justright.runs.selection_result import SelectionResult, save_selection
 from justright.selection import BinsSelector, row_shards
 
 FIRST = ["The largest of 15 new clusters", "What to do next", "What selection did"]

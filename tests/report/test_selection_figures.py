@@ -8,8 +8,8 @@ import pytest
 from justright.features.table import FeatureTable
 from justright.report.drawing import for_page, to_svg
 from justright.report.selection_figures import draw_selection
-from justright.runs.saved_selection import SavedSelection
-from justright.runs.weight_files import load_selection, save_selection
+from justright.runs.saved_selection import SavedSelection, load_selection
+from justright.runs.selection_result import save_selection
 from justright.selection import SELECTORS, BetaSelector, BinsSelector, CuiSelector, UniformSelector
 
 SETTINGS = {

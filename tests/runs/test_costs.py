@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, replace
 
 import pytest
@@ -95,11 +96,16 @@ def test_the_settings_and_the_size_of_the_sample_are_those_of_the_estimate():
     assert (SpreadCounter().max_images, CombinedCounter().n_axes) == (costs.TREE_IMAGES, costs.AXES)
 
 
-def test_rates_come_back_from_json_and_anything_else_is_refused():
-    assert Rates.of(asdict(RATES)) == Rates.of({"rates": asdict(RATES)}) == RATES
-    for wrong in (None, [], {}, {"rates": []}, asdict(RATES) | {"audit": "fast"}, asdict(RATES) | {"view": -1.0}):
+def test_rates_come_back_from_json_and_anything_else_is_refused(tmp_path):
+    file, rates = tmp_path / "rates.json", asdict(RATES)
+    for right in (rates, {"rates": rates, "stages": []}):
+        file.write_text(json.dumps(right))
+        assert Rates.read(file) == RATES
+    wrong = [None, [], {}, {"rates": []}, {"rates": 3}, rates | {"audit": "fast"}, rates | {"view": -1.0}]
+    for text in (b"{", b"\xff", *(json.dumps(each).encode() for each in wrong)):
+        file.write_bytes(text)
         with pytest.raises(JustrightError, match="holds no rates"):
-            Rates.of(wrong)
+            Rates.read(file)
 
 
 @pytest.mark.parametrize(

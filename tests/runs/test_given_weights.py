@@ -11,8 +11,7 @@ from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
 from justright.runs.given_weights import GivenWeights, expect_fit
 from justright.runs.problem import make_problem
-from justright.runs.selection_result import SelectionResult
-from justright.runs.weight_files import save_selection
+from justright.runs.selection_result import SelectionResult, save_selection
 from justright.selection import RandomSelector, row_shards
 
 

@@ -26,12 +26,13 @@ def test_a_number_of_clusters_that_nobody_said_is_called_a_guess():
     assert given.to_json()["says"] == given.sentence()
 
 
-def test_equal_weights_are_the_whole_pool():
+def test_equal_weights_are_the_whole_pool(monkeypatch):
     pool, target = pool_and_target()
     outlook = label_outlook(pool, target, np.full(48, 2.0), n_clusters=4)
     assert outlook.selected == outlook.everything
     assert "whole pool" not in outlook.sentence()
-    some = label_outlook(pool, target, (pool.labels < 3).astype(float), n_clusters=4, max_images=40)
+    monkeypatch.setattr("justright.runs.label_outlook.MAX_IMAGES", 40)
+    some = label_outlook(pool, target, (pool.labels < 3).astype(float), n_clusters=4)
     assert some.selected != some.everything
     assert "whole pool" in some.sentence()
 

@@ -16,8 +16,9 @@ from justright.runs.measured_rates import drawn_photos, measure
 def test_every_rate_of_a_method_is_measured_on_own_images(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
     monkeypatch.setattr(measured_rates, "N_ROWS", 100)
+    monkeypatch.setattr(measured_rates, "N_IMAGES", 8)
     images, config = glyph_set(2, ["digits"]), METHODS["simgcd"].config_class().small()
-    rates = measure(random_backbone("glyph_vit"), "simgcd", config, images, n_images=8)
+    rates = measure(random_backbone("glyph_vit"), "simgcd", config, images)
     numbers = {name: value for name, value in asdict(rates).items() if name != "about"}
     assert all(value > 0 for value in numbers.values())
     assert "glyph_vit at 64 pixels on cpu" in rates.about

@@ -228,7 +228,7 @@ def test_a_k_that_cannot_be_checked_stops_nothing(problem, backbone, tmp_path, m
 
 @pytest.mark.parametrize("changes", [{"most": 10}, {"checks_k": False}])
 def test_k_is_not_checked_where_that_takes_long_or_nobody_asks(problem, backbone, tmp_path, monkeypatch, changes):
-    monkeypatch.setattr("justright.runs.run.MOST_IMAGES", changes.get("most", 20_000))
+    monkeypatch.setattr("justright.runs.run.MOST_CHECKED", changes.get("most", 20_000))
     spec, checks_k = spec_of(method="kmeans", settings={}), changes.get("checks_k", True)
     run = Run(problem, spec, tmp_path / "run", backbone, checks_k=checks_k).all()
     assert run.count is None

@@ -10,12 +10,12 @@ from justright.engines import in_process
 from justright.errors import NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.progress import silent
-from justright.runs.parts import counter_input, fitted_counter
+from justright.runs.counting import fitted_counter
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
+from justright.runs.saved_selection import load_selection
 from justright.runs.spec import RunSpec
-from justright.runs.weight_files import load_selection
 from justright.selection import SELECTORS, ClassWeights, Selector
 
 ALONE = SimpleNamespace(is_first=True, in_turn=lambda work: work())
@@ -147,4 +147,4 @@ def test_a_counter_may_say_how_many_clusters_the_selection_sees(select, tmp_path
     monkeypatch.setattr(OwnFirst, "own_classes", (0, 1, 2, 3, 4))
     select(selector="bins", selector_params={"n_clusters": "spread", "discard": False})
     params = load_selection(tmp_path / "weights.parquet").about["params"]
-    assert params["n_clusters"] == fitted_counter("spread", counter_input(POOL, TARGET, range(5)), 0).n_categories_
+    assert params["n_clusters"] == fitted_counter("spread", POOL, TARGET, range(5), 0).n_categories_

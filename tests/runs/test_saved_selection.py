@@ -5,9 +5,8 @@ import pytest
 
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
-from justright.runs.saved_selection import SavedSelection
-from justright.runs.selection_result import SelectionResult
-from justright.runs.weight_files import load_selection, save_selection
+from justright.runs.saved_selection import SavedSelection, load_selection
+from justright.runs.selection_result import SelectionResult, save_selection
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector, row_shards
 
 TARGET = FeatureTable.of(1 + np.random.default_rng(1).normal(size=(30, 6)))
@@ -66,17 +65,17 @@ def test_the_targets_own_classes_are_not_among_those_that_were_weighed(pool, tmp
 def test_the_closest_class_has_the_highest_similarity_or_the_least_distance(pool):
     similar, distant = made("beta", pool), made("bins", pool)
     row, similarity = similar.source_rows()[-1], similar.selector.class_similarity_
-    assert (row.closest, row.farthest) == (similarity.max(), similarity.min())
+    assert (row["closest"], row["farthest"]) == (similarity.max(), similarity.min())
     row, distance = distant.source_rows()[-1], distant.selector.class_distance_
-    assert (row.closest, row.farthest) == (distance.min(), distance.max())
+    assert (row["closest"], row["farthest"]) == (distance.min(), distance.max())
     assert similar.source_columns()[6:] == ["most similarity", "median", "least"]
     assert distant.source_columns()[6:] == ["least distance", "median", "most"]
 
 
 def test_no_selection_compares_nothing(pool):
     result = made("none", pool)
-    assert result.measure == ""
-    assert result.source_rows()[0].closest is None
+    assert result.weights.measure == ""
+    assert result.source_rows()[0]["closest"] is None
     assert len(result.source_cells()[0]) == len(result.source_columns()) == 6
     assert result.summary() == "none: 7 of 7 classes and 31 of 31 images kept, mean weight 1"
 
@@ -85,7 +84,7 @@ def test_each_data_set_is_summed_up(pool):
     result = made("bins", pool)
     birds, _, everything = result.source_rows()
     is_kept = result.selector.class_weight_ > 0
-    assert (birds.n_classes, birds.n_images) == (4, 18)
-    assert birds.n_kept_images == pool.counts[:4][is_kept[:4]].sum()
-    assert birds.mean_weight == pytest.approx(birds.n_kept_images / 18)
-    assert everything.n_kept_classes == is_kept.sum()
+    assert (birds["n_classes"], birds["n_images"]) == (4, 18)
+    assert birds["n_kept_images"] == pool.counts[:4][is_kept[:4]].sum()
+    assert birds["mean_weight"] == pytest.approx(birds["n_kept_images"] / 18)
+    assert everything["n_kept_classes"] == is_kept.sum()

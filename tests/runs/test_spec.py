@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from justright.runs.spec import SCALES, RunSpec
+from justright.errors import JustrightError
+from justright.runs.spec import SCALES, RunSpec, config_of
 
 
 def test_a_spec_is_the_same_after_a_way_through_json():
@@ -26,3 +27,71 @@ def test_what_is_no_plain_value_is_refused():
 
 def test_the_scales_are_those_of_the_spec():
     assert RunSpec().scale in SCALES == ("paper", "full", "small")
+
+
+def test_the_scale_sets_lighter_defaults_and_settings_come_on_top():
+    config = config_of(RunSpec(method="mugcd", scale="small", settings={"learning_rate": 0.5}))
+    assert (config.hidden_dim, config.learning_rate) == (512, 0.5)
+    assert config_of(RunSpec(scale="full")).n_epochs == 200
+    assert config_of(RunSpec(method="kmeans", scale="small", settings={"n_init": 3})).n_init == 3
+    with pytest.raises(JustrightError, match="no setting 'nonsense'"):
+        config_of(RunSpec(settings={"nonsense": 1}))
+
+
+def test_seeds_share_the_time_that_there_is():
+    settings = {"minutes": 9.0, "stage1": {"minutes": 1.0}}
+    assert config_of(RunSpec(settings={"minutes": 9.0})).minutes == 9
+    assert config_of(RunSpec(settings={"minutes": 9.0}, n_seeds=3)).minutes == 3
+    config = config_of(RunSpec(method="mugcd", settings=settings, n_seeds=3))
+    assert (config.minutes, config.stage1.minutes) == (3, 1)
+
+
+def test_the_scale_of_the_paper_saves_no_work():
+    for method in ("simgcd", "gcd", "xcon", "mugcd"):
+        config = config_of(RunSpec(method=method, scale="paper"))
+        assert (config.n_epochs, config.views, config.n_init, config.max_iter) == (200, "fresh", 100, 200)
+        assert config.held_out_share == 0.0
+    assert config_of(RunSpec(method="mugcd", scale="paper")).stage1.views == "fresh"
+
+
+@pytest.mark.parametrize("scale", ["paper", "full", "small"])
+def test_epochs_and_rate_reach_both_trainings_of_mugcd(scale):
+    settings = {"n_epochs": 15, "learning_rate": 0.5, "stage1": {"batch_size": 64}}
+    config = config_of(RunSpec(method="mugcd", scale=scale, settings=settings))
+    assert (config.stage1.n_epochs, config.stage1.learning_rate, config.stage1.batch_size) == (15, 0.5, 64)
+    assert (config.n_epochs, config.learning_rate, config.batch_size) == (15, 0.5, 128)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "why"),
+    [
+        ("simgcd", {"n_init": 5}, "n_init does nothing in simgcd: prototypes decide here, not k-means"),
+        ("mugcd", {"max_iter": 5}, "max_iter does nothing in mugcd: prototypes decide"),
+        ("mugcd", {"stage1": {"n_init": 5}}, "stage1.n_init does nothing in mugcd: prototypes decide"),
+        ("cms", {"n_init": 5}, "n_init does nothing in cms: mean shift and a tree decide"),
+        ("gcd", {"views": "fresh", "refresh": 0.5}, "refresh does nothing in gcd: views=fresh stores no views"),
+        ("mugcd", {"stage1": {"views": "fresh", "refresh": 0.5}}, "stage1.refresh does nothing in mugcd: views=fresh"),
+    ],
+)
+def test_a_setting_that_is_asked_for_and_does_nothing_is_refused(method, settings, why):
+    with pytest.raises(JustrightError, match=f"^{why}"):
+        config_of(RunSpec(method=method, settings=settings))
+
+
+def test_stored_views_cannot_be_set_where_the_scale_stores_none():
+    with pytest.raises(JustrightError, match="bank_precision does nothing in xcon: views=fresh stores no views"):
+        config_of(RunSpec(method="xcon", scale="paper", settings={"bank_precision": "int8"}))
+    stored = {"bank_precision": "int8", "views": 4}
+    assert config_of(RunSpec(method="xcon", scale="paper", settings=stored)).bank_precision == "int8"
+
+
+def test_a_setting_that_acts_in_one_of_two_trainings_is_taken():
+    first_stores = {"views": "fresh", "bank_precision": "int8", "stage1": {"views": 4}}
+    second_stores = {"bank_precision": "int8", "stage1": {"views": "fresh"}}
+    for settings in (first_stores, second_stores):
+        config_of(RunSpec(method="mugcd", settings=settings))
+
+
+@pytest.mark.parametrize("method", ["kmeans", "gcd", "xcon", "selex"])
+def test_methods_that_end_in_k_means_can_be_told_how(method):
+    assert config_of(RunSpec(method=method, settings={"n_init": 5, "max_iter": 7})).n_init == 5

@@ -8,8 +8,7 @@ import torch
 from justright.data import glyph_set
 from justright.features import speed
 from justright.runs.costs import CostPlan, Rates, Work
-from justright.runs.parts import config_of
-from justright.runs.spec import RunSpec
+from justright.runs.spec import RunSpec, config_of
 from justright.runs.time_warning import BRIEF, THOROUGH, time_warning
 
 CUT = SimpleNamespace(ends_in_norm=True)

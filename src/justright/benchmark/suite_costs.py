@@ -11,7 +11,7 @@ from justright.benchmark.suite_results import Todo
 from justright.benchmark.suite_runner import spread
 from justright.files import size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
-from justright.runs.parts import config_of
+from justright.runs.spec import config_of
 
 BEGIN = 1.5  # seconds of a run beside what grows with its images
 TRIED = 0.5  # seconds that the network is tried

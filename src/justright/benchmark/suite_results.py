@@ -16,8 +16,7 @@ from justright.benchmark.suite_problem import is_in_data, names_of, problem_of
 from justright.errors import DataError
 from justright.files import parsed_json
 from justright.hashing import SIGNATURE, hash_value, signed, verified
-from justright.runs.parts import config_of
-from justright.runs.spec import RunSpec
+from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS
 from justright.settings import flat
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
 
@@ -16,10 +15,9 @@ from justright.audit.duplicates import MAX_NEAR, NEAR
 from justright.audit.findings import BAD_FILE, KINDS, AuditReport, Finding, ImagePlace, Side, location
 from justright.audit.inspection import N_WORKERS
 from justright.audit.quarantine import MAX_BAD, printable
-from justright.cli.common import FILE, SHARE, SOURCES, Command, engine_option
+from justright.cli.common import COUNT, FILE, SHARE, SOURCES, Command, engine_option, opened_engine
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
-from justright.engines import ENGINES
 from justright.files import write_json
 
 N_SHOWN = 20  # findings of one kind that are printed; the JSON has them all
@@ -40,9 +38,7 @@ N_LINES = 4  # images of one finding that are printed
 )
 @engine_option
 @click.option(
-    "--workers",
-    type=click.IntRange(1),
-    help=f"Threads ({N_WORKERS} by default), processes or tasks (one a core).",
+    "--workers", type=COUNT, help=f"Number of threads ({N_WORKERS} if not given), processes or tasks (one per core)."
 )
 @with_terminal
 def audit(
@@ -82,7 +78,7 @@ def audit(
       justright audit photos --engine processes
       justright audit photos --json | jq .counts
     """
-    with nullcontext() if engine == "local" else ENGINES[engine](workers) as elsewhere:
+    with opened_engine(engine, workers) as elsewhere:
         report = audit_images(
             [open_images(source) for source in pool],
             None if target is None else open_images(target),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -10,10 +9,9 @@ import click
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
 from justright.benchmark.suite_results import missing_runs, suite_results
 from justright.benchmark.suite_runner import run_suite
-from justright.cli.common import FILE, FOLDER, engine_option, settled_device
+from justright.cli.common import COUNT, FILE, FOLDER, engine_option, opened_engine, settled_device
 from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite
 from justright.cli.terminal import Terminal, with_terminal
-from justright.engines import ENGINES
 from justright.runs.problem import POOL_ROLES
 from justright.runs.spec import AUTO
 
@@ -78,9 +76,7 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
     "of them that works.",
 )
 @click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    help="How many problems to run at once, a process each; if not given, one for each --device.",
+    "--jobs", type=COUNT, help="Number of problems to run at once, a process each; one per --device if not given."
 )
 @click.option("--only", multiple=True, metavar="PROBLEM", help="Run only this problem; may be given several times.")
 @engine_option
@@ -130,9 +126,8 @@ def run(
         from justright.benchmark.suite_costs import suite_costs
 
         terminal.say(str(suite_costs(asked.with_run(device=device[0]), todo, data, jobs)))
-    with nullcontext() if engine == "local" else ENGINES[engine](jobs) as elsewhere:
-        more = {"data": data, "n_jobs": jobs, "only": only, "engine": elsewhere, "devices": device}
-        run_suite(asked, out, track=terminal.track, **more)  # type: ignore[arg-type]
+    with opened_engine(engine, jobs) as elsewhere:
+        run_suite(asked, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, devices=device, track=terminal.track)
     show_suite(terminal, whole, suite_results(whole, out), out, backbone)
 
 
@@ -194,11 +189,10 @@ def show(
 
 def _profile_of(suite: str, out: Path | None, backbone: str | None) -> str | None:
     """The first profile of a table of the paper that was run, in this folder or in that of the profile."""
-    if not read_suite(suite).columns:
-        return None
-    folders = {each: out or Path(f"benchmark-{each}") for each in PROFILES}
-    found = [each for each in PROFILES if suite_results(asked_suite(suite, each, backbone), folders[each])]
-    return found[0] if found else None
+    for each in PROFILES if read_suite(suite).columns else ():
+        if suite_results(asked_suite(suite, each, backbone), out or Path(f"benchmark-{each}")):
+            return each
+    return None
 
 
 def _folder(out: Path | None, suite: Suite) -> Path:

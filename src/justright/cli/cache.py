@@ -67,7 +67,7 @@ def show(terminal: Terminal) -> None:
 
 @cache.command()
 @click.option("--backbone", help="Remove only the files of this backbone, or one line of `cache list` by its name.")
-@click.option("--limit", metavar="SIZE", help="Size to keep, such as 500MB or 10GB; the longest unused goes.")
+@click.option("--limit", metavar="SIZE", help="Size to keep, such as 500MB or 10GB; the least recently used goes.")
 @with_terminal
 def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     """Remove kept features and banks. They are computed again when needed.

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
 from justright.cli.terminal import Terminal
-from justright.engines import ENGINES
+from justright.engines import ENGINES, Engine
 from justright.errors import JustrightError
 from justright.registry import Registry
-from justright.remote import Place, place_of
+from justright.remote import place_of
 from justright.runs.owner import owned
 from justright.runs.spec import AUTO
 
+PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 SHARE = click.FloatRange(0, 1)
+COUNT = click.IntRange(1)
+STORE = click.types.FuncParamType(place_of)  # features; a path would lose a slash of an address such as s3://bucket/x
+STORE.name = "folder or address"
 
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
 device_option = click.option(
     "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first of them that works."
 )
-checkpoint_option = click.option(
-    "--checkpoint", type=click.Path(path_type=Path), help="File or folder with the weights of the backbone."
-)
+checkpoint_option = click.option("--checkpoint", type=PATH, help="File or folder with the weights of the backbone.")
 
 SOURCES = {  # what `open_images` takes, for the help of commands that open images
     "FOLDER": "a folder with one folder per class",
@@ -87,29 +90,16 @@ def own_folder(folder: Path) -> None:
         click.get_current_context().with_resource(owned(folder))
 
 
-class StorePlace(click.ParamType):  # type: ignore[type-arg]
-    """Where features lie: a folder, or an address such as s3://bucket/birds.features."""
-
-    name = "folder or address"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:
-        """A path would lose a slash of an address."""
-        return place_of(value)
-
-
-STORE = StorePlace()
-
-
 class NameOf(click.Choice[str]):
-    """A name of a family such as a registry, or one of some more words; names that are added later count too."""
+    """A name of a family such as a registry; names that are added later count too."""
 
-    def __init__(self, family: Iterable[str], *more: str):
-        self.family, self.more, self.case_sensitive = family, more, True
+    def __init__(self, family: Iterable[str]):
+        self.family, self.case_sensitive = family, True
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
         """All names that there are now."""
-        return (*self.family, *self.more)
+        return tuple(self.family)
 
 
 engine_option = click.option(
@@ -118,6 +108,11 @@ engine_option = click.option(
     default="local",
     help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
 )
+
+
+def opened_engine(name: str, n_workers: int | None = None) -> AbstractContextManager[Engine | None]:
+    """The engine of --engine, for a `with` block; None for local, where every part of the work has its own threads."""
+    return nullcontext() if name == "local" else ENGINES[name](n_workers)
 
 
 class Command(click.Command):

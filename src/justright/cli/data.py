@@ -143,10 +143,8 @@ def split(
         images = images.of_split(part)
     roles, rule = _roles(images, classes, seed)
     if label_group is not None:
-        roles, rule = (
-            exchanged(roles, label_group, images),
-            f"{label_group} classes are old, exchanged with the old ones",
-        )
+        roles = exchanged(roles, label_group, images)
+        rule = f"{label_group} classes are old, exchanged with the old ones"
     parts, truth = gcd_split(images.with_ids(terminal.track), roles, labeled_share, seed)
     parts.labeled.save(out / "labeled.parquet")
     parts.unlabeled.save(out / "target.parquet")

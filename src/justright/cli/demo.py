@@ -11,12 +11,12 @@ import click
 from justright.cli.common import FOLDER, device_option, own_folder, seed_option, settled_device
 from justright.cli.terminal import Terminal, with_terminal
 from justright.evaluation.scores import GROUPS
+from justright.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from justright.demo.experiments import DemoResult
     from justright.report.comparison import Comparison
     from justright.report.seed_groups import ScoreChange
-    from justright.runs.run_folder import RunFolder
 
 
 @click.command()
@@ -64,8 +64,6 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int, device: str) -> N
 
 def _begun_on(out: Path) -> str:
     """The device of the runs that lie there already, all of one; nothing if there are none."""
-    from justright.runs.run_folder import RunFolder
-
     begun = next(out.rglob("run.json"), None)
     return "" if begun is None else str(RunFolder(begun.parent).about["spec"].get("device", ""))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,28 +12,30 @@ from typing import Any
 import click
 
 from justright.cli.common import (
+    COUNT,
     FILE,
     FOLDER,
     SOURCES,
+    STORE,
     NameOf,
     engine_option,
     network_options,
+    opened_engine,
     own_folder,
     seed_option,
     settled_backbone,
     settled_device,
 )
-from justright.cli.run_request import as_published, epochs_option, method_option, run_spec, scale_option, set_option
+from justright.cli.run_request import CategoryCount, as_published, run_spec, training_options
 from justright.cli.run_summary import show_run
 from justright.cli.selector_options import SelectorCommand, SelectorOption
-from justright.cli.stage_files import CategoryCount, features_option, weights_option
 from justright.cli.terminal import Terminal, with_terminal
+from justright.data import open_images
 from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.training_data import WEIGHTINGS
-from justright.engines import ENGINES
 from justright.errors import JustrightError
 from justright.estimation import BEST, COUNTERS
-from justright.runs.problem import POOL_ROLES
+from justright.runs.problem import POOL_ROLES, make_problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import AUTO, RunSpec
 
@@ -56,7 +57,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @click.option("--labeled", metavar="SOURCE", help="Labeled images of classes that images of the target may show.")
 @click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
-@click.option("--max-per-class", type=click.IntRange(1), help="Use at most this many labeled images of each class.")
+@click.option("--max-per-class", type=COUNT, help="Use at most this many labeled images of each class.")
 @click.option("--keep-copies", is_flag=True, help="Keep labeled images that are in the target too, byte for byte.")
 @click.option(
     "--k",
@@ -65,30 +66,26 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     help="Number of categories in the target, if you know it, or the file that `justright estimate --out` wrote.",
 )
 @click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How to estimate --k, or to check it if given.")
-@method_option
-@scale_option
-@epochs_option
+@training_options
 @click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Minutes that training may take, roughly.")
-@set_option
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 0.9),
     default=HELD_OUT,
-    help="Share of the --labeled images that are not learned from, so that confidences can be calibrated on them; "
-    "none at --scale paper, unless asked for.",
+    help="Share of the --labeled images that is kept out of training, to calibrate confidences on; none at --scale "
+    "paper, unless asked for.",
 )
 @seed_option
-@click.option(
-    "--seeds",
-    "n_seeds",
-    type=click.IntRange(1),
-    default=1,
-    help="Train with so many seeds, and let the results vote on each image.",
-)
+@click.option("--seeds", "n_seeds", type=COUNT, default=1, help="Train with so many seeds, which vote on each image.")
 @engine_option
 @network_options
-@features_option
-@click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
+@click.option(
+    "--features",
+    multiple=True,
+    type=STORE,
+    help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
+)
+@click.option("--img-size", type=click.IntRange(16), help="Scale images to this many pixels, not the backbone's own.")
 @click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
 @click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
 @click.option(
@@ -97,7 +94,12 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     default=POOL_ROLES[0],
     help="guide: no image is ever put into a class of the pool. rival: they compete for images, as in the paper.",
 )
-@weights_option
+@click.option(
+    "--weights",
+    type=FILE,
+    help="Weights to learn with, in place of a selector: a file that `justright select --out` wrote, or your own table "
+    "with class_name and weight.",
+)
 @click.option("--select-labeled", is_flag=True, help="Select among --labeled too; if not given, all of it is used.")
 @click.option(
     "--weighting",
@@ -134,8 +136,9 @@ def discover(
 ) -> None:
     """Sort unlabeled images into known classes and new clusters.
 
-    --labeled are images of classes that the target may show; --pool are labeled images of other kinds, which only guide
-    what is learned. The result is a category and a confidence for every image of the target, and a report.
+    --target are the unlabeled images. --labeled are images of classes that may occur among them, --pool are labeled
+    images of other kinds, which only guide what is learned. The result is a category and a confidence for every image
+    of the target, and a report.
 
     Call it again with the same options to continue after a stop; the result is the same. To use several processes:
     torchrun --nproc-per-node 2 -m justright discover ...
@@ -168,16 +171,13 @@ def discover(
     options["device"] = settled_device(terminal, options["device"], begun.get("device", ""))
     spec = run_spec(**options)
     own_folder(out)
-    from justright.data import open_images
     from justright.discovery.processes import joined_processes
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
-    from justright.runs.problem import make_problem
     from justright.runs.run import Run
     from justright.runs.time_warning import time_warning
 
-    elsewhere = nullcontext() if engine == "local" else ENGINES[engine](None)
-    with joined_processes(spec.device) as processes, elsewhere as opened_engine:
+    with joined_processes(spec.device) as processes, opened_engine(engine) as elsewhere:
         opened = [open_images(source) for source in pool]
         own = None if labeled is None else open_images(labeled)
         unlabeled = open_images(target)
@@ -193,10 +193,9 @@ def discover(
             )
         if spec.scale == "small" and is_trained(spec.method):
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
-        network_name, why = settled_backbone(
-            terminal, spec.backbone, spec.device, spec.checkpoint, begun.get("backbone", "")
-        )
-        spec = replace(spec, backbone=network_name)
+        before = begun.get("backbone", "")
+        backbone, why = settled_backbone(terminal, spec.backbone, spec.device, spec.checkpoint, before)
+        spec = replace(spec, backbone=backbone)
         asked: dict[str, Any] = {
             "pool": list(pool),
             "labeled": labeled,
@@ -209,7 +208,7 @@ def discover(
             "command": shlex.join(["justright", *sys.argv[1:]]),
         }
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
-        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, opened_engine, checks_k=True)
+        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, elsewhere, checks_k=True)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:
             said = time_warning(len(problem.pool.images), problem.target, spec, network)

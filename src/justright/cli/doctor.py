@@ -28,8 +28,8 @@ def doctor(terminal: Terminal) -> None:
     """Show what can be used on this machine.
 
     That is: what is installed, which devices and backbones work and why others do not, where caches lie. Nothing
-    is downloaded; the hub that has checkpoints is asked whether it answers. Send what this prints along when something
-    does not work.
+    is downloaded; the hub that has checkpoints is asked whether it answers. When you report a problem, add what this
+    prints.
 
     \b
     Examples:
@@ -149,12 +149,10 @@ def caches() -> list[dict[str, Any]]:
     from justright.features.home import home
     from justright.runs.disk import existing
 
-    places = {what: home() / what for what in KEPT}
-    sizes = {what: bytes_of(place) for what, place in places.items()}
-    hub = places["hub"] = Path(constants.HF_HUB_CACHE)
-    sizes["hub"] = bytes_of(*hub.glob("*/blobs"))  # all else there are links to these
+    places = {what: home() / what for what in KEPT} | {"hub": Path(constants.HF_HUB_CACHE)}
     found = []
     for what, place in places.items():
+        files = place.glob("*/blobs") if what == "hub" else [place]  # all else in the hub are links to these
         free = shutil.disk_usage(existing(place)).free
-        found.append({"what": what, "place": str(place), "bytes": sizes[what], "free": free})
+        found.append({"what": what, "place": str(place), "bytes": bytes_of(*files), "free": free})
     return found

@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from justright.cli.common import FILE, STORE, Command, NameOf, seed_option
+from justright.cli.common import COUNT, FILE, STORE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.estimation import BEST, COUNTERS
 from justright.features.table import FeatureTable, labeled_and_target
 from justright.files import write_json, write_text
 from justright.remote import Place
+from justright.runs.counting import estimate_record
 from justright.types import UNLABELED
 
 SEARCH = "labeled-search"
@@ -23,7 +24,7 @@ SEARCH = "labeled-search"
 @click.option("--target", type=STORE, required=True, help="Features of the unlabeled images.")
 @click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How the number is estimated.")
 @click.option("--other-kinds", is_flag=True, help="The target shows none of the classes of LABELED: do not count them.")
-@click.option("--max-k", type=click.IntRange(1), help="Largest number that labeled-search tries.")
+@click.option("--max-k", type=COUNT, help="Largest number that labeled-search tries.")
 @click.option("--interval/--no-interval", default=True, help="Also compute a 90 % interval, which takes longer.")
 @click.option("--figure", type=FILE, help="File for a figure of the estimates, as SVG.")
 @click.option("--out", type=FILE, help="File for the estimates, as JSON.")
@@ -44,8 +45,8 @@ def estimate(
     """Estimate how many categories there are.
 
     Counts the categories among labeled and target images together, both given as features that `justright extract`
-    wrote. Labels of the target are not read. Take the answer of combined, which also shows those of the others; its
-    interval is as wide as its errors were on problems where the number was known.
+    wrote. Labels of the target are not read. The counter to trust is combined, which also shows what the others say;
+    its interval is as wide as its errors were on problems where the number was known.
 
     With --other-kinds the target is counted alone, LABELED only shows how much images of one class differ, and the
     answer is known to a factor of 2.5.
@@ -76,15 +77,7 @@ def estimate(
         each.fit(features, labels, terminal.track, pool)
         if interval:
             intervals[name] = each.interval(track=terminal.track)
-    found = {
-        name: {
-            "n_categories": each.n_categories_,
-            "interval": intervals.get(name),
-            "curve": each.curve_.tolist(),
-            "axes": each.curve_axes,
-        }
-        for name, each in counters.items()
-    }
+    found = {name: estimate_record(each, intervals.get(name)) for name, each in counters.items()}
     if figure:
         from justright.report.drawing import to_svg
         from justright.report.run_figures import draw_counts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,19 @@ import click
 
 from justright.audit.quarantine import MAX_BAD
 from justright.cli.common import (
+    COUNT,
     SHARE,
     SOURCES,
     STORE,
     Command,
     engine_option,
     network_options,
+    opened_engine,
     settled_backbone,
     settled_device,
 )
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
-from justright.engines import ENGINES
 from justright.errors import DataError
 from justright.features.choices import BACKBONES, BATCH_SIZE, POOLINGS, PRECISIONS
 from justright.remote import Place
@@ -37,15 +37,12 @@ N_SHOWN = 20
 @click.argument("source")
 @click.option("--out", type=STORE, required=True, help="Folder for the features, or an address, as s3://bucket/name.")
 @network_options
-@click.option(
-    "--batch-size", type=click.IntRange(1), default=BATCH_SIZE, help="Images that go through the network at once."
-)
+@click.option("--batch-size", type=COUNT, default=BATCH_SIZE, help="Images that go through the network at once.")
 @engine_option
 @click.option(
     "--workers",
-    "n_workers",
     type=click.IntRange(0),
-    help="Number of threads, processes or tasks; one per core if not given. 0: no further thread.",
+    help="Number of threads, processes or tasks; one per core if not given; 0: none.",
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")
 @click.option(
@@ -68,7 +65,7 @@ def extract(
     device: str,
     no_cache: bool,
     engine: str,
-    n_workers: int | None,
+    workers: int | None,
     **how: Any,
 ) -> None:
     """Compute the features of images with a frozen network.
@@ -100,8 +97,8 @@ def extract(
     network = load_backbone(backbone, checkpoint, device)
     try:
         cache = None if no_cache else FeatureCache()
-        how |= {"cache": cache, "n_workers": n_workers, "track": terminal.track}
-        with nullcontext() if engine == "local" else ENGINES[engine](n_workers) as elsewhere:
+        how |= {"cache": cache, "n_workers": workers, "track": terminal.track}
+        with opened_engine(engine, workers) as elsewhere:
             table = compute(images, network, out, engine=elsewhere, **how)
     except OSError as error:
         raise DataError(

@@ -5,29 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import FILE, SOURCES, Command, device_option, settled_device
-from justright.cli.run_request import (
-    chosen_scale,
-    epochs_option,
-    method_option,
-    read_settings,
-    scale_option,
-    set_option,
-)
+from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, settled_device
+from justright.cli.run_request import chosen_scale, read_settings, training_options
 from justright.cli.terminal import Terminal, with_terminal
+from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
-from justright.files import parsed_json, size_text
+from justright.files import size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
-from justright.runs.parts import config_of
-from justright.runs.spec import AUTO, RunSpec
-
-if TYPE_CHECKING:
-    from justright.data import ImageSet
+from justright.runs.spec import AUTO, RunSpec, config_of
 
 SIZES = tuple(10**power for power in range(4, 10))
 HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Output"}
@@ -36,26 +25,15 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
 @click.command(cls=Command, headings=HEADINGS, tables={"Methods": METHODS, "Images are a number, or": SOURCES})
 @click.option("--target", required=True, metavar="N|SOURCE", help="The unlabeled images, or their number.")
 @click.option("--labeled", default="0", metavar="N|SOURCE", help="Labeled images of all kinds, or their number.")
-@click.option(
-    "--classes", "n_classes", type=click.IntRange(0), help="Number of labeled classes, if --labeled is a number."
-)
+@click.option("--classes", "n_classes", type=click.IntRange(0), help="Number of classes, if --labeled is a number.")
 @click.option("--k", "n_categories", type=click.IntRange(2), default=200, help="Number of categories in the target.")
-@click.option("--devices", "n_devices", type=click.IntRange(1), default=1, help="Number of machines or GPUs in use.")
+@click.option("--devices", "n_devices", type=COUNT, default=1, help="Number of machines or GPUs in use.")
 @click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed here.")
-@click.option("--img-size", type=click.IntRange(16), help="Width of the images in pixels, if not the backbone's own.")
+@click.option("--img-size", type=click.IntRange(16), help="Scale images to this many pixels, not the backbone's own.")
 @device_option
-@method_option
-@scale_option
-@epochs_option
-@set_option
-@click.option(
-    "--rates",
-    type=FILE,
-    help="File with what an earlier call printed with --json; its rates are taken, nothing is measured.",
-)
-@click.option(
-    "--table", "is_table", is_flag=True, help="Print a table in Markdown, for ten thousand to a billion images."
-)
+@training_options
+@click.option("--rates", type=FILE, help="File with what an earlier call printed with --json, in place of measuring.")
+@click.option("--table", "is_table", is_flag=True, help="Print a Markdown table, for ten thousand to a billion images.")
 @with_terminal
 def plan(
     terminal: Terminal,
@@ -100,18 +78,19 @@ def plan(
     if backbone == AUTO:
         backbone, why = foreseen_backbone(device)
         terminal.say(f"Network: {backbone} ({why}).")
-    asked = read_settings(settings) | ({"n_epochs": epochs} if epochs else {})
+    asked = ({"n_epochs": epochs} if epochs else {}) | read_settings(settings)  # as in discover
     config = config_of(RunSpec(method=method, scale=chosen_scale(scale, device), settings=asked))
     network = random_backbone(backbone, usable(device), img_size)
     if rates is None:
         terminal.say("Measuring on a few images ...")
         known = measure(network, method, config, own, track=terminal.track)
     else:
-        known = _read(rates)
+        known = Rates.read(rates)
     work = Work(n_target, n_labeled, n_found if n_classes is None else n_classes, n_categories, n_devices)
     costs = CostPlan(work, known, method, config, network)
     if is_table:
-        terminal.result([_at(costs, n).to_json() for n in SIZES], "\n".join(table_lines(costs)))
+        plans = [replace(costs, work=replace(work, n_target=n)) for n in SIZES]
+        terminal.result([each.to_json() for each in plans], "\n".join(table_lines(plans)))
         return
     stages = [*costs.stages(), costs.total()]
     rows = [(each.name, time_text(each.seconds), size_text(int(each.memory)), size_text(each.disk)) for each in stages]
@@ -119,34 +98,19 @@ def plan(
     terminal.result(costs.to_json(), "\n".join([*costs.advice(), f"Rates: {known.about}."]))
 
 
-def table_lines(costs: CostPlan) -> Iterator[str]:
+def table_lines(plans: list[CostPlan]) -> Iterator[str]:
     """The costs by number of images, in Markdown."""
-    names = list(costs.seconds())
+    names = list(plans[0].seconds())
     yield f"| images | {' | '.join(names)} | memory | disk |"
     yield f"|---|{'---|' * len(names)}---|---|"
-    for n in SIZES:
-        plan = _at(costs, n)
+    for plan in plans:
         times, total = " | ".join(map(time_text, plan.seconds().values())), plan.total()
-        yield f"| {n:,} | {times} | {size_text(int(total.memory))} | {size_text(total.disk)} |"
-
-
-def _at(costs: CostPlan, n_target: int) -> CostPlan:
-    return replace(costs, work=replace(costs.work, n_target=n_target))
+        yield f"| {plan.work.n_target:,} | {times} | {size_text(int(total.memory))} | {size_text(total.disk)} |"
 
 
 def _counted(given: str) -> tuple[ImageSet | None, int, int]:
     """The images of a source, how many they are, and how many classes they have; or the number that was given."""
     if given.replace("_", "").isdecimal():
         return None, int(given), 0
-    from justright.data import open_images
-
     images = open_images(given)
     return images, len(images), len(images.classes)
-
-
-def _read(file: Path) -> Rates:
-    try:
-        found: Any = parsed_json(file.read_text(encoding="utf-8"))
-    except ValueError:  # not JSON, or not UTF-8
-        found = None
-    return Rates.of(found, str(file))

@@ -19,7 +19,7 @@ from justright.cli.terminal import Terminal, with_terminal
     "--neither",
     type=click.FloatRange(0, 0.99),
     default=0.01,
-    help="An image is called neither if it fits worse than all but this share of the run's target images.",
+    help="An image is called neither if it fits as badly as the worst of the run's target images; this is their share.",
 )
 @checkpoint_option
 @device_option

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import EXISTING_FOLDER
+from justright.cli.common import EXISTING_FOLDER, PATH
 from justright.cli.terminal import Terminal, with_terminal
+from justright.review.open_review import OpenReview
+from justright.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from justright.review.open_review import OpenReview
     from justright.review.security import Access
 
 PORT = 8473
@@ -22,42 +23,21 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 
 @click.command()
 @click.argument("run", type=EXISTING_FOLDER)
-@click.option(
-    "--reviewer",
-    default="",
-    show_default=False,
-    help="Name of who reviews; your user name if not given. The page can change it.",
-)
+@click.option("--reviewer", help="Name of the person who reviews; your user name if not given. The page can change it.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="Port of the page; 0: any free one.")
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    help="Address to serve the page at; with any but 127.0.0.1 other machines can reach it too.",
-)
+@click.option("--host", default="127.0.0.1", help="Address of the page; any but the default lets other machines in.")
 @click.option("--browser/--no-browser", default=False, help="Also open the page in a browser.")
-@click.option(
-    "--export", "out", type=click.Path(path_type=Path), help="File or folder for the labels; no page is served."
-)
-@click.option(
-    "--as", "form", type=click.Choice(FORMS), help="What --export writes; by the ending of its name if not given."
-)
+@click.option("--export", "out", type=PATH, help="File or folder for the labels; no page is served.")
+@click.option("--as", "form", type=click.Choice(FORMS), help="What --export writes; if not given, its ending decides.")
 @click.option("--all", "is_all", is_flag=True, help="With --as folders or labeled: also clusters that nobody judged.")
 @click.option("--copy", "is_copy", is_flag=True, help="With --as folders: copies of the images instead of links.")
-@click.option(
-    "--with-known", is_flag=True, help="With --as folders or labeled: also the labeled images of known classes."
-)
-@click.option(
-    "--name",
-    "dataset",
-    default="",
-    show_default=False,
-    help="With --as labeled: name of the data set; RUN-reviewed if not given.",
-)
+@click.option("--with-known", is_flag=True, help="With --as folders or labeled: also labeled images of known classes.")
+@click.option("--name", "dataset", help="With --as labeled: name of the data set; RUN-reviewed if not given.")
 @with_terminal
 def review(
     terminal: Terminal,
     run: Path,
-    reviewer: str,
+    reviewer: str | None,
     port: int,
     host: str,
     browser: bool,
@@ -69,8 +49,8 @@ def review(
 
     RUN is a folder that `justright discover` wrote. On the page clusters are kept, named, merged, split, moved or
     rejected, and all of it can be undone. Every click is on disk in RUN/review before the page says so: stop it at any
-    time, and start it again to go on. Only who has the printed address, which holds a token, gets in. Several people
-    may review one run, at once or in turn.
+    time, and start it again to go on. Only people who have the printed address, which holds a token, can open it.
+    Several people may review one run, at once or in turn.
 
     --export writes the labels instead; --as labeled makes a table for the --labeled of the next run.
 
@@ -82,9 +62,6 @@ def review(
       justright review run --export animals/ --as folders --copy
       justright review run --export reviewed.parquet --as labeled --with-known
     """
-    from justright.review.open_review import OpenReview
-    from justright.runs.run_folder import RunFolder
-
     if out is None and (form or any(export_options.values())):
         raise click.UsageError("--as, --all, --copy, --with-known and --name need --export.")
     opened = OpenReview(RunFolder.open(run))
@@ -100,7 +77,7 @@ def review(
     terminal.result({"written": str(out), "as": form, "images": n_images}, f"{n_images:,} images as {form} in {out}")
 
 
-def _serve(terminal: Terminal, opened: OpenReview, reviewer: str, host: str, port: int, browser: bool) -> None:
+def _serve(terminal: Terminal, opened: OpenReview, reviewer: str | None, host: str, port: int, browser: bool) -> None:
     from pydantic import TypeAdapter, ValidationError
 
     from justright.review.actions import MAX_REVIEWER, Reviewer

@@ -1,18 +1,20 @@
-"""The options of `justright discover` and `plan` that say how to train, and the spec of a run from them."""
+"""What `justright discover` is asked for: options, some of which other commands share, and the spec from them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from justright.cli.common import NameOf
+from justright.cli.common import COUNT, NameOf
 from justright.cli.selector_options import given_params
 from justright.discovery.methods import METHODS
-from justright.errors import JustrightError
+from justright.errors import DataError, JustrightError, MissingDataError
+from justright.estimation import BEST
 from justright.files import parsed_json
 from justright.runs.given_weights import GIVEN
 from justright.runs.spec import AUTO, SCALES, RunSpec
@@ -27,9 +29,7 @@ scale_option = click.option(
     help="Settings of the method. paper: exactly as published, with new views at every step; full: the same with views "
     "that are stored, which is quicker; small: fewer epochs and smaller heads; auto: small on a CPU, else full.",
 )
-epochs_option = click.option(
-    "--epochs", type=click.IntRange(1), help="Number of epochs; without it as many as --scale says."
-)
+epochs_option = click.option("--epochs", type=COUNT, help="Number of epochs; without it as many as --scale says.")
 set_option = click.option(
     "--set",
     "settings",
@@ -40,6 +40,11 @@ set_option = click.option(
 WORDS = {"None": None, "True": True, "False": False}  # as help texts and defaults have them; JSON writes them otherwise
 PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
 """What SimGCD's scripts set `entropy_scale` to, by data set, where it is not the default."""
+
+
+def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --method, --scale, --epochs and --set."""
+    return method_option(scale_option(epochs_option(set_option(command))))
 
 
 def run_spec(
@@ -109,4 +114,36 @@ def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:
             found[name.replace("-", "_")] = parsed_json(value)
         except ValueError:
             found[name.replace("-", "_")] = WORDS.get(value, value)
+    return found
+
+
+class CategoryCount(click.ParamType):  # type: ignore[type-arg]
+    """A number of categories, or a file that `justright estimate --out` wrote."""
+
+    name = "number|file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number, or what the file says."""
+        number = int(value) if str(value).isdecimal() else estimated(Path(value))
+        if number < 2:
+            self.fail(f"{number} categories: at least 2 are expected", param, ctx)
+        return number
+
+
+def estimated(file: Path) -> int:
+    """The number of categories in a file of `justright estimate`: the combined estimate, or the only one."""
+    if not file.is_file():
+        raise MissingDataError(
+            f"--k {file}: no such file", expected="a number, or a file that `justright estimate --out` wrote"
+        )
+    try:
+        estimates = parsed_json(file.read_text(encoding="utf-8"))["estimates"]
+        found = estimates[BEST if BEST in estimates else min(estimates)]["n_categories"]
+        if type(found) is not int or (BEST not in estimates and len(estimates) > 1):
+            raise ValueError(f"{len(estimates)} estimates")
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise DataError(
+            f"{file} does not say how many categories there are: {error!r}",
+            expected="a file that `justright estimate --out` wrote",
+        ) from error
     return found

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from justright.cli.common import FILE, FOLDER, STORE, engine_option, seed_option
+from justright.cli.common import COUNT, FILE, FOLDER, STORE, engine_option, seed_option
 from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
@@ -19,8 +19,7 @@ from justright.features.table import FeatureTable
 from justright.remote import Place
 from justright.runs.feature_pool import merge_tables, require_flat
 from justright.runs.label_outlook import label_outlook
-from justright.runs.selection_result import SelectionResult, stability_of
-from justright.runs.weight_files import save_selection
+from justright.runs.selection_result import SelectionResult, save_selection, stability_of
 
 
 @click.command(cls=SelectorCommand, default="beta")
@@ -32,7 +31,7 @@ from justright.runs.weight_files import save_selection
 @click.option(
     "--stability",
     "n_resamples",
-    type=click.IntRange(1),
+    type=COUNT,
     help="How often to repeat the selection on random samples of the target, to see how much it owes to chance.",
 )
 @click.option(
@@ -41,17 +40,9 @@ from justright.runs.weight_files import save_selection
     type=STORE,
     help="Features of labeled images of the target's own classes, to find out which selector helps most.",
 )
-@click.option(
-    "--draws",
-    "n_draws",
-    type=click.IntRange(2),
-    default=N_DRAWS,
-    help="How many times --diagnose hides classes and looks for them.",
-)
+@click.option("--draws", "n_draws", type=click.IntRange(2), default=N_DRAWS, help="How often --diagnose hides classes.")
 @engine_option
-@click.option(
-    "--workers", type=click.IntRange(1), help="Number of threads, processes or tasks; one per core if not given."
-)
+@click.option("--workers", type=COUNT, help="Number of threads, processes or tasks; one per core if not given.")
 @seed_option
 @with_terminal
 def select(
@@ -100,7 +91,7 @@ def select(
       justright select pets.features --target photos.features \\
           --diagnose birds.features --n-clusters 40 --json
     """
-    name, fitted = selector, make_selector(selector, given, seed, preset)
+    fitted, n_clusters = make_selector(selector, given, seed, preset), given["n_clusters"]
     unlabeled = FeatureTable.open(target).without_labels()
     merged = merge_tables([FeatureTable.open(path) for path in pool])
     merged.tables[0].header.require_comparable(unlabeled.header)
@@ -110,19 +101,17 @@ def select(
     for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
         click.echo(f"Note: {remark.for_command_line()}.", err=True)
     stable = stability_of(fitted, merged, unlabeled, n_resamples, seed, terminal.track)
-    weight = fitted.sample_weight(merged.labels)
-    outlook = label_outlook(merged, unlabeled, weight, given["n_clusters"], seed)
-    result = SelectionResult.of(name, fitted, merged, stable, outlook)
+    outlook = label_outlook(merged, unlabeled, fitted.sample_weight(merged.labels), n_clusters, seed)
+    result = SelectionResult.of(selector, fitted, merged, stable, outlook)
     diagnosis = None
     if labeled is not None:
-        if given["n_clusters"] is None:
+        if n_clusters is None:
             raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")
         own = FeatureTable.open(labeled)
         own.header.require_comparable(unlabeled.header)
-        settings = standard_settings(given["n_clusters"], seed) | {f"{name}, as asked": fitted}
-        pairs = (np.asarray(own.features), own.labels), (merged.features, merged.labels)
-        k = given["n_clusters"]
-        diagnosis = diagnose(*pairs, np.asarray(unlabeled.features), k, settings, n_draws, seed, terminal.track)
+        settings = standard_settings(n_clusters, seed) | {f"{selector}, as asked": fitted}
+        sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
+        diagnosis = diagnose(*sets, n_clusters, settings, n_draws, seed, terminal.track)
     asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
     asked |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):
@@ -139,14 +128,13 @@ def select(
         terminal.say(f"Written: {file}")
     value = {"asked": asked} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     _show(terminal, result, diagnosis)
-    lines = [f"{result.summary()}.", *([] if result.outlook is None else [result.outlook.sentence()])]
+    lines = [f"{result.summary()}.", outlook.sentence()]
     lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how(), diagnosis.caveat]
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
 
 
 def _show(terminal: Terminal, result: SelectionResult, diagnosis: Diagnosis | None) -> None:
-    title = f"Kept by {result.name}"
-    terminal.table(title, result.source_columns(), result.source_cells())
+    terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())
     if result.stability is not None:
         share = result.stability.kept_share
         n_always, n_never = int((share == 1).sum()), int((share == 0).sum())

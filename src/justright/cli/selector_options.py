@@ -57,22 +57,16 @@ class SelectorCommand(Command):
     def __init__(self, *args: Any, default: str, more: Mapping[str, str] | None = None, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.default, self.more = default, more or {}
-        self._add_options()
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The command's own options, and those that selectors bring now."""
-        self._add_options()
-        return super().get_params(ctx)
+        names, said = click.Choice([*SELECTORS, *self.more]), "How classes of the pool are chosen; see below."
+        selector = SelectorOption(["--selector"], type=names, default=self.default, show_default=True, help=said)
+        return [*super().get_params(ctx), selector, *selector_options()]
 
     def help_tables(self) -> dict[str, list[tuple[str, str]]]:
         """The selectors there are now, and the tables of the command."""
         return {"Selectors": [*meanings(SELECTORS), *self.more.items()], **super().help_tables()}
-
-    def _add_options(self) -> None:
-        own = [param for param in self.params if not isinstance(param, SelectorOption)]
-        names, said = click.Choice([*SELECTORS, *self.more]), "How classes of the pool are chosen; see below."
-        selector = SelectorOption(["--selector"], type=names, default=self.default, show_default=True, help=said)
-        self.params = [*own, selector, *selector_options()]
 
 
 def selector_options() -> list[SelectorOption]:
@@ -88,7 +82,7 @@ def selector_options() -> list[SelectorOption]:
     said = (
         "paper: as its equations and tables have it. official: Beta as its public code does it. In discover both weigh "
         "the classes of --labeled too, and official keeps weights out of the contrastive loss of simgcd and mugcd; "
-        "other methods, which that code does not have, weigh as ever."
+        "other methods, which that code does not have, use weights as without it."
     )
     preset = SelectorOption(["--preset"], type=click.Choice(PRESETS), help=said)
     return [*(_option(key, by_selector) for key, by_selector in owners.items()), preset]

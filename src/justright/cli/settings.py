@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, fields
 from typing import Any
 
 import click
@@ -11,12 +11,11 @@ from justright.cli.common import Command, NameOf, device_option, settled_device
 from justright.cli.run_request import chosen_scale, scale_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
-from justright.runs.parts import config_of
-from justright.runs.spec import AUTO, RunSpec
+from justright.runs.spec import AUTO, RunSpec, config_of
 from justright.settings import ANYTHING
 
+# settings that `justright discover` has an option for
 OWN_OPTIONS = {"n_epochs": "--epochs", "minutes": "--minutes", "held_out_share": "--held-out"}
-"""Settings that `justright discover` has an option for."""
 
 
 @click.command(cls=Command, tables={"Methods": METHODS})
@@ -50,20 +49,17 @@ def described(config: Any) -> list[dict[str, Any]]:
 
     Those that would do nothing in this method are left out: `justright discover` refuses them.
     """
-    found = []
-    for each in fields(config):
-        if each.name in config.without_effect():
-            continue
-        value = getattr(config, each.name)
-        found.append(
-            {
-                "name": each.name,
-                "default": asdict(value) if is_dataclass(value) and not isinstance(value, type) else value,
-                "range": each.metadata.get("allowed", ANYTHING).expected,
-                "help": each.metadata.get("about", ""),
-            }
-        )
-    return found
+    values = asdict(config)
+    return [
+        {
+            "name": each.name,
+            "default": values[each.name],
+            "range": each.metadata.get("allowed", ANYTHING).expected,
+            "help": each.metadata.get("about", ""),
+        }
+        for each in fields(config)
+        if each.name not in config.without_effect()
+    ]
 
 
 def _shown(value: Any) -> str:

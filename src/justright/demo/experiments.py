@@ -13,7 +13,7 @@ from justright.data import gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery.methods import METHODS, is_trained
 from justright.estimation import COUNTERS
 from justright.progress import Track, silent
-from justright.runs.parts import counter_input, fitted_counter
+from justright.runs.counting import fitted_counter
 from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
@@ -95,8 +95,8 @@ def run_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu
     started = time.perf_counter()
     features = runs["own"].frozen
     assert features is not None, "a finished run has features"
-    given = counter_input(*features, problem.own_classes)
-    counts = {name: fitted_counter(name, given, seed, track).n_categories_ for name in COUNTERS}
+    given = *features, problem.own_classes, seed, track
+    counts = {name: fitted_counter(name, *given).n_categories_ for name in COUNTERS}
     seconds["count"] += time.perf_counter() - started
     return DemoResult(problem, runs, counts, dict(seconds))
 

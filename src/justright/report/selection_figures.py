@@ -39,7 +39,7 @@ def draw_selection(saved: SavedSelection) -> dict[str, Figure]:
         selector = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in known.items()})
         plot = selector.plot(saved.weights)
     else:  # the classes of a selector that is not known here are ranked
-        plot = SelectionPlot(saved.measure) if saved.measure else None
+        plot = SelectionPlot(saved.weights.measure) if saved.weights.measure else None
     if plot is None:
         return {}
     return {plot.kind: (_draw_weights if plot.kind == "weights" else _draw_ranked)(saved, plot)}

@@ -93,7 +93,7 @@ def selection_page(
     rows = sorted(result.classes.to_pylist(), key=lambda row: -row["weight"])
     shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
     columns = {"class": "class_name", "images": "n_images", "weight": "weight"}
-    columns |= {result.measure: result.measure} if result.measure else {}
+    columns |= {measure: measure} if (measure := result.weights.measure) else {}
     columns["reason"] = "reason"
     if result.stability is not None:
         columns |= {"kept in resamples %": "kept_share", "weight varies by": "weight_std"}

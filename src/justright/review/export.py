@@ -76,7 +76,9 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
     return ImageSet(with_columns(chosen.table, columns), chosen.readers)
 
 
-def export(opened: OpenReview, path: Path, form: Form, is_copy: bool = False, dataset: str = "", **which: bool) -> int:
+def export(
+    opened: OpenReview, path: Path, form: Form, is_copy: bool = False, dataset: str | None = None, **which: bool
+) -> int:
     """Write the labels to `path`, whole or not at all, and say how many images they cover.
 
     `which` is what `labeled_set` takes, for class folders and labeled sets.

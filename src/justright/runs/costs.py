@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
-from justright.files import size_text
+from justright.files import parsed_json, size_text
 from justright.runs.disk import FEATURE_BYTES, DiskPlan
 
 IMAGE_BYTES = 550  # of one image in memory, its row and its content id as text: 300,000 rows of a CSV were measured
@@ -21,7 +20,7 @@ AXES = 128  # principal axes that the estimate keeps of every image
 HEADS_COST = 0.1  # of a step in which heads learn alone, beside one that tunes EfficientNet-Lite0 at 224 pixels
 ROWS_AT_ONCE = 8192  # images that selection compares with all classes at a time
 
-CHEAPER = {
+CHEAPER = {  # what makes each stage quicker
     "audit": "leave it out: `discover` puts bad files aside by itself",
     "extract": "--device cuda, a smaller --backbone, or more --devices",
     "bank": "--set views=2, or --device cuda",
@@ -30,7 +29,6 @@ CHEAPER = {
     "train": "--minutes, or fewer --epochs",
     "predict": "a smaller --backbone",
 }
-"""What makes each stage quicker."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +47,17 @@ class Rates:
     about: str = ""  # where, when and with which network this was measured
 
     @classmethod
-    def of(cls, found: Any, source: str = "rates") -> Rates:
-        """From what JSON holds, such as the result of `justright plan --json`; anything else is refused."""
-        found = found.get("rates", found) if isinstance(found, Mapping) else None
-        found = found if isinstance(found, Mapping) else {}
-        names = [field.name for field in fields(cls)]
-        numbers = [found.get(name) for name in names if name != "about"]
-        if not all(isinstance(value, int | float) and 0 <= value < float("inf") for value in numbers):
-            raise JustrightError(f"{source} holds no rates", expected="what `justright plan --json` printed")
-        return cls(**{name: found.get(name, "") for name in names})
+    def read(cls, file: Path) -> Rates:
+        """From a file with what `justright plan --json` printed; anything else is refused."""
+        try:
+            printed = parsed_json(file.read_text(encoding="utf-8"))
+            found: dict[str, Any] = {"about": ""} | dict(printed.get("rates", printed))
+            rates = {field.name: found[field.name] for field in fields(cls)}
+            if all(0 <= value < math.inf for name, value in rates.items() if name != "about"):
+                return cls(**rates)
+        except (ValueError, TypeError, LookupError, AttributeError):  # not JSON, not UTF-8, or JSON of something else
+            pass
+        raise JustrightError(f"{file} holds no rates", expected="what `justright plan --json` printed")
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,6 @@ class Work:
     n_categories: int = 0
     n_devices: int = 1  # they share audit, extract, bank, select and training evenly
     n_seeds: int = 1  # trainings from the same features and views, one after the other
-
-    @property
-    def guessed_categories(self) -> int:
-        """The number of categories; where nobody has counted yet, one for so many images of the target."""
-        return self.n_categories or -(-self.n_target // IMAGES_A_CATEGORY)
 
     @property
     def n_images(self) -> int:
@@ -116,8 +111,8 @@ class CostPlan:
     def in_training(self) -> tuple[int, int, int]:
         """Steps of all trainings, the images that they see, and views that are drawn for them and not stored."""
         n_steps = n_seen = n_fresh = 0
-        sizes = self.work.n_images, self.work.guessed_categories
-        fitted = self.config.fitted(*sizes, self.backbone.cut.ends_in_norm)
+        n_categories = self.work.n_categories or -(-self.work.n_target // IMAGES_A_CATEGORY)
+        fitted = self.config.fitted(self.work.n_images, n_categories, self.backbone.cut.ends_in_norm)
         for config, streams in METHODS[self.method].trainings(fitted):
             steps = config.n_epochs * (config.n_steps or -(-self.work.n_images // config.batch_size))
             n_steps, n_seen = n_steps + steps, n_seen + steps * config.batch_size
@@ -126,23 +121,19 @@ class CostPlan:
         n_seeds = self.work.n_seeds
         return n_steps * n_seeds, n_seen * n_seeds, n_fresh * n_seeds
 
-    @property
-    def most_minutes(self) -> float:
-        """The time limit of training over all seeds; the settings hold the share of one seed."""
-        minutes = getattr(self.config, "minutes", None)
-        return math.inf if minutes is None else minutes * self.work.n_seeds
-
     def seconds(self) -> dict[str, float]:
         """The time of each stage, in the order in which they run."""
         work, rates, n = self.work, self.rates, self.work.n_images
         _, n_seen, n_fresh = self.in_training
+        minutes = getattr(self.config, "minutes", None)  # that the training of one seed may take
+        longest = math.inf if minutes is None else 60 * (minutes * work.n_seeds)
         return {
             "audit": n * rates.audit / work.n_devices,
             "extract": n * rates.extract / work.n_devices,
             "estimate": min(n, TREE_IMAGES) ** 2 * rates.tree + n * work.n_categories * rates.mixture,
             "select": work.n_target * work.n_classes * self.backbone.dim * rates.select / work.n_devices,
             "bank": self.n_stored * rates.view / work.n_devices,
-            "train": min((n_seen * rates.step + n_fresh * rates.view) / work.n_devices, 60 * self.most_minutes),
+            "train": min((n_seen * rates.step + n_fresh * rates.view) / work.n_devices, longest),
             "predict": n * rates.predict,
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,13 +34,6 @@ class PlannedFiles:
 
 
 @dataclass(frozen=True)
-class _Bank:
-    stream: str
-    precision: str
-    root: Path
-
-
-@dataclass(frozen=True)
 class DiskPlan:
     """What a run writes with these settings."""
 
@@ -66,13 +60,10 @@ class DiskPlan:
         lacking = self._lacking()
         if not lacking:
             return
-        advice = f"free {size_text(max(lacking.values()))}, or name another --out or JUSTRIGHT_HOME"
-        for options, plan in self.smaller():
-            if not plan._lacking():
-                advice = f"{options}, or {advice}"
-                break
+        room = f"free {size_text(max(lacking.values()))}, or name another --out or JUSTRIGHT_HOME"
+        fitting = next((f"{options}, or " for options, plan in self.smaller() if not plan._lacking()), "")
         places = ", ".join(f"{size_text(lack)} too little is free in {place}" for place, lack in lacking.items())
-        raise JustrightError(f"there is no room for this run: {places}\n{self}", advice=advice)
+        raise JustrightError(f"there is no room for this run: {places}\n{self}", advice=fitting + room)
 
     def smaller(self) -> Iterator[tuple[str, DiskPlan]]:
         """Options that need less room, the mildest first, and the plan with each."""
@@ -82,15 +73,14 @@ class DiskPlan:
 
     def _lacking(self) -> Mapping[Path, int]:
         """How many bytes each disk that is too small lacks, by a folder on it."""
-        needed: dict[int, int] = {}
+        needed: Counter[int] = Counter()
         place_on: dict[int, Path] = {}
         for each in self.files():
             place = existing(each.place)
-            disk = place.stat().st_dev
-            needed[disk] = needed.get(disk, 0) + each.n_missing
-            place_on.setdefault(disk, place)
-        free = {disk: shutil.disk_usage(place).free for disk, place in place_on.items()}
-        return {place_on[disk]: needed[disk] - free[disk] for disk in needed if needed[disk] > free[disk]}
+            needed[place.stat().st_dev] += each.n_missing
+            place_on.setdefault(place.stat().st_dev, place)
+        lacking = {place: needed[disk] - shutil.disk_usage(place).free for disk, place in place_on.items()}
+        return {place: n_bytes for place, n_bytes in lacking.items() if n_bytes > 0}
 
     def _features(self) -> Iterator[PlannedFiles]:
         n_bytes = (self.n_labeled + self.n_target) * self.backbone.dim * FEATURE_BYTES
@@ -102,32 +92,32 @@ class DiskPlan:
         from justright.features.bank_records import record_type
 
         n_images = self.n_target + self.config.sees_labels * self.n_labeled
-        for bank, n_views in self.views().items():
+        for (stream, precision, root), n_views in self.views().items():
             names, shapes = self.backbone.stored_names, self.backbone.stored_shapes
-            layout = record_type(names, shapes, bank.precision)  # type: ignore[arg-type]
+            layout = record_type(names, shapes, precision)  # type: ignore[arg-type]
             n_bytes = n_images * n_views * layout.itemsize
-            what = f"{n_views} {bank.stream} view{'s' * (n_views > 1)} of each image in {bank.precision}"
-            yield PlannedFiles(what, bank.root, n_bytes, self._there(bank, n_images))
+            what = f"{n_views} {stream} view{'s' * (n_views > 1)} of each image in {precision}"
+            yield PlannedFiles(what, root, n_bytes, self._there(stream, precision, root, n_images))
 
-    def views(self) -> dict[_Bank, int]:
-        """How many views each bank has, the plain one included."""
-        found = {_Bank("plain", "float32", home() / "banks"): 1}
+    def views(self) -> dict[tuple[str, str, Path], int]:
+        """How many views are stored, the plain one included, by what they are, their precision and their folder."""
+        found = {("plain", "float32", home() / "banks"): 1}
         for number, (config, streams) in enumerate(trainings := METHODS[self.method].trainings(self.config)):
             folder = self.folder if number == len(trainings) - 1 else self.folder / "stage1"
             for stream in streams if config.views != "fresh" else ():
                 root = folder / "bank" if config.refresh else home() / "banks"
-                bank = _Bank(stream, config.bank_precision, root)
+                bank = stream, config.bank_precision, root
                 found[bank] = max(found.get(bank, 0), config.views)
         return found
 
-    def _there(self, bank: _Bank, n_images: int) -> int:
+    def _there(self, stream: str, precision: str, root: Path, n_images: int) -> int:
         """The size of the largest bank of this kind with so many images; the bank itself checks which they are."""
         from justright.data.views import transform_named
 
-        sought = {"backbone": self.backbone.name, "precision": bank.precision, "n_images": n_images}
-        kind = type(transform_named(bank.stream)).__name__
+        sought = {"backbone": self.backbone.name, "precision": precision, "n_images": n_images}
+        kind = type(transform_named(stream)).__name__
         sizes = [0]
-        for index in bank.root.glob("*/index.json"):
+        for index in root.glob("*/index.json"):
             try:
                 about = parsed_json(index.read_text(encoding="utf-8"))
                 is_alike = about["transform"]["kind"] == kind and sought.items() <= about.items()
@@ -146,9 +136,9 @@ class DiskPlan:
             n_bytes += self.n_seeds * 3 * 2 * FEATURE_BYTES * (tuned + head)
         seeds = [self.folder, *self.folder.glob("seed-*")]
         there = [seed / part for seed in seeds for part in ("checkpoint", *FIRST_PARTS)] if trainings else []
-        is_done = (self.folder / "model.safetensors").exists()  # what was trained is kept smaller
-        yield PlannedFiles("checkpoints", self.folder, n_bytes, n_bytes if is_done else bytes_of(*there))
         model = self.folder / "model.safetensors"
+        n_there = n_bytes if model.exists() else bytes_of(*there)  # what was trained is kept smaller
+        yield PlannedFiles("checkpoints", self.folder, n_bytes, n_there)
         yield PlannedFiles("the model", self.folder, FEATURE_BYTES * tuned, bytes_of(model))
 
 

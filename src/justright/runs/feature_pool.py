@@ -19,8 +19,6 @@ from justright.selection import row_shards
 from justright.selection.shards import ArrayLike
 from justright.types import UNLABELED, Array, Labels
 
-PLACES = ("id", "dataset", "path")  # what the pool says of an image beside its class
-
 
 @dataclass(frozen=True)
 class FeaturePool:
@@ -66,7 +64,11 @@ class FeaturePool:
 
     def index(self) -> pa.Table:
         """One row an image: id, dataset, path, label, class_name."""
-        parts = [_with_text(table.index.select(list(PLACES))) for table in self.tables]
+        kinds = {"id": pa.string(), "dataset": NAME, "path": pa.string()}  # whichever way a table was made
+        parts = [
+            pa.table({name: table.index[name].cast(pa.string()).cast(kind) for name, kind in kinds.items()})
+            for table in self.tables
+        ]
         labels = pa.array(self.labels.astype(np.int32))
         table = pa.concat_tables(parts).unify_dictionaries().append_column("label", labels)
         return table.append_column("class_name", names_column(self.class_names, self.labels))
@@ -80,44 +82,35 @@ def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
     """
     if not tables:
         raise DataError("the pool is empty", expected="at least one feature store")
-    _check(tables)
     labels: list[Int[Array, " _"]] = []
     origins: list[Origin] = []
     for table in tables:
-        own = np.zeros(len(table), dtype=np.int64)
-        datasets, dataset_of_row = _datasets(table)
-        for number, dataset in enumerate(datasets):
-            rows = np.flatnonzero(dataset_of_row == number)
-            found, first, position = np.unique(table.labels[rows], return_index=True, return_inverse=True)
-            names = table.index["class_name"].take(pa.array(rows[first])).to_pylist()
-            own[rows] = len(origins) + position
-            known = zip(found.tolist(), names, strict=True)
-            # a store of images that were pooled before they were extracted names its classes dataset/class already
-            own_names = [(label, (name or str(label)).removeprefix(f"{dataset}/")) for label, name in known]
-            origins += [Origin(dataset, label, name) for label, name in own_names]
-        labels.append(own)
-    return FeaturePool(tuple(tables), np.concatenate(labels), tuple(origins))
-
-
-def _check(tables: Sequence[FeatureTable]) -> None:
-    seen: set[str] = set()
-    for table in tables:
         tables[0].header.require_comparable(table.header)
         require_flat(table)
-        names = set(_datasets(table)[0])
-        if twice := sorted(seen & names):
+        datasets, dataset_of_row = _datasets(table)
+        if twice := sorted({origin.dataset for origin in origins} & set(datasets)):
             raise DataError(
                 f"two stores of the pool hold a data set called {twice[0]!r}",
                 expected="a name each, because classes are named dataset/class",
                 advice="give each store once, or extract one of them under another name",
             )
-        seen |= names
         if n := int((table.labels == UNLABELED).sum()):
             raise DataError(
-                f"{n:,} of the {len(table):,} images of {', '.join(sorted(names))} have no label",
+                f"{n:,} of the {len(table):,} images of {', '.join(sorted(datasets))} have no label",
                 expected="labeled images in the pool",
                 advice="extract the labeled images alone, or give this store as --target",
             )
+        own = np.zeros(len(table), dtype=np.int64)
+        for number, dataset in enumerate(datasets):
+            rows = np.flatnonzero(dataset_of_row == number)
+            found, first, position = np.unique(table.labels[rows], return_index=True, return_inverse=True)
+            names = table.index["class_name"].take(pa.array(rows[first])).to_pylist()
+            own[rows] = len(origins) + position
+            for label, name in zip(found.tolist(), names, strict=True):
+                # a store of images that were pooled before they were extracted names its classes dataset/class already
+                origins.append(Origin(dataset, label, (name or str(label)).removeprefix(f"{dataset}/")))
+        labels.append(own)
+    return FeaturePool(tuple(tables), np.concatenate(labels), tuple(origins))
 
 
 def require_flat(table: FeatureTable) -> None:
@@ -135,10 +128,3 @@ def _datasets(table: FeatureTable) -> tuple[list[str], Int[Array, " rows"]]:
     """The data sets of a table in order of appearance, and which one each row is of."""
     column = table.index["dataset"].cast(pa.string()).combine_chunks().dictionary_encode()
     return column.dictionary.to_pylist(), column.indices.to_numpy()
-
-
-def _with_text(table: pa.Table) -> pa.Table:
-    """The columns with one type each, whichever way a table was made; names of data sets stay cheap."""
-    kinds = {"id": pa.string(), "dataset": NAME, "path": pa.string()}
-    columns = {name: table[name].cast(pa.string()).cast(kind) for name, kind in kinds.items()}
-    return pa.table(columns).unify_dictionaries()

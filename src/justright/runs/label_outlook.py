@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from justright.types import Array
 
 MAX_IMAGES = 10_000  # of pool and target each; drawn at random beyond
 MOST_CLUSTERS = 100
-HARDLY = 0.01  # a change of transfer flow below one percent is called none
+LEAST_GAIN = 0.01  # a smaller change of transfer flow, up or down, is called none
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,8 @@ class LabelOutlook:
     def to_json(self) -> dict[str, Any]:
         """The numbers and the sentence."""
         parts = {"selected": self.selected, "everything": self.everything}
-        return {
-            name: None if effect is None else {
-                "without_labels": effect.without_labels, "with_labels": effect.with_labels, "gain": effect.gain
-            }
-            for name, effect in parts.items()
-        } | {"n_clusters": self.n_clusters, "is_guess": self.is_guess, "says": self.sentence()}  # fmt: skip
+        effects = {name: effect and asdict(effect) | {"gain": effect.gain} for name, effect in parts.items()}
+        return effects | {"n_clusters": self.n_clusters, "is_guess": self.is_guess, "says": self.sentence()}
 
 
 def label_outlook(
@@ -65,14 +61,13 @@ def label_outlook(
     sample_weight: Float[Array, " images"],
     n_clusters: int | None = None,
     seed: int = 0,
-    max_images: int = MAX_IMAGES,
 ) -> LabelOutlook:
     """Transfer flow of the target without labels, with the weighted pool, and with all of the pool.
 
     Without `n_clusters` it takes sqrt(images / 2), a rule of thumb: the same clusters are counted with and without
     labels, so the number sets how fine the question is rather than its answer.
     """
-    rows, target_rows = _some(len(pool), max_images, seed, "pool"), _some(len(target), max_images, seed, "target")
+    rows, target_rows = _some(len(pool), seed, "pool"), _some(len(target), seed, "target")
     k = n_clusters or int(np.clip(round(math.sqrt(len(target_rows) / 2)), 2, MOST_CLUSTERS))
     features, labels, weight = pool.take(rows), pool.labels[rows], sample_weight[rows]
     seen = np.asarray(target.features[target_rows])
@@ -86,10 +81,10 @@ def label_outlook(
     return LabelOutlook(selected, everything, k, n_clusters is None)
 
 
-def _some(n: int, at_most: int, seed: int, what: str) -> Int[Array, " rows"]:
-    if n <= at_most:
+def _some(n: int, seed: int, what: str) -> Int[Array, " rows"]:
+    if n <= MAX_IMAGES:
         return np.arange(n)
-    return np.sort(generator(seed, "outlook", what).choice(n, at_most, replace=False))
+    return np.sort(generator(seed, "outlook", what).choice(n, MAX_IMAGES, replace=False))
 
 
 def _percent(gain: float) -> str:
@@ -97,6 +92,6 @@ def _percent(gain: float) -> str:
 
 
 def _verb(gain: float) -> str:
-    if abs(gain) < HARDLY:
+    if abs(gain) < LEAST_GAIN:
         return "matter little"
     return "help" if gain > 0 else "hurt"

@@ -33,17 +33,10 @@ N_STEPS = 4  # steps of training that are timed
 N_ROWS, N_CLASSES = 1000, 20  # features that selection and estimation are timed on
 
 
-def measure(
-    backbone: Any,
-    method: str,
-    config: Any,
-    images: ImageSet | None = None,
-    n_images: int = N_IMAGES,
-    track: Track = silent,
-) -> Rates:
+def measure(backbone: Any, method: str, config: Any, images: ImageSet | None, track: Track = silent) -> Rates:
     """The rates of this machine for a backbone and a method, on some of the `images`, or on drawn photos.
 
-    Training is timed with the batch size of the config, but at most `n_images`, and two views.
+    Training is timed with the batch size of the config, but at most `N_IMAGES`, and two views.
     """
     from justright.features.bank import open_views
     from justright.features.extract import extract
@@ -51,8 +44,8 @@ def measure(
     found: dict[str, float] = {}
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        photos = drawn_photos(folder / "photos", n_images) if images is None else images
-        photos = photos.take(evenly_spaced(len(photos), n_images)).without_labels()
+        photos = drawn_photos(folder / "photos", N_IMAGES) if images is None else images
+        photos = photos.take(evenly_spaced(len(photos), N_IMAGES)).without_labels()
         few = photos.take(np.arange(min(2, len(photos))))
 
         def extracted(some: ImageSet, name: str) -> object:
@@ -89,10 +82,9 @@ def drawn_photos(folder: Path, n_images: int) -> ImageSet:
     rng = np.random.default_rng(0)
     (folder / "drawn").mkdir(parents=True)
     for number in range(n_images):
-        coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8)).resize(
-            (500, 375), Image.Resampling.BICUBIC
-        )
-        noisy = np.asarray(coarse, np.int16) + rng.integers(-8, 9, (375, 500, 3), dtype=np.int16)
+        coarse = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
+        smooth = coarse.resize((500, 375), Image.Resampling.BICUBIC)
+        noisy = np.asarray(smooth, np.int16) + rng.integers(-8, 9, (375, 500, 3), dtype=np.int16)
         Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(folder / "drawn" / f"{number}.jpg", quality=90)
     return open_images(str(folder))
 

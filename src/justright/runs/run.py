@@ -12,7 +12,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import InitVar, asdict, dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,21 +28,20 @@ from justright.evaluation.files import copy_truth, read_judged
 from justright.features.table import FeatureTable
 from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
+from justright.runs.counting import MOST_CHECKED, counted, k_note
 from justright.runs.disk import DiskPlan, tidy
 from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
-from justright.runs.given_features import GivenStores
 from justright.runs.given_weights import expect_fit
-from justright.runs.k_check import MOST_IMAGES, k_note
 from justright.runs.owner import owned
-from justright.runs.parts import config_of, counted, counter_input, fingerprints, frozen_features
 from justright.runs.problem import Problem
+from justright.runs.run_features import GivenStores, fingerprints, frozen_features
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
-from justright.runs.spec import RunSpec
+from justright.runs.spec import RunSpec, config_of
 
 _log = logging.getLogger(__name__)
 
-MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")
+MADE_BY = ("justright", "torch", "timm", "numpy", "scikit-learn", "pyarrow")  # run.json says their versions
 
 
 @dataclass(eq=False)
@@ -51,7 +50,7 @@ class Run:
 
     problem: Problem  # what to learn from, and what to understand
     spec: RunSpec  # everything that was asked for
-    out: InitVar[Path]  # folder of the run
+    out: Path  # folder of the run
     backbone: Any  # a loaded one, so that several runs can share it
     asked: Mapping[str, Any] = field(default_factory=dict)  # what else the folder should say about itself
     track: Track = silent  # told of every step
@@ -60,12 +59,12 @@ class Run:
     engine: Engine | None = None  # where features, views and weights are computed, if not in this process
     checks_k: bool = False  # whether a K that was given is compared with an estimate, and a doubt is said
 
-    def __post_init__(self, out: Path) -> None:
+    def __post_init__(self) -> None:
         from justright.discovery.processes import Processes
 
-        self.folder, self.config, self.processes = RunFolder(out), config_of(self.spec), Processes()
+        self.folder, self.config, self.processes = RunFolder(self.out), config_of(self.spec), Processes()
         n_images = len(self.problem.pool.images), len(self.problem.target)
-        self.disk = DiskPlan(*n_images, self.spec.method, self.config, self.backbone, out, self.spec.n_seeds)
+        self.disk = DiskPlan(*n_images, self.spec.method, self.config, self.backbone, self.out, self.spec.n_seeds)
         self.stores: GivenStores | None = None
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = []
@@ -79,10 +78,9 @@ class Run:
         """
         from justright.discovery.threads import computing_with
 
-        path = self.folder.path
-        with owned(path) if self.processes.is_first and not is_owned else nullcontext():
-            known = RunFolder(path).about.get("threads") if (path / "run.json").exists() else None
-            with computing_with(known if isinstance(known, int) and known > 0 else None, path) as self.n_threads:
+        with owned(self.out) if self.processes.is_first and not is_owned else nullcontext():
+            known = RunFolder(self.out).about.get("threads") if (self.out / "run.json").exists() else None
+            with computing_with(known if isinstance(known, int) and known > 0 else None, self.out) as self.n_threads:
                 self._begin()
                 return self._stages()
 
@@ -92,8 +90,8 @@ class Run:
         with self._timed("count"):
             n_target, k_source = self.processes.in_turn(lambda: self._count(pool, target))
         with self._timed("select"):
-            engine = self.engine or in_process
-            selection = RunSelection(self.problem, self.spec, self.folder.path, self.processes, self.track, engine)
+            how = self.processes, self.track, self.engine or in_process
+            selection = RunSelection(self.problem, self.spec, self.out, *how)
             weight = selection.weight(pool, target, n_target)
             self.notes += selection.notes
         with self._timed("train"):
@@ -106,17 +104,16 @@ class Run:
             with self._timed("evaluate"):
                 self._evaluate(method)
             self._finish(method, n_target, k_source, fingerprints(pool, target))
-            tidy(self.folder.path)
+            tidy(self.out)
         self.processes.wait()
-        return RunFolder(self.folder.path)
+        return RunFolder(self.out)
 
     def _begin(self) -> None:
         from justright.discovery.checkpoints import refuse_changes
 
-        path, spec = self.folder.path, self.spec.to_json()
-        is_begun = (path / "run.json").exists()
+        spec, is_begun = self.spec.to_json(), (self.out / "run.json").exists()
         if is_begun:
-            refuse_changes(RunFolder(path).about["spec"], spec, path)
+            refuse_changes(RunFolder(self.out).about["spec"], spec, self.out)
         if self.spec.weights is not None:
             expect_fit(self.spec.weights, self.problem.pool)
         if self.spec.features:
@@ -126,10 +123,10 @@ class Run:
             with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
                 copy_truth(self.truth, Path(folder) / "truth.parquet")
         if self.processes.is_first:
-            remove_leftovers(path)
+            remove_leftovers(self.out)
             self.disk.expect_room()
             if is_begun:  # not before: a run that is refused stays finished
-                RunFolder(path).begin_again()
+                RunFolder(self.out).begin_again()
             else:
                 about = {"spec": spec, "asked": self.asked, "is_finished": False, "threads": self.n_threads}
                 self.folder.save_about(about)
@@ -137,13 +134,13 @@ class Run:
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Features of pool and target; the problem goes on with the images that have some, and with their ids."""
-        path, problem, how = self.folder.path, self.problem, (self.track, self.stores, self.engine)
-        pool = frozen_features(problem.pool.images, self.backbone, path / "pool.features", *how)
-        target = frozen_features(problem.target, self.backbone, path / "target.features", *how)
+        problem, how = self.problem, (self.track, self.stores, self.engine)
+        pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *how)
+        target = frozen_features(problem.target, self.backbone, self.out / "target.features", *how)
         self.problem = problem.with_ids_of(pool, target)
         if self.processes.is_first:
-            self.problem.pool.images.save(path / "pool.parquet")
-            self.problem.target.save(path / "target.parquet")
+            self.problem.pool.images.save(self.out / "pool.parquet")
+            self.problem.target.save(self.out / "target.parquet")
         return pool, target
 
     def _count(self, pool: FeatureTable, target: FeatureTable) -> tuple[int, str]:
@@ -151,7 +148,7 @@ class Run:
         n_given, name = self.spec.n_target, self.spec.counter
         if n_given is None:
             return int(self._estimate(name, pool, target)["n_categories"]), name
-        is_few = len(pool) + len(target) <= MOST_IMAGES
+        is_few = len(pool) + len(target) <= MOST_CHECKED
         if self.checks_k and self.processes.is_first and self.problem.own_classes and is_few:
             try:
                 doubt = k_note(n_given, self._estimate(name, pool, target))
@@ -165,13 +162,12 @@ class Run:
     def _estimate(self, name: str, pool: FeatureTable, target: FeatureTable) -> Mapping[str, Any]:
         """What the counter of this name says, from count.json where it has counted these images before."""
         made_with = {"counter": name, "seed": self.spec.seed} | fingerprints(pool, target)
-        known = RunFolder(self.folder.path).count
+        known = RunFolder(self.out).count
         if known is None or known.get("made_with") != made_with:
-            given = counter_input(pool, target, self.problem.own_classes)
-            known = counted(name, given, self.spec.seed, self.track) | {"made_with": made_with}
+            found = counted(name, pool, target, self.problem.own_classes, self.spec.seed, self.track)
+            known = found | {"made_with": made_with}
             self.folder.save_json("count.json", known)
-        found: Mapping[str, Any] = known["estimates"][name]
-        return found
+        return dict(known["estimates"][name])
 
     def _learn(self, weight: np.ndarray, n_target: int) -> Any:
         from justright.discovery.training_data import total_categories
@@ -183,7 +179,7 @@ class Run:
         split = self.problem.split(spec.pool_role)
 
         def learned(number: int) -> Any:
-            folder = self.folder.path if spec.n_seeds == 1 else self.folder.path / f"seed-{spec.seed + number}"
+            folder = self.out if spec.n_seeds == 1 else self.out / f"seed-{spec.seed + number}"
             options = {"seed": spec.seed + number, "tensorboard": self.tensorboard, "engine": self.engine}
             method = METHODS[spec.method](n_categories, self.backbone, self.config, folder=folder, **options)  # type: ignore[arg-type]
             return method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
@@ -210,39 +206,36 @@ class Run:
 
     def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> None:
         """Compare what was trained with clusters of the features as they were before."""
-        if not method.trainings(method.config):
-            return
-        try:
-            self.check = frozen_check(method, pool, target)
-        except DegenerateError as error:
-            self.notes.append(f"not checked against {FROZEN}: {error}")
-            return
-        self.notes.append(self.check.note(self.spec.method))
+        if method.trainings(method.config):
+            try:
+                self.check = frozen_check(method, pool, target)
+                self.notes.append(self.check.note(self.spec.method))
+            except DegenerateError as error:
+                self.notes.append(f"not checked against {FROZEN}: {error}")
 
     def _predict(self, method: Any) -> None:
-        path = self.folder.path
-        with replacing(path / "tuned.npy") as temporary, temporary.open("wb") as file:
+        with replacing(self.out / "tuned.npy") as temporary, temporary.open("wb") as file:
             np.save(file, method.features_.astype(np.float32), allow_pickle=False)
         found = method.predictions(self.problem.target)
         for ending in ("parquet", "csv"):
-            found.save(path / f"predictions.{ending}")
-        method.save(path)
+            found.save(self.out / f"predictions.{ending}")
+        method.save(self.out)
 
     def _evaluate(self, method: Any) -> None:
-        path, problem = self.folder.path, self.problem
+        problem, kept_truth = self.problem, self.out / "truth.parquet"
         if problem.truth is not None:
-            problem.truth.save(path / "truth.parquet")
+            problem.truth.save(kept_truth)
         truth = self.truth or self.folder.truth_file
         if truth is None:
             return
-        judged = read_judged(path / "predictions.parquet", truth)
+        judged = read_judged(self.out / "predictions.parquet", truth)
         if self.truth is not None:
-            copy_truth(self.truth, path / "truth.parquet")
+            copy_truth(self.truth, kept_truth)
         own = [problem.pool.origins[label].class_name for label in method.known_labels_ if label in problem.own_classes]
         kept = [label for label, name in judged.class_names.items() if name in own]
         has_kept = np.isin(judged.y_true, kept) if judged.has_kept_labels is None else judged.has_kept_labels
         scores = evaluate(judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=has_kept, seed=self.spec.seed)
-        scores.save(path / "scores.json")
+        scores.save(self.out / "scores.json")
         if self.check is not None:
             self.check = self.check.scored(judged.y_true, judged.is_old)
 
@@ -275,6 +268,6 @@ class Run:
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
-        with naming(self.folder.path):
+        with naming(self.out):
             yield
         self.seconds[stage] = time.perf_counter() - started

@@ -38,20 +38,18 @@ from justright.evaluation import Scores
 from justright.features.table import FeatureTable
 from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
-from justright.runs.saved_selection import SavedSelection
-from justright.runs.weight_files import load_selection
+from justright.runs.saved_selection import SavedSelection, load_selection
 from justright.types import Array
 
 _log = logging.getLogger(__name__)
 
 FORMAT = "justright run 1"
-REMADE = (
+REMADE = (  # what a run that is started again computes again
     "target.parquet", "pool.parquet", "weights.parquet", "weights.classes.parquet", "count.json", "diagnosis.json",
     "tuned.npy", "predictions.parquet", "predictions.csv", "scores.json", "model.json", "model.safetensors",
 )  # fmt: skip
-"""What a run that is started again computes again."""
+# what it does not compute again; the headers of the features stand for all their files
 KEPT = ("metrics.jsonl", "truth.parquet", "pool.features/store.json", "target.features/store.json")
-"""What it does not; the headers of the features stand for all their files."""
 
 
 @dataclass(frozen=True)
@@ -207,21 +205,15 @@ class RunFolder:
 
     def _json(self, name: str) -> dict[str, Any] | None:
         path = self.path / name if name == "run.json" else self._checked(name)
-        if not path.exists():
-            return None
-        value = _object(path)
-        try:
-            return verified(value)
-        except ValueError as error:
-            raise DataError(f"{path} cannot be read: {error}", expected="JSON as the run wrote it") from error
+        return _object(path) if path.exists() else None
 
 
 def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:
     """The JSON object of a file, or of a line of it; anything else is refused with the name of the file."""
     try:
         value = parsed_json(path.read_bytes() if line is None else line)
+        if isinstance(value, dict):
+            return verified(value) if line is None else value  # a line has no checksum
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", expected="JSON") from error
-    if not isinstance(value, dict):
-        raise DataError(f"{path} holds a {type(value).__name__}", expected="JSON of names and values, {...}")
-    return value
+        raise DataError(f"{path} cannot be read: {error}", expected="JSON as the run wrote it") from error
+    raise DataError(f"{path} holds a {type(value).__name__}", expected="JSON of names and values, {...}")

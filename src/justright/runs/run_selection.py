@@ -11,23 +11,23 @@ import numpy as np
 from jaxtyping import Float
 
 from justright.diagnosis.diagnose import diagnose
-from justright.engines import Engine, in_process
+from justright.engines import Engine
 from justright.errors import DegenerateError, NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.progress import Track
+from justright.runs.counting import fitted_counter
 from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.given_weights import GIVEN, GivenWeights
-from justright.runs.parts import counter_input, fingerprints, fitted_counter
 from justright.runs.problem import Problem
+from justright.runs.run_features import fingerprints
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection_result import SelectionResult, stability_of
+from justright.runs.selection_result import SelectionResult, save_selection, stability_of
 from justright.runs.spec import AUTO, RunSpec
-from justright.runs.weight_files import save_selection
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.selection.by_name import selector_of
 from justright.types import Array
 
-OTHERWISE = "none"  # what `AUTO` takes where the diagnosis cannot choose
+FALLBACK = "none"  # what `AUTO` takes where the diagnosis cannot choose
 
 
 @dataclass(eq=False)
@@ -39,7 +39,7 @@ class RunSelection:
     folder: Path
     processes: Any
     track: Track
-    engine: Engine = in_process  # where shards of features are worked on; does not change the weights
+    engine: Engine  # where shards of features are worked on; does not change the weights
     notes: list[str] = field(default_factory=list)  # what a person should know about it
 
     def weight(self, pool: FeatureTable, target: FeatureTable, n_target: int) -> Float[Array, " labeled"]:
@@ -57,9 +57,12 @@ class RunSelection:
         if given is not None:
             name, selector, n_resamples = GIVEN, given.selector(merged), 0
         else:
-            name = self.spec.selector if self.spec.selector != AUTO else self._choose(pool, merged, target, n_target)
-            params = self._params(pool, target)
-            name, selector = self._fitted(name, params, merged, target, n_target, may_be_empty=n_own > 0)
+            name = self.spec.selector
+            if name == AUTO:
+                known = self.processes.in_turn(lambda: self._diagnosis(pool, merged, target, n_target))
+                self.notes.append(f"auto: {known['verdict'].rstrip('.')}")
+                name = str(known["winner"])
+            name, selector = self._fitted(name, pool, merged, target, n_target)
         if self.processes.is_first:
             stable = stability_of(selector, merged, target, n_resamples, self.spec.seed, self.track)
             kept = merge_tables([pool.take(range(n_own))]) if n_own else None
@@ -67,59 +70,42 @@ class RunSelection:
             save_selection(self.folder / "weights.parquet", result, target, kept)
         return np.concatenate([np.ones(n_own), selector.sample_weight(merged.labels)])
 
-    def _params(self, pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
-        """The parameters of the selector; a counter named as its `n_clusters` counts, for the selection alone."""
-        params = dict(self.spec.selector_params)
-        if isinstance(counter := params.get("n_clusters"), str):
-            given = counter_input(pool, target, self.problem.own_classes)
-            params["n_clusters"] = fitted_counter(counter, given, self.spec.seed, self.track).n_categories_
-        return params
-
     def _fitted(
-        self,
-        name: str,
-        params: dict[str, Any],
-        merged: FeaturePool,
-        target: FeatureTable,
-        n_target: int,
-        may_be_empty: bool,
+        self, name: str, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int
     ) -> tuple[str, Selector]:
         """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
+        params = dict(self.spec.selector_params)
+        if isinstance(counter := params.get("n_clusters"), str):  # a counter named here counts for the selection alone
+            given = pool, target, self.problem.own_classes, self.spec.seed, self.track
+            params["n_clusters"] = fitted_counter(counter, *given).n_categories_
         selector = selector_of(name, params, self.spec.seed, n_target)
         try:
             selector.fit_stream(merged, row_shards(target.features), engine=self.engine, quiet=True, track=self.track)
         except NothingSelectedError as error:
-            if not may_be_empty:
+            if len(merged) == len(pool):  # no own labels stay
                 raise
             self.notes.append(f"{name} leaves out the whole pool ({error.came}): the target's own labels alone")
             return "own", OwnSelector().fit_stream(merged, row_shards(target.features))
         self.notes += [remark.for_command_line() for remark in selector.weights_.remarks]
         return name, selector
 
-    def _choose(self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int) -> str:
-        """The selector that the diagnosis favors; found once and kept in diagnosis.json."""
-        known_by = fingerprints(pool, target) | {"seed": self.spec.seed, "n_target": n_target}
-        made_with = json.loads(json.dumps(known_by))
-
-        def found() -> dict[str, Any]:
-            known = RunFolder(self.folder).diagnosis
-            if known is None or known.get("made_with") != made_with or known.get("winner") not in SELECTORS:
-                known = self._diagnosis(pool, merged, target, n_target) | {"made_with": made_with}
-                RunFolder(self.folder).save_json("diagnosis.json", known)
-            return known
-
-        known = self.processes.in_turn(found)
-        self.notes.append(f"auto: {known['verdict'].rstrip('.')}")
-        return str(known["winner"])
-
     def _diagnosis(
         self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int
     ) -> dict[str, Any]:
+        """Which selector to take and why: found once, and kept in diagnosis.json."""
+        folder, prints = RunFolder(self.folder), fingerprints(pool, target)
+        made_with = json.loads(json.dumps(prints | {"seed": self.spec.seed, "n_target": n_target}))
+        known = folder.diagnosis
+        if known is not None and known.get("made_with") == made_with and known.get("winner") in SELECTORS:
+            return known
         n_own = len(self.problem.own_rows)
         own = np.asarray(pool.features[:n_own]), pool.labels[:n_own]
         others = np.asarray(merged.features), merged.labels
         try:
-            return diagnose(own, others, target.features, n_target, seed=self.spec.seed, track=self.track).to_json()
+            found = diagnose(own, others, target.features, n_target, seed=self.spec.seed, track=self.track).to_json()
         except DegenerateError as error:
-            why = f"Take {OTHERWISE}, for nothing can be rehearsed: {error.came}"
-            return {"winner": OTHERWISE, "verdict": why}
+            why = f"Take {FALLBACK}, for nothing can be rehearsed: {error.came}"
+            found = {"winner": FALLBACK, "verdict": why}
+        found |= {"made_with": made_with}
+        folder.save_json("diagnosis.json", found)
+        return found

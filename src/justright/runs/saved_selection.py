@@ -1,9 +1,23 @@
-"""A selection as a plain record: what its files say about every image and class, and that summed up by data set."""
+"""A selection as its files have it: what `justright select` leaves and training reads, and that summed up by data set.
+
+    weights.parquet          one row an image, in the order of the pool:
+                             id, dataset, path, label, class_name, weight, reason
+    weights.classes.parquet  one row a class:
+                             label, dataset, class_name, n_images, weight, reason, similarity or distance, ...
+
+In a run the target's own classes come first. Unless they were selected from, they weigh 1, and what a selector compares
+classes by is empty for them.
+
+Both carry, as JSON in the metadata of the schema under the key `justright`, the selector with its parameters, the
+threshold where it found one by itself, and what features it saw. Two runs that see the same features with the same
+parameters write the same bytes; neither labels of the target nor where a store lies can change one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,34 +25,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float
 
+from justright.data.parquet import read_parquet
+from justright.errors import DataError
+from justright.files import parsed_json
 from justright.selection import ClassWeights
 from justright.types import Array
 
 CLASS_COLUMNS = ("label", "dataset", "class_name", "n_images", "weight", "reason")
+IMAGE_COLUMNS = ("id", "dataset", "path", "label", "class_name", "weight", "reason")
 STABILITY_COLUMNS = ("kept_share", "weight_std")
+FORMAT = "justright weights 1"
+KEY = b"justright"
 ABOUT = ("format", "selector", "params", "kept_classes", "kept_images", "backbone", "pool", "target")
 
 
 @dataclass(frozen=True)
-class SourceRow:
-    """A data set of the pool: how much of it is kept, and how close its classes are to the target."""
-
-    dataset: str
-    n_classes: int
-    n_kept_classes: int
-    n_images: int
-    n_kept_images: int
-    mean_weight: float
-    closest: float | None
-    median: float | None
-    farthest: float | None
-
-
-@dataclass(frozen=True)
 class SavedSelection:
-    """A row an image, a row a class, and what made them, in the words of `weight_files`.
+    """A row an image, a row a class, and what made them.
 
-    images   id, dataset, path, label, class_name, weight, reason
+    images   IMAGE_COLUMNS
     classes  CLASS_COLUMNS, then the columns the selector gives, then STABILITY_COLUMNS if that was asked for
     about    the name of the selector, its params, and numbers it found by itself
     """
@@ -76,51 +81,47 @@ class SavedSelection:
             found={name: value for name, value in self.about.items() if name not in ABOUT},
         )
 
-    @property
-    def measure(self) -> str:
-        """What the selector compared classes by: "similarity", "distance", or nothing."""
-        return self.weights.measure
+    def source_rows(self) -> list[dict[str, Any]]:
+        """A row a data set: how much of it is kept, and how close its classes are to the target.
 
-    def source_rows(self) -> list[SourceRow]:
-        """One row a data set, in the order of the pool, and a last one for all if there are several."""
+        They are in the order of the pool, with a last one for all if there are several.
+        """
         of_class = np.array(self.classes["dataset"].to_pylist(), dtype=object)
-        datasets = list(dict.fromkeys(of_class.tolist()))
-        parts = [(dataset, of_class == dataset) for dataset in datasets]
-        if len(datasets) > 1:
+        parts = [(dataset, of_class == dataset) for dataset in dict.fromkeys(of_class.tolist())]
+        if len(parts) > 1:
             parts.append(("all", np.ones(len(of_class), dtype=bool)))
-        return [self._source_row(dataset, is_member) for dataset, is_member in parts]
+        return [{"dataset": dataset} | self._summed_up(is_member) for dataset, is_member in parts]
 
     def source_columns(self) -> list[str]:
         """The head of the table by data set."""
-        columns = ["data set", "classes", "kept", "images", "kept images", "mean weight"]
-        if not self.measure:
+        columns, measure = ["data set", "classes", "kept", "images", "kept images", "mean weight"], self.weights.measure
+        if not measure:
             return columns
-        first, last = ("most", "least") if self.measure == "similarity" else ("least", "most")
-        return [*columns, f"{first} {self.measure}", "median", last]
+        first, last = ("most", "least") if measure == "similarity" else ("least", "most")
+        return [*columns, f"{first} {measure}", "median", last]
 
     def source_cells(self) -> list[tuple[object, ...]]:
         """The rows under `source_columns`."""
         n = len(self.source_columns())
-        return [astuple(row)[:n] for row in self.source_rows()]
+        return [tuple(row.values())[:n] for row in self.source_rows()]
 
-    def _source_row(self, dataset: str, is_member: Bool[Array, " classes"]) -> SourceRow:
+    def _summed_up(self, is_member: Bool[Array, " classes"]) -> dict[str, Any]:
         of_class, of_image = self.weights, self.images["label"].to_numpy()
         weight = self.sample_weight[is_member[np.searchsorted(of_class.classes, of_image)]]
         ends: list[float | None] = [None, None, None]
-        if self.measure:
-            ends = np.quantile(of_class.columns[self.measure][is_member], [0, 0.5, 1]).tolist()
-        closest, median, farthest = ends if self.measure == "distance" else ends[::-1]
-        return SourceRow(
-            dataset=dataset,
-            n_classes=int(is_member.sum()),
-            n_kept_classes=int((of_class.weight[is_member] > 0).sum()),
-            n_images=len(weight),
-            n_kept_images=int((weight > 0).sum()),
-            mean_weight=float(weight.mean()),
-            closest=closest,
-            median=median,
-            farthest=farthest,
-        )
+        if of_class.measure:
+            ends = np.quantile(of_class.columns[of_class.measure][is_member], [0, 0.5, 1]).tolist()
+        closest, median, farthest = ends if of_class.measure == "distance" else ends[::-1]
+        return {
+            "n_classes": int(is_member.sum()),
+            "n_kept_classes": int((of_class.weight[is_member] > 0).sum()),
+            "n_images": len(weight),
+            "n_kept_images": int((weight > 0).sum()),
+            "mean_weight": float(weight.mean()),
+            "closest": closest,
+            "median": median,
+            "farthest": farthest,
+        }
 
     def summary(self) -> str:
         """The outcome in a line."""
@@ -129,3 +130,37 @@ class SavedSelection:
             f"{self.name}: {int((of_class > 0).sum()):,} of {len(of_class):,} classes and "
             f"{int((of_image > 0).sum()):,} of {len(of_image):,} images kept, mean weight {of_image.mean():.3g}"
         )
+
+
+def class_file(path: Path) -> Path:
+    """Where the classes of a file of weights stand: `weights.parquet` has `weights.classes.parquet`."""
+    return path.with_name(f"{path.stem}.classes{path.suffix}")
+
+
+def load_selection(path: Path) -> SavedSelection:
+    """Read what `save_selection` wrote."""
+    try:
+        images, classes = (read_parquet(file) for file in (path, class_file(path)))
+        about = parsed_json((images.schema.metadata or {})[KEY])
+        if about["format"] != FORMAT:
+            raise ValueError(f"format {about['format']!r}")
+        if (classes.schema.metadata or {})[KEY] != images.schema.metadata[KEY]:
+            raise ValueError("the two files are not of one selection")
+        for name in IMAGE_COLUMNS:
+            _require_type(images[name], name)
+        for name in CLASS_COLUMNS:
+            _require_type(classes[name], name)
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"{path} does not hold weights of this version: {error}",
+            expected=f"the file and its neighbor {class_file(path).name}",
+            advice="justright select --out writes both",
+        ) from error
+    return SavedSelection(images, classes, about)
+
+
+def _require_type(column: pa.ChunkedArray, name: str) -> None:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    allows = {"label": pa.types.is_integer, "n_images": pa.types.is_integer, "weight": pa.types.is_floating}
+    if not allows.get(name, pa.types.is_string)(kind) or (name in ("dataset", *allows) and column.null_count):
+        raise ValueError(f"column {name} holds {column.type}, or nothing in some rows")

@@ -1,20 +1,27 @@
-"""A selection just made: its plain record, and beside it the pool and what else was asked."""
+"""A selection just made: its record, the pool and what else was asked; and how it becomes files."""
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from justright.data.columns import NAME, names_column
+from justright.data.parquet import write_parquet
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
 from justright.runs.feature_pool import FeaturePool
 from justright.runs.label_outlook import LabelOutlook
-from justright.runs.saved_selection import CLASS_COLUMNS, STABILITY_COLUMNS, SavedSelection
+from justright.runs.saved_selection import CLASS_COLUMNS, FORMAT, KEY, STABILITY_COLUMNS, SavedSelection, class_file
 from justright.selection import ClassWeights, Selector, Stability, stability
+
+KEPT = "kept: one of the target's own classes"
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class SelectionResult(SavedSelection):
         return {
             "selector": self.name,
             "params": self.about["params"],
-            "sources": [asdict(row) for row in self.source_rows()],
+            "sources": self.source_rows(),
             "classes": self.classes.to_pylist(),
             "label_outlook": None if self.outlook is None else self.outlook.to_json(),
             "stability": stable and {"n_resamples": stable.n_resamples, "n_failed": stable.n_failed},
@@ -90,3 +97,38 @@ def stability_of(
         return None
     clusters, features = getattr(selector, "target_clusters_", None), (pool.features, pool.labels, target.features)
     return stability(selector, *features, target_clusters=clusters, n_resamples=n_resamples, seed=seed, track=track)
+
+
+def save_selection(path: Path, result: SelectionResult, target: FeatureTable, kept: FeaturePool | None = None) -> Path:
+    """Write both files and give the name of the second. Each is whole or not there.
+
+    `kept` are images that nobody weighs: the target's own. They stand first and weigh 1.
+    """
+    n_kept = 0 if kept is None else len(kept.origins)
+    about = {
+        "format": FORMAT,
+        "selector": result.name,
+        "params": result.about["params"],
+        "kept_classes": n_kept,
+        "kept_images": 0 if kept is None else len(kept),
+        "backbone": dict(result.pool.tables[0].header.backbone),
+        "pool": [dict(table.header.data) for table in result.pool.tables],
+        # what the labels and paths of the target hash to is left out: no trace of them may reach the file
+        "target": {name: target.header.data.get(name) for name in ("images", "content")},
+    } | dict(result.weights.found)
+    said = {KEY: json.dumps(about).encode()}
+    images, classes = result.images, result.classes
+    if kept is not None:
+        ones = ClassWeights(np.arange(n_kept), np.ones(n_kept), [KEPT] * n_kept)
+        images = _behind(images, image_table(kept, ones), n_kept)
+        classes = _behind(classes, class_table(kept, ones), n_kept)
+    for file, table in ((path, images), (class_file(path), classes)):
+        write_parquet(table.replace_schema_metadata(said), file)
+    return class_file(path)
+
+
+def _behind(table: pa.Table, first: pa.Table, n_classes: int) -> pa.Table:
+    """The rows of `first`, then those of the table with their labels raised by so many classes."""
+    place = table.schema.get_field_index("label")
+    moved = pc.add(table["label"], pa.scalar(n_classes, table["label"].type))
+    return pa.concat_tables([first, table.set_column(place, "label", moved)], promote_options="default")

@@ -1,4 +1,4 @@
-"""RunSpec: everything a run was asked for, as plain values."""
+"""RunSpec: everything a run was asked for, as plain values; and the config of the method that follows from it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from justright.errors import MissingDataError
+from justright.discovery.methods import METHODS
+from justright.errors import JustrightError, MissingDataError
 from justright.estimation import BEST
 from justright.hashing import hash_file
 from justright.remote import Place
 from justright.runs.problem import PoolRole
+from justright.settings import flat
 
 AUTO = "auto"  # a selector, device, network or scale that is chosen for the person
 Scale = Literal["paper", "full", "small"]
@@ -58,3 +60,27 @@ def _content(file: Place) -> str:
     if not file.is_file():
         raise MissingDataError(f"no such file: {file}")
     return hash_file(file)
+
+
+def config_of(spec: RunSpec) -> Any:
+    """The config of the method at the scale that was asked for, with the settings on top; seeds share the time.
+
+    A setting that was asked for and would do nothing is refused.
+    """
+    config = METHODS[spec.method].config_class()
+    if spec.scale == "small":
+        config = config.small()
+    if spec.scale == "paper":
+        config = config.exact()
+    made = config.with_settings(spec.settings)
+    idle = made.without_effect()
+    for name in flat(spec.settings):
+        if name in idle:
+            raise JustrightError(
+                f"{name} does nothing in {spec.method}: {idle[name]}",
+                expected="settings that have an effect",
+                advice="leave it out",
+            )
+    if (minutes := getattr(made, "minutes", None)) is None:
+        return made
+    return config.with_settings(dict(spec.settings) | {"minutes": minutes / spec.n_seeds})

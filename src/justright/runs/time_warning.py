@@ -7,13 +7,12 @@ from typing import Any
 
 from justright.data import ImageSet
 from justright.runs.costs import CostPlan, Rates, Work, time_text
-from justright.runs.parts import config_of
-from justright.runs.spec import RunSpec
+from justright.runs.spec import RunSpec, config_of
 
 LONG = 120.0  # seconds; of a shorter run nothing is said
 BRIEF, THOROUGH = 0.1, 2.0  # seconds of trying
-SURELY = 5.0  # so many times quicker at a first look is surely quick
-SHORTER = 3  # a third of the training
+SURELY = 5.0  # a run that takes this many times less than `LONG` at the brief look gets no thorough one
+SHORTER = 3  # the advice is a training of a third of the time
 
 
 def time_warning(n_labeled: int, target: ImageSet, spec: RunSpec, backbone: Any) -> str:

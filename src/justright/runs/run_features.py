@@ -1,4 +1,4 @@
-"""Features from stores that `justright extract` wrote: compared with the images of a run, then copied."""
+"""The features of a run before training: from stores that `justright extract` wrote, or computed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import numpy as np
 from jaxtyping import Int
 
 from justright.data import ImageSet
+from justright.engines import Engine
 from justright.errors import DataError
+from justright.features.store import DamagedStoreError
 from justright.features.store_header import COMPARABLE, Header, StoreMismatchError, data_fingerprint, indented
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import BLOCK_ROWS, FeatureTable
@@ -60,7 +62,10 @@ class GivenStores:
         if (places < 0).all():
             return None
         good = places[places >= 0]
-        header = replace(self.header, computation=self._origin(good), data=data_fingerprint(contents, images.table))
+        used = [self.tables[number].header for number in np.unique(self._table_of(good))]
+        origins = [{**each.computation, "content": each.data["content"]} for each in used]
+        computation = {"precision": "float32", "copied_from": origins}
+        header = replace(self.header, computation=computation, data=data_fingerprint(contents, images.table))
         if begin_store(out, header):
             return FeatureTable.open(out)
         with StoreWriter(out, header) as writer:
@@ -94,12 +99,6 @@ class GivenStores:
             found[of == number] = self.tables[number].features[places[of == number] - self.starts[number]]
         return found
 
-    def _origin(self, places: Int[Array, " rows"]) -> dict[str, Any]:
-        """How the features were computed, as the header of the copy says it."""
-        tables = [self.tables[number] for number in np.unique(self._table_of(places))]
-        origins = [{**table.header.computation, "content": table.header.data["content"]} for table in tables]
-        return {"precision": "float32", "copied_from": origins}
-
 
 def _refuse_others(table: FeatureTable, header: Header) -> None:
     """Refuse features of another network, and features that do not say which images they are of."""
@@ -118,3 +117,28 @@ def _refuse_others(table: FeatureTable, header: Header) -> None:
             expected="features of a source without ids of its own",
             advice="leave them out: the cache knows them, and nothing is computed twice",
         )
+
+
+def frozen_features(
+    images: ImageSet, backbone: Any, path: Path, track: Track, stores: GivenStores | None, engine: Engine | None
+) -> FeatureTable:
+    """Features before training: from stores that were given, found in the folder of the run, or computed into it."""
+    from justright.features.cache import FeatureCache
+    from justright.features.extract import extract
+    from justright.features.home import home
+
+    try:
+        if stores is not None and (found := stores.copied(images, path)) is not None:
+            return found
+        return extract(images, backbone, path, cache=FeatureCache(), engine=engine, banks=home() / "banks", track=track)
+    except StoreMismatchError as error:
+        expected = "the same images, read by the same network, to go on with this run"
+        advice = f"another --out, or delete {path.parent} to start anew"
+        raise StoreMismatchError(error.came, expected=expected, advice=advice) from error
+    except DamagedStoreError as error:
+        raise DamagedStoreError(error.came, advice=f"delete {path}; it is computed again") from error
+
+
+def fingerprints(pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:
+    """Fingerprints of the images that pool and target features were computed from."""
+    return {"pool": dict(pool.header.data), "target": dict(target.header.data)}

@@ -11,8 +11,8 @@ from justright.errors import DataError
 from justright.features.store_header import StoreMismatchError
 from justright.hashing import hash_bytes
 from justright.remote import place_of
-from justright.runs.given_features import GivenStores
 from justright.runs.problem import make_problem
+from justright.runs.run_features import GivenStores
 from justright.runs.spec import RunSpec
 
 

@@ -1,0 +1,69 @@
+"""How many categories the target of a run has: estimated, or given by a person and compared with an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from justright.estimation import COUNTERS
+from justright.estimation.base import CategoryCounter
+from justright.features.table import FeatureTable
+from justright.progress import Track, silent
+from justright.types import UNLABELED
+
+MOST_CHECKED = 20_000  # of more images no K is checked: an estimate would take minutes, and memory
+
+
+def fitted_counter(
+    name: str, pool: FeatureTable, target: FeatureTable, own: Collection[int], seed: int, track: Track = silent
+) -> CategoryCounter:
+    """The counter of this name after it has counted labeled images of the target's own classes, then the target.
+
+    Where there are no own classes, the target is counted alone, and the pool tells what classes look like.
+    """
+    counter, unlabeled = COUNTERS[name](seed=seed), np.full(len(target), UNLABELED)
+    if not own:
+        return counter.fit(np.asarray(target.features), unlabeled, track, (pool.features, pool.labels))
+    rows = np.isin(pool.labels, list(own))
+    features = np.concatenate([pool.features[rows], target.features])
+    return counter.fit(features, np.concatenate([pool.labels[rows], unlabeled]), track)
+
+
+def estimate_record(counter: CategoryCounter, interval: tuple[int, int] | None) -> dict[str, Any]:
+    """What files say of an estimate: K, its interval and the curve it was read from."""
+    curve = {"curve": counter.curve_.tolist(), "axes": counter.curve_axes}
+    return {"n_categories": counter.n_categories_, "interval": interval} | curve
+
+
+def counted(
+    name: str, pool: FeatureTable, target: FeatureTable, own: Collection[int], seed: int, track: Track = silent
+) -> dict[str, Any]:
+    """What count.json says after the counter of this name has counted."""
+    counter, is_own = fitted_counter(name, pool, target, own, seed, track), np.isin(pool.labels, list(own))
+    estimate = estimate_record(counter, counter.interval() if counter.is_interval_quick else None)
+    n_classes, n_images = len(np.unique(pool.labels[is_own])), int(is_own.sum()) + len(target)
+    return {"estimates": {name: estimate}, "labeled_classes": n_classes, "images": n_images}
+
+
+def k_note(given: int, estimate: Mapping[str, Any]) -> str | None:
+    """What to say of a K that lies outside the interval of an estimate; None where it lies inside, or there is none.
+
+    How often that is right: docs/findings.md. What a wrong K costs: docs/discovery.md.
+
+    Parameters:
+        given: the K that a person gave.
+        estimate: as in count.json.
+    """
+    if estimate["interval"] is None:
+        return None
+    low, high = estimate["interval"]
+    if low <= given <= high:
+        return None
+    side, cost = ("small", "share clusters") if given < low else ("large", "are split")
+    return (
+        f"--k {given:,} looks too {side}: these images suggest {estimate['n_categories']:,} categories "
+        f"({low:,} to {high:,}). With too {side} a K categories {cost}; leave --k out to take the estimate, unless you "
+        "know better"
+    )
