@@ -12,13 +12,14 @@ from justright.progress import Track, silent
 from justright.report import provenance
 from justright.report.class_cards import class_cards
 from justright.report.cluster_views import ClusterView, look_at_clusters, target_features
-from justright.report.clusters import cluster_cards, review_of
+from justright.report.clusters import cluster_cards
 from justright.report.elements import Missing, Table, Values, attempt, read_parts, render
 from justright.report.feature_map import BUDGET as MAP_BUDGET
 from justright.report.feature_map import draw_map, feature_map, tiles
 from justright.report.page_images import PageImages, SmallImages
 from justright.report.pool_and_target import overview
 from justright.report.result_part import result_part
+from justright.report.review_part import review_of
 from justright.report.run_figures import draw_counts, draw_training, reported
 from justright.report.score_parts import errors_part, judged, scores_part
 from justright.runs.run_folder import RunFolder
