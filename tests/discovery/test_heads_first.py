@@ -8,7 +8,7 @@ from tests.discovery.tiny import Stopped, config_of, data_of, final_bytes, learn
 
 from justright.discovery import heads_first
 from justright.discovery.heads_first import FeatureViews, rows_for_heads
-from justright.discovery.simgcd import SimGCDConfig
+from justright.discovery.simgcd_config import SimGCDConfig
 from justright.features.bank import open_views
 from justright.progress import silent
 

@@ -16,14 +16,14 @@ from justright.discovery.training_data import TrainingData
 from justright.errors import DataError
 from justright.geometry import unit_or_zero_rows
 from justright.parallel import blas_threads, in_threads, n_cores
-from justright.types import UNLABELED, Array, Mask
+from justright.types import Array, Mask
 
 BLOCK_ROWS = 4096
 N_QUANTILES = 1001
 TEMPERATURES = (1e-3, 1e1)  # between these the calibration looks
 
-
 Center = Float[Array, " dim"] | None  # what is taken off features that share a large part
+Directions = Float[Array, "dim kept"] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class CategoryAssigner:
     temperature: float = 1.0
     reference: Float[Array, " quantiles"] | None = None
     center: Center = None
-    directions: Float[Array, "dim kept"] | None = None
+    directions: Directions = None
 
     @staticmethod
     def of_prototypes(prototypes: Float[Array, "categories dim"], center: Center = None) -> CategoryAssigner:
@@ -52,10 +52,13 @@ class CategoryAssigner:
         return CategoryAssigner(unit, np.zeros(len(unit), np.float32), center=center)
 
     @staticmethod
-    def of_centroids(centroids: Float[Array, "categories dim"]) -> CategoryAssigner:
+    def of_centroids(
+        centroids: Float[Array, "categories kept"], center: Center = None, directions: Directions = None
+    ) -> CategoryAssigner:
         """An assigner that takes the centroid nearest to the feature brought to length 1."""
         offset = -0.5 * np.sum(np.square(centroids, dtype=np.float64), axis=1)
-        return CategoryAssigner(centroids.astype(np.float32), offset.astype(np.float32))
+        vectors = centroids.astype(np.float32)
+        return CategoryAssigner(vectors, offset.astype(np.float32), center=center, directions=directions)
 
     def scores(self, features: Float[Array, "images dim"]) -> Float[Array, "images categories"]:
         """s for every image and category."""
@@ -72,8 +75,7 @@ class CategoryAssigner:
         """Category, confidence and s of the best, for each image."""
         starts = range(0, max(1, len(features)), BLOCK_ROWS)  # no images are one empty block
         with blas_threads(1):  # a block a core: the bytes do not depend on how many there are
-            parts = in_threads(lambda at: self._assign(features[at : at + BLOCK_ROWS]), starts, n_cores())
-            found = list(parts)
+            found = list(in_threads(lambda at: self._assign(features[at : at + BLOCK_ROWS]), starts, n_cores()))
         cluster, confidence, best = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return cluster, confidence, best
 
@@ -133,18 +135,14 @@ def by_clusters(
 
     ends_in_norm: whether features leave the network through a norm, as those of a ViT do.
     """
-    labeled = data.labeled
-    rows = np.concatenate([labeled, data.unlabeled])
-    labels = np.where(np.arange(len(rows)) < len(labeled), data.labels[rows], UNLABELED)
-    center, directions, clustered = None, None, features[rows]
+    center, directions, clustered = None, None, features[data.seen]
     if config.in_directions(ends_in_norm):
         center, directions = principal_directions(clustered, n_categories)
         clustered = in_directions(clustered, center, directions)
     found = SemiSupKMeans(n_categories, n_init=config.n_init, max_iter=config.max_iter, seed=seed)
-    found.fit(clustered, labels)
-    assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
-    assigner = replace(assigner, center=center, directions=directions)
-    return Learned(features, assigner, np.asarray(found.labels_[len(labeled) :], dtype=np.int64))
+    found.fit(clustered, data.labels[data.seen])
+    assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_), center, directions)
+    return Learned(features, assigner, np.asarray(found.labels_[len(data.labeled) :], dtype=np.int64))
 
 
 def by_prototypes(

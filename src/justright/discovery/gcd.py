@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned, by_clusters
@@ -43,17 +44,17 @@ class GCDConfig(TrainConfig):
         return max(FEWEST_STEPS_ON_ACTIVATIONS, STEPS_ON_ACTIVATIONS_A_CATEGORY * n_categories)
 
 
-def projection_head(backbone: Backbone, config: GCDConfig, generator: torch.Generator) -> ProjectionHead:
-    """The head through which the contrastive losses look."""
-    return ProjectionHead(backbone.dim, config.hidden_dim, config.out_dim, config.n_out, generator)
-
-
 class GCDLearner(Learner):
-    """L = (1 - lambda) L_rep^u + lambda L_rep^s, Eq. 16 and 17, on projections of two weak views."""
+    """L = (1 - lambda) L_rep^u + lambda L_rep^s, Eq. 16 and 17, on projections of two weak views.
+
+    Other methods have other `losses` on the same projections.
+    """
+
+    losses: nn.Module
 
     def __init__(self, backbone: Backbone, config: GCDConfig, batches: BalancedBatches, generator: torch.Generator):
         super().__init__(backbone, [batches], config.micro_batch)
-        self.projector = projection_head(backbone, config, generator)
+        self.projector = ProjectionHead(backbone.dim, config.hidden_dim, config.out_dim, config.n_out, generator)
         self.losses = ContrastiveObjective(config)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:

@@ -16,8 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.checkpoints import checksum
-from justright.discovery.tensor_files import write_tensors
+from justright.discovery.checkpoints import checksum, write_tensors
 from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.files import parsed_json, remove_leftovers, write_json

@@ -7,7 +7,7 @@ choice is a field of MuGCDConfig, and docs/decisions.md says where it comes from
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -17,13 +17,13 @@ from justright.data.views import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import OF_KMEANS
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learner import BatchLabels, BatchWeights, Outputs, features_of
-from justright.discovery.simgcd import Heads, LearnerWithHeads, SimGCDConfig, WithHeads
+from justright.discovery.learner import Outputs, features_of
+from justright.discovery.simgcd import Heads, LearnerWithHeads, WithHeads
+from justright.discovery.simgcd_config import SimGCDConfig
 from justright.discovery.training_data import TrainingData
 from justright.errors import JustrightError
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
-from justright.losses import LossParts
 from justright.models.schedules import teacher_momentum
 from justright.models.teacher import MeanTeacher
 from justright.progress import Track
@@ -95,8 +95,7 @@ class Student(nn.Module):
 
     def __init__(self, backbone: Backbone, heads: Heads):
         super().__init__()
-        self.backbone = backbone
-        self.heads = heads
+        self.backbone, self.heads = backbone, heads
 
     def forward(self, *stored: Tensor) -> dict[str, Tensor]:
         """From what the frozen part gave to projections and logits."""
@@ -131,10 +130,6 @@ class MuGCDLearner(LearnerWithHeads):
         of_teacher = self.teacher(*stored["weak"])["logits"].unsqueeze(0)
         return self.of_heads(self.features(stored["strong"], 2)) | {"teacher_logits": of_teacher}
 
-    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """The losses, with the teacher's logits beside the student's."""
-        return self.taught(outputs[0], outputs[0]["teacher_logits"], labels, weight, epoch)
-
     def after_step(self, epoch: int) -> None:
         """The teacher moves towards the student."""
         config = self.config
@@ -167,7 +162,7 @@ class MuGCD(WithHeads):
         self._train(representation, data, plain, first, folder, track, stage=1)
 
         heads, additions, center = self._heads(backbone, data, plain)
-        config = self._settle(heads, config.of_second_training(), data, plain, track)
+        config = self._train_heads(heads, config.of_second_training(), data, plain, track)
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
         self._train(learner, data, plain, config, self.folder, track, stage=2)
 

@@ -13,8 +13,8 @@ from torch.nn.functional import normalize
 
 from justright.clustering.hierarchy import Order, hierarchy, level_sizes
 from justright.discovery.assigner import Learned, by_clusters
-from justright.discovery.gcd import GCDConfig, projection_head
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_at, features_of
+from justright.discovery.gcd import GCDConfig, GCDLearner
+from justright.discovery.learner import BatchLabels, BatchWeights, Outputs, features_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
@@ -53,7 +53,7 @@ class SelExConfig(SelExSettings, GCDConfig):
         return super().exact().with_settings({"target": "radius_raw", "order": "official"})
 
 
-class SelExLearner(Learner):
+class SelExLearner(GCDLearner):
     """The losses of SelEx on projections of two weak views; clusters are those of the beginning of the epoch."""
 
     levels: Tensor
@@ -69,11 +69,10 @@ class SelExLearner(Learner):
         seed: int,
         first: torch.Generator,
     ):
-        super().__init__(backbone, [data.batches(config.batch_size, seed)], config.micro_batch)
+        super().__init__(backbone, config, data.batches(config.batch_size, seed), first)
         self.config, self.plain, self.n_categories, self.seed = config, plain, n_categories, seed
-        self.projector = projection_head(backbone, config, first)
         self.losses = SelExObjective(config)
-        self.rows = np.concatenate([data.labeled, data.unlabeled])
+        self.rows = data.seen
         self.labels = data.labels[self.rows]
         n_levels = len(level_sizes(len(data.known), n_categories - len(data.known)))
         self.place = np.full(len(data.images), -1)
@@ -83,8 +82,7 @@ class SelExLearner(Learner):
 
     def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
         """The hierarchy, from features of all images as they are now."""
-        config, rows = self.config, self.rows
-        features = features_at(self.backbone, self.plain, rows, None)
+        config, features = self.config, features_of(self.backbone, self.plain, self.rows)
         seed = int(generator(self.seed, "hierarchy", epoch).integers(2**31))
         found = hierarchy(features, self.labels, self.n_categories, seed, is_capped=config.capacity, order=config.order)
         self.levels.copy_(torch.from_numpy(found.labels))

@@ -46,7 +46,7 @@ def by_shifted_clusters(
 
     Other images than these are known by their feature alone: they belong to the nearest centroid of features.
     """
-    rows = np.concatenate([data.labeled, data.unlabeled])
+    rows = data.seen
     clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, seed)
     x = prepared(shown[rows], normalize=True)
     k = clustering.best_k(x) if n_categories is None else n_categories

@@ -105,6 +105,11 @@ class TrainingData:
         """Rows of the target."""
         return np.arange(self.n_labeled, len(self.images))
 
+    @property
+    def seen(self) -> Int[Array, " rows"]:
+        """Rows of the labeled images of known classes that learning sees, then of the target."""
+        return np.concatenate([self.labeled, self.unlabeled])
+
     def batches(
         self,
         batch_size: int,
@@ -169,8 +174,6 @@ def _check(
 def _held_out(labels: Int[Array, " labeled"], is_kept: Mask, share: float, seed: int) -> Mask:
     """A share of each class at random, which leaves at least one image to learn from."""
     is_held_out = np.zeros(len(labels), dtype=bool)
-    if not 0 <= share < 1:
-        raise DataError(f"held_out_share is {share}", expected="at least 0, below 1")
     for label in np.unique(labels[is_kept]) if share else ():
         rows = np.flatnonzero(is_kept & (labels == label))
         n = min(round(share * len(rows)), len(rows) - 1)

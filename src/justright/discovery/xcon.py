@@ -14,7 +14,7 @@ from torch import nn
 from justright.clustering import SemiSupKMeans
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned, by_clusters
-from justright.discovery.gcd import GCDConfig, projection_head
+from justright.discovery.gcd import GCDConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.discovery.training_data import TrainingData
@@ -22,6 +22,7 @@ from justright.errors import DegenerateError
 from justright.features.backbone import Backbone, Stored
 from justright.features.stored_views import Views
 from justright.losses import ContrastiveObjective, LossParts
+from justright.models.heads import ProjectionHead
 from justright.progress import Track
 from justright.settings import COUNT, NOT_NEGATIVE, setting
 from justright.types import Array
@@ -51,7 +52,8 @@ class XConLearner(Learner):
     ):
         super().__init__(backbone, batches, config.micro_batch)
         self.expert_scale = config.expert_scale
-        self.projectors = nn.ModuleList(projection_head(backbone, config, generator) for _ in batches)
+        sizes = backbone.dim, config.hidden_dim, config.out_dim, config.n_out
+        self.projectors = nn.ModuleList(ProjectionHead(*sizes, generator) for _ in batches)
         self.losses = ContrastiveObjective(config)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
@@ -75,8 +77,7 @@ class XCon(TrainedDiscovery):
     config_class = XConConfig
 
     def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        config = self.config
-        rows = np.concatenate([data.labeled, data.unlabeled])
+        config, rows = self.config, data.seen
         expert = self._experts(features_of(backbone, plain)[rows])
         batches = [data.batches(config.batch_size, self.seed)]
         for number in range(config.n_experts):

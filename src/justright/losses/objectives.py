@@ -8,10 +8,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.losses.classification import DistillationLoss, StudentLogits, TeacherLogits, WeightedCrossEntropy
-from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
+from justright.losses.classification import (
+    DistillationLoss,
+    SimGCDSettings,
+    StudentLogits,
+    TeacherLogits,
+    WeightedCrossEntropy,
+)
+from justright.losses.contrastive import ContrastiveSettings, SelfContrastiveLoss, WeightedSupConLoss
 from justright.losses.reduction import Labels, Scalar, Weights
-from justright.losses.settings import ContrastiveSettings, SimGCDSettings
 
 Projections = Float[Tensor, "2 batch dim"]
 

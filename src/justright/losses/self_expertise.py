@@ -9,10 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from justright.losses.contrastive import WeightedSupConLoss
+from justright.losses.contrastive import ContrastiveSettings, WeightedSupConLoss
 from justright.losses.objectives import LossParts, Projections
 from justright.losses.reduction import Labels, Scalar, Weights
-from justright.losses.settings import ContrastiveSettings
 from justright.settings import SHARE, setting
 from justright.types import UNLABELED
 
