@@ -15,14 +15,12 @@ from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned
 from justright.discovery.configs import OF_KMEANS, TrainConfig
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learner import BatchLabels, BatchWeights, Outputs, features_of
+from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
 from justright.discovery.shifted_clusters import by_shifted_clusters
 from justright.discovery.trained import TrainedDiscovery
-from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
 from justright.features.stored_views import Views
 from justright.losses import CMSObjective, CMSSettings, LossParts
-from justright.progress import Track
 from justright.settings import COUNT, NOT_NEGATIVE, SHARE, at_least, one_of, setting
 
 BEFORE_STEPS = -1  # in place of the number of a step, for the views that the memory is made of
@@ -91,16 +89,16 @@ class CMS(TrainedDiscovery):
     name = "cms"
     config_class = CMSConfig
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
+    def _learn(self, inputs: FitInputs) -> Learned:
         config: CMSConfig = self.config
-        batches = data.batches(config.batch_size, self.seed)
-        learner = CMSLearner(backbone, config, batches, self._torch_generator("heads"))
-        self._train(learner, data, plain, config, self.folder, track)
-        features = shown = features_of(backbone, plain)
+        batches = inputs.data.batches(config.batch_size, self.seed)
+        learner = CMSLearner(inputs.backbone, config, batches, self._torch_generator("heads"))
+        self._train(learner, inputs, config)
+        features = shown = inputs.features()
         if config.cluster_by == "projections":
             with torch.no_grad():
-                shown = learner.projector(torch.from_numpy(features).to(backbone.device)).float().cpu().numpy()
+                shown = learner.projector(torch.from_numpy(features).to(inputs.backbone.device)).float().cpu().numpy()
         k = self.n_categories if config.categories == "given" else None
-        learned = by_shifted_clusters(data, features, shown, k, config, self.seed)
+        learned = by_shifted_clusters(inputs.data, features, shown, k, config, self.seed)
         self.n_categories = len(learned.assigner.vectors)
         return learned

@@ -10,16 +10,13 @@ import torch
 from torch import nn
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import Learned, by_clusters
+from justright.discovery.assigner import Learned
 from justright.discovery.configs import TrainConfig
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
+from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
-from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
-from justright.features.stored_views import Views
 from justright.losses import ContrastiveObjective, LossParts
 from justright.models.heads import ProjectionHead
-from justright.progress import Track
 from justright.settings import COUNT, setting
 
 # The length of training on features that end in no norm, where more steps brought nothing; chosen on pets and leaves,
@@ -72,9 +69,8 @@ class GCD(TrainedDiscovery):
     name = "gcd"
     config_class = GCDConfig
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        batches = data.batches(self.config.batch_size, self.seed)
-        learner = GCDLearner(backbone, self.config, batches, self._torch_generator("heads"))
-        self._train(learner, data, plain, self.config, self.folder, track)
-        features, config = features_of(backbone, plain), self.config
-        return by_clusters(data, features, self.n_categories, config, self.seed, backbone.cut.ends_in_norm)
+    def _learn(self, inputs: FitInputs) -> Learned:
+        batches = inputs.data.batches(self.config.batch_size, self.seed)
+        learner = GCDLearner(inputs.backbone, self.config, batches, self._torch_generator("heads"))
+        self._train(learner, inputs, self.config)
+        return self._by_clusters(inputs)

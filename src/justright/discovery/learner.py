@@ -1,9 +1,10 @@
-"""What a method adds to the training loop: a network that learns, and the features it gives."""
+"""What a method learns from, what it adds to the training loop, and the features that come of it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,12 +17,14 @@ from justright.data.batches import BalancedBatches
 from justright.data.views import Transform, transform_named
 from justright.discovery.guide import Guide
 from justright.discovery.processes import Processes
+from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
 from justright.features.chunked_suffix import chunked_suffix
 from justright.features.stored_views import Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.losses import LossParts
 from justright.parallel import n_cores
+from justright.progress import Track
 from justright.types import Array
 
 BatchLabels = Sequence[Int[Tensor, " _"]]
@@ -33,6 +36,20 @@ Outputs = Mapping[str, Float[Tensor, "_ _ _"]]
 
 FEATURE_ROWS = 256
 Chosen = Int[Array, " rows"] | None
+
+
+@dataclass(frozen=True, eq=False)
+class FitInputs:
+    """What a method is given to learn from."""
+
+    backbone: Backbone  # to be tuned in place, or left as it is
+    data: TrainingData  # labeled and target images, and what is known of them
+    plain: Views  # one view of each image under the test transform
+    track: Track  # told of every step of training
+
+    def features(self) -> Float[Array, "images dim"]:
+        """Features of all images under the test transform, as the backbone is now."""
+        return features_of(self.backbone, self.plain)
 
 
 class Learner(nn.Module, ABC):

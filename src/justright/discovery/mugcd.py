@@ -17,16 +17,13 @@ from justright.data.views import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import OF_KMEANS
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learner import Outputs, features_of
+from justright.discovery.learner import FitInputs, Outputs
 from justright.discovery.simgcd import Heads, LearnerWithHeads, WithHeads
 from justright.discovery.simgcd_config import SimGCDConfig
-from justright.discovery.training_data import TrainingData
 from justright.errors import JustrightError
 from justright.features.backbone import Backbone, Stored
-from justright.features.stored_views import Views
 from justright.models.schedules import teacher_momentum
 from justright.models.teacher import MeanTeacher
-from justright.progress import Track
 from justright.settings import SHARE, Range, number, one_of, setting
 
 ABOVE_0_TO_1 = number(lambda value: 0 < value <= 1, "above 0, up to 1")
@@ -154,19 +151,18 @@ class MuGCD(WithHeads):
         """The training of GCD, then that with the teacher."""
         return [(config.stage1, tuple(GCDLearner.streams)), (config, tuple(MuGCDLearner.streams))]
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        config: MuGCDConfig = self.config
-        first, folder = config.stage1, self.folder and self.folder / "stage1"
+    def _learn(self, inputs: FitInputs) -> Learned:
+        backbone, data, first = inputs.backbone, inputs.data, self.config.stage1
         batches = data.batches(first.batch_size, self.seed)
         representation = GCDLearner(backbone, first, batches, self._torch_generator("heads of stage 1"))
-        self._train(representation, data, plain, first, folder, track, stage=1)
+        self._train(representation, inputs, first, "stage1", stage=1)
 
-        heads, additions, center = self._heads(backbone, data, plain)
-        config = self._train_heads(heads, config.of_second_training(), data, plain, track)
+        heads, additions, center = self._heads(inputs)
+        config = self._train_heads(heads, self.config.of_second_training(), inputs)
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
-        self._train(learner, data, plain, config, self.folder, track, stage=2)
+        self._train(learner, inputs, config, stage=2)
 
         decides: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
         found = dict(decides.backbone.model.named_parameters())
         backbone.load_tuned_state({name: found[name] for name in backbone.tuned_state()})
-        return by_prototypes(data, features_of(backbone, plain), decides.heads.prototypes(), center)
+        return by_prototypes(data, inputs.features(), decides.heads.prototypes(), center)

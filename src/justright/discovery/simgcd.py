@@ -13,15 +13,12 @@ from justright.data.batches import BalancedBatches
 from justright.discovery.additions import Additions
 from justright.discovery.assigner import Center, Learned, by_prototypes
 from justright.discovery.heads_first import rows_for_heads
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of, mean_feature
+from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs, mean_feature
 from justright.discovery.simgcd_config import SimGCDConfig
 from justright.discovery.trained import TrainedDiscovery
-from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
-from justright.features.stored_views import Views
 from justright.losses import LossParts, SimGCDObjective
 from justright.models.heads import ProjectionHead, PrototypeClassifier
-from justright.progress import Track
 from justright.types import Array
 
 
@@ -98,26 +95,28 @@ class SimGCDLearner(LearnerWithHeads):
 class WithHeads(TrainedDiscovery):
     """A method whose heads may learn alone before the network is tuned."""
 
-    def _heads(self, backbone: Backbone, data: TrainingData, plain: Views) -> tuple[Heads, Additions | None, Center]:
+    def _heads(self, inputs: FitInputs) -> tuple[Heads, Additions | None, Center]:
         """Heads for the backbone as it is now, what is added to them, and the mean feature that they take off."""
-        config, center, additions = self.config, None, None
+        config, backbone, data = self.config, inputs.backbone, inputs.data
+        center = additions = None
         if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
-            center = mean_feature(backbone, plain, data.seen)  # not over the guides, whose common part is another
+            # not over the guides, whose common part is another
+            center = mean_feature(backbone, inputs.plain, data.seen)
         heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
         if config.known_scale or config.debiased_scale:
             sizes = self.n_categories, len(data.known), backbone.dim
             additions = Additions(config, *sizes, self._torch_generator("additions"))
         return heads, additions, center
 
-    def _train_heads(self, heads: Heads, config: SimGCDConfig, data: TrainingData, plain: Views, track: Track) -> Any:
+    def _train_heads(self, heads: Heads, config: SimGCDConfig, inputs: FitInputs) -> Any:
         """Let the heads learn alone, where the settings ask for it; returns the settings of what follows."""
         if not config.heads_first:
             return config
-        alone, folder = config.of_heads(), self.folder and self.folder / "heads"
-        batches = data.batches(alone.batch_size, self.seed, "heads", *rows_for_heads(data))
-        learner = SimGCDLearner(self.backbone_, alone, batches, heads)
+        alone = config.of_heads()
+        batches = inputs.data.batches(alone.batch_size, self.seed, "heads", *rows_for_heads(inputs.data))
+        learner = SimGCDLearner(inputs.backbone, alone, batches, heads)
         learner.is_tuned = False
-        self._train(learner, data, plain, alone, folder, track, stage="heads")
+        self._train(learner, inputs, alone, "heads", stage="heads")
         return config.after_heads()
 
 
@@ -127,9 +126,9 @@ class SimGCD(WithHeads):
     name = "simgcd"
     config_class = SimGCDConfig
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        heads, additions, center = self._heads(backbone, data, plain)
-        config = self._train_heads(heads, self.config, data, plain, track)
-        learner = SimGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
-        self._train(learner, data, plain, config, self.folder, track)
-        return by_prototypes(data, features_of(backbone, plain), heads.prototypes(), center)
+    def _learn(self, inputs: FitInputs) -> Learned:
+        heads, additions, center = self._heads(inputs)
+        config = self._train_heads(heads, self.config, inputs)
+        batches = inputs.data.batches(config.batch_size, self.seed)
+        self._train(SimGCDLearner(inputs.backbone, config, batches, heads, additions), inputs, config)
+        return by_prototypes(inputs.data, inputs.features(), heads.prototypes(), center)
