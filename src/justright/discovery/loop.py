@@ -191,7 +191,7 @@ class Training:
             chosen = self.views[stream].choose(epoch, number, len(rows), n_views)[:, mine]
             stored[stream] = self.views[stream].batch(np.tile(rows[mine], n_views), chosen.ravel())
         outputs = self.learner.all_outputs(stored, part)
-        return {name: self.processes.gather(rows, dim=1) for name, rows in outputs.items()}
+        return {name: self.processes.gather(rows) for name, rows in outputs.items()}
 
     def _groups(self) -> list[dict[str, Any]]:
         """Parameters by weight decay and share of the learning rate."""

@@ -1,13 +1,17 @@
-"""Training with one process or several; only this file knows the difference.
+"""Training with one process or several, and with how many threads; only this file knows the difference.
 
 Each process takes its share of a batch through the network, then all gather what came out, with gradients, and compute
 the same loss on the whole batch. Gradients of parameters, each from its own share, are summed: together they are the
 gradient that one process would have found.
+
+How many threads compute changes the last bits too, so what was begun goes on with as many. Features, predictions and
+view banks do not depend on it: they are computed block by block, each on one core. Training and k-means do.
 """
 
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 import torch.distributed as dist
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
@@ -26,27 +31,26 @@ from torch.distributed.rendezvous import rendezvous
 from justright.data.image_set import ImageSet
 from justright.data.readers import HASHED
 from justright.errors import JustrightError
-from justright.parallel import BLOCK
+from justright.parallel import BLOCK, blas_threads
 from justright.types import Array
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 LONGEST_WAIT = timedelta(days=7)  # others wait while the first process extracts features, which may take long
 
 
 class _Gather(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, dim: int) -> Tensor:
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
         parts = [torch.empty_like(rows) for _ in range(dist.get_world_size())]
         dist.all_gather(parts, rows.contiguous())
-        ctx.dim, ctx.n_rows = dim, rows.shape[dim]
-        return torch.cat(parts, dim)
+        return torch.cat(parts, dim=1)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         # every process computes the same loss from the same rows, so the own part is complete as it is
-        (gradient,) = gradients
-        return gradient.narrow(ctx.dim, dist.get_rank() * ctx.n_rows, ctx.n_rows).contiguous(), None
+        return gradients[0].chunk(dist.get_world_size(), dim=1)[dist.get_rank()].contiguous()
 
 
 class Processes:
@@ -105,12 +109,9 @@ class Processes:
         self.exchange(sent, [slice(0, 1)], device)
         return float(sent[0])
 
-    def gather(self, rows: Tensor, dim: int) -> Tensor:
-        """The rows of all processes in order, along `dim`; gradients flow back to the own ones."""
-        if self.n == 1:
-            return rows
-        gathered: Tensor = _Gather.apply(rows, dim)  # type: ignore[no-untyped-call]
-        return gathered
+    def gather(self, rows: Float[Tensor, "views images _"]) -> Float[Tensor, "views all_images _"]:
+        """The images of all processes in order; gradients flow back to the own ones."""
+        return rows if self.n == 1 else _Gather.apply(rows)  # type: ignore[no-untyped-call]
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Add up the gradients of all processes."""
@@ -119,11 +120,8 @@ class Processes:
         own = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
         flat = torch.cat([gradient.flatten() for gradient in own])
         dist.all_reduce(flat)
-        start = 0
-        for parameter, gradient in zip(parameters, own, strict=True):
-            stop = start + gradient.numel()
-            parameter.grad = flat[start:stop].view_as(gradient)
-            start = stop
+        for parameter, part in zip(parameters, torch.split(flat, [each.numel() for each in own]), strict=True):
+            parameter.grad = part.view_as(parameter)
 
     def in_turn(self, work: Callable[[], T]) -> T:
         """The first process does it alone, then the others: they find on disk what the first has computed."""
@@ -172,3 +170,24 @@ def joined_processes(device: str) -> Iterator[Processes]:
     gc.collect()  # tensors that still refer to the group should be gone by now: gloo may abort otherwise
     dist.barrier()
     dist.destroy_process_group()
+
+
+@contextmanager
+def computing_with(n_threads: int | None, folder: Path | None = None) -> Iterator[int]:
+    """Have torch and BLAS compute with so many threads meanwhile; None: with as many as torch has.
+
+    Another number than torch has is said aloud, with the folder that was begun with it.
+    """
+    before = torch.get_num_threads()
+    n = n_threads or before
+    if n != before:
+        _log.warning(
+            "%s was begun with OMP_NUM_THREADS=%d and now it is %d: going on with %d, for the same result",
+            *(folder, n, before, n),
+        )
+    torch.set_num_threads(n)
+    try:
+        with blas_threads(n):
+            yield n
+    finally:
+        torch.set_num_threads(before)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
-from justright.clustering.arrays import count_by_group, sum_by_group
+from justright.clustering.arrays import sum_by_group
 from justright.clustering.assignment import nearest_two
 from justright.clustering.checks import prepared
 from justright.clustering.ward import cut_tree, mean_shifted, ward_merges
@@ -138,5 +138,5 @@ class _Tree:
 def _centroids(
     x: Float[Array, "images dim"], group: Int[Array, " images"], n_groups: int
 ) -> Float[Array, "{n_groups} dim"]:
-    count = np.maximum(count_by_group(group, n_groups), 1)
+    count = np.maximum(np.bincount(group, minlength=n_groups), 1)
     return (sum_by_group(x, group, n_groups) / count[:, None]).astype(x.dtype)
