@@ -91,7 +91,7 @@ def test_stopped_on_the_way_it_ends_with_the_same_bytes(name, n_steps, split, ba
 def test_a_finished_training_of_heads_computes_no_feature_again(split, backbone, bank, tmp_path, monkeypatch):
     asked = {"heads_first": 50}
     first = learned("simgcd", split, backbone, bank, tmp_path, **asked)
-    monkeypatch.setattr(FeatureViews, "_of_view", None)
+    monkeypatch.setattr(heads_first, "features_of", None)
     again = learned("simgcd", split, backbone, bank, tmp_path, **asked)
     assert again.labels_.tolist() == first.labels_.tolist()
 

@@ -36,7 +36,7 @@ def test_known_classes_have_their_numbers_and_other_clusters_the_numbers_after_t
 def test_clusters_go_to_the_classes_that_most_labeled_images_speak_for():
     """By trying every choice of clusters for the classes."""
     x, y = rows_of(noise=0.6)
-    clustering, tree = clusters_of(y), _Tree(x, np.arange(len(x)))
+    clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
     cluster, _ = tree.clusters(6)
     best = max(
         sum(((cluster[:N_LABELED] == own[k]) & (y[:N_LABELED] == k)).sum() for k in range(N_KNOWN))
@@ -50,7 +50,7 @@ def test_a_class_without_a_cluster_of_its_own_gets_the_nearest_that_is_left():
     x[5:10, 1] = 1e-3
     labels = np.repeat([0, 1], 5)
     x[15:, 0] = 0.5  # of the two clusters that are left, this one is nearer to them
-    found = ShiftedClusters(labels, 2, 100, 0).found(_Tree(x, np.arange(20)), 3)
+    found = ShiftedClusters(labels, 2, 100, 0).found(_Tree(x, 20, seed=0), 3)
     assert found.accuracy == 0.5
     assert len(set(found.category[:10].tolist())) == 1
     assert set(found.category[15:].tolist()) | set(found.category[:10].tolist()) == {0, 1}
@@ -74,7 +74,7 @@ def test_shifts_go_on_while_labeled_images_agree_better(monkeypatch):
 
 def test_k_is_found_by_the_labeled_images_alone():
     x, y = rows_of(noise=0.05)
-    clustering, tree = clusters_of(y), _Tree(x, np.arange(len(x)))
+    clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
     perfect = [k for k in range(4, 20) if clustering.found(tree, k).accuracy == 1.0]
     assert 6 in perfect
     assert clustering.best_k(x) == perfect[len(perfect) // 2]  # all that labeled images can tell

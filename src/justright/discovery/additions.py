@@ -72,7 +72,3 @@ class Additions(nn.Module):
             terms["debiased"] = self.debiased(outputs["second"], logits, certainty, labels, weight)
             total = total + config.debiased_scale * terms["debiased"]
         return LossParts(total, {name: term.detach() for name, term in terms.items()})
-
-    def remembered(self) -> dict[str, Tensor]:
-        """What changes from step to step without a gradient: a checkpoint needs it."""
-        return {} if self.known_entropy is None else {"additions.usual": self.usual}

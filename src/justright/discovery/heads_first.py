@@ -45,14 +45,12 @@ class FeatureViews(Views):
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """One feature of each row; all are computed at the first call, which a finished training never makes."""
         if self.features is None:
-            what = "features of training views"
-            found = [self._of_view(view) for view in self.track(range(self.n_views), self.n_views, what)]
-            self.features = torch.stack(found)
+            found = [
+                features_of(self.backbone, self.views, self.rows, np.full_like(self.rows, view))
+                for view in self.track(range(self.n_views), self.n_views, "features of training views")
+            ]
+            self.features = torch.from_numpy(np.stack(found)).to(self.backbone.device)
         return (self.features[torch.from_numpy(views), torch.from_numpy(np.searchsorted(self.rows, rows))],)
-
-    def _of_view(self, view: int) -> Float[Tensor, "rows dim"]:
-        found = features_of(self.backbone, self.views, self.rows, np.full_like(self.rows, view))
-        return torch.from_numpy(found).to(self.backbone.device)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Views of each image, drawn without replacement."""

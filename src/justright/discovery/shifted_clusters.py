@@ -70,10 +70,10 @@ class ShiftedClusters:
 
         Ends when the agreement has not risen for two shifts, or after twenty. Without labeled images that is two.
         """
-        best, n_idle = self.found(self._tree(x), k), 0
+        best, n_idle = self.found(_Tree(x, self.n_ward, self.seed), k), 0
         for _ in range(MAX_SHIFTS):
             x = mean_shifted(x, n_neighbors, share)
-            now = self.found(self._tree(x), k)
+            now = self.found(_Tree(x, self.n_ward, self.seed), k)
             n_idle = 0 if now.accuracy > best.accuracy else n_idle + 1
             best = now if now.accuracy >= best.accuracy else best
             if n_idle == PATIENCE:
@@ -84,7 +84,7 @@ class ShiftedClusters:
         """The K of highest agreement with the labeled images, above their classes; among equals the middle one."""
         if not self.n_known:
             raise DegenerateError("no labeled image to find K by", expected="labeled images", advice="categories=given")
-        tree = self._tree(x)
+        tree = _Tree(x, self.n_ward, self.seed)
         accuracy: list[float] = []
         for k in range(self.n_known + 1, tree.n_rows + 1):
             accuracy.append(self.found(tree, k).accuracy)
@@ -110,19 +110,16 @@ class ShiftedClusters:
         number[number < 0] = np.arange(self.n_known, k)
         return Found(number[cluster], float(shared[classes, own].sum()) / max(n_labeled, 1))
 
-    def _tree(self, x: Float[Array, "images dim"]) -> _Tree:
-        if len(x) <= self.n_ward:
-            return _Tree(x, np.arange(len(x)))
-        _log.warning("Ward's tree is made of %d of %d images; the others join the nearest cluster", self.n_ward, len(x))
-        return _Tree(x, np.sort(generator(self.seed, "ward").permutation(len(x))[: self.n_ward]))
-
 
 class _Tree:
-    """Ward's tree over some of the rows."""
+    """Ward's tree over all rows, or over `n_most` of them."""
 
-    def __init__(self, x: Float[Array, "images dim"], rows: Int[Array, " rows"]):
-        self.x, self.rows, self.n_rows = x, rows, len(rows)
-        self.merges = ward_merges(x[rows])
+    def __init__(self, x: Float[Array, "images dim"], n_most: int, seed: int):
+        self.x, self.rows, self.n_rows = x, np.arange(len(x)), min(len(x), n_most)
+        if self.n_rows < len(x):
+            _log.warning("Ward's tree is made of %d of %d images; the others join the nearest cluster", n_most, len(x))
+            self.rows = np.sort(generator(seed, "ward").permutation(len(x))[:n_most])
+        self.merges = ward_merges(x[self.rows])
 
     def clusters(self, k: int) -> tuple[Int[Array, " images"], Float[Array, "k dim"]]:
         """The cluster of each image, and the centroids."""

@@ -19,6 +19,7 @@ from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Backbone, Stored
 from justright.losses import LossParts, SimGCDObjective
 from justright.models.heads import ProjectionHead, PrototypeClassifier
+from justright.models.schedules import teacher_temperature
 from justright.types import Array
 
 
@@ -74,14 +75,16 @@ class LearnerWithHeads(Learner):
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch, and those that are added; without `teacher_logits` it is its own teacher."""
-        found, temperature = outputs[0], self.config.temperature_at(epoch)
+        found, ends = outputs[0], (self.config.temperature_teacher_first, self.config.temperature_teacher)
+        temperature = teacher_temperature(epoch, *ends, self.config.n_warmup or 0)
         rows = found["projections"], found["logits"], found.get("teacher_logits", found["logits"])
         parts = self.losses(*rows, labels[0], weight[0], temperature_teacher=temperature)
         return parts if self.additions is None else self.additions.added_to(parts, found, labels[0], weight[0])
 
     def changing(self) -> dict[str, Tensor]:
         """What is learned, and what the additions remember."""
-        return super().changing() | ({} if self.additions is None else self.additions.remembered())
+        remembered = {} if self.additions is None else dict(self.additions.named_buffers("additions"))
+        return super().changing() | remembered
 
 
 class SimGCDLearner(LearnerWithHeads):

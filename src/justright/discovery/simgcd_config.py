@@ -11,7 +11,6 @@ from jaxtyping import Int
 
 from justright.discovery.configs import MOST_EPOCHS, OF_KMEANS, TrainConfig
 from justright.losses import DebGCDSettings, KnownEntropySettings
-from justright.models.schedules import teacher_temperature
 from justright.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, at_least, one_of, setting
 from justright.types import Array
 
@@ -110,10 +109,6 @@ class SimGCDConfig(KnownEntropySettings, DebGCDSettings, TrainConfig):
     def after_heads(self) -> Any:
         """The settings of the training after that, with the time that is left."""
         return replace(self, minutes=None if self.minutes is None else self.minutes * 3 / 4)
-
-    def temperature_at(self, epoch: int) -> float:
-        """The teacher's temperature in an epoch."""
-        return teacher_temperature(epoch, self.temperature_teacher_first, self.temperature_teacher, self.n_warmup or 0)
 
 
 def are_uneven(sizes: Int[Array, " classes"]) -> bool:

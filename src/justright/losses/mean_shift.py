@@ -77,8 +77,7 @@ class CMSObjective(nn.Module):
 
     def __init__(self, settings: CMSSettings | None = None):
         super().__init__()
-        settings = settings or CMSSettings()
-        self.supervised_share = settings.supervised_share
+        self.settings = settings = settings or CMSSettings()
         self.mean_shift = MeanShiftLoss(settings)
         self.sup_contrastive = WeightedSupConLoss(settings.temperature_sup)
 
@@ -86,5 +85,5 @@ class CMSObjective(nn.Module):
         """The total and its terms; -1 marks an unlabeled image."""
         unsup = self.mean_shift(projections, memory)
         sup = self.sup_contrastive(projections, labels, weight)
-        total = (1 - self.supervised_share) * unsup + self.supervised_share * sup
+        total = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * sup
         return LossParts(total, {"mean_shift": unsup.detach(), "sup_contrastive": sup.detach()})

@@ -138,8 +138,7 @@ class SelExObjective(nn.Module):
 
     def __init__(self, settings: SelExSettings | None = None):
         super().__init__()
-        settings = settings or SelExSettings()
-        self.supervised_share = settings.supervised_share
+        self.settings = settings = settings or SelExSettings()
         self.smoothed = SmoothedContrastiveLoss(settings)
         self.pulled = DistanceSupConLoss(settings.temperature_sup)
         self.hierarchy = HierarchyLoss(settings.temperature_sup)
@@ -151,6 +150,6 @@ class SelExObjective(nn.Module):
         unsup = self.smoothed(projections, apart)
         sup = self.pulled(normalize(projections, dim=-1), labels, weight)
         levelled = self.hierarchy(projections, levels, labels, weight)
-        total = (1 - self.supervised_share) * unsup + self.supervised_share * (sup + levelled) / 2
+        total = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * (sup + levelled) / 2
         terms = {"smoothed_contrastive": unsup, "sup_contrastive": sup, "hierarchy": levelled}
         return LossParts(total, {name: value.detach() for name, value in terms.items()})
