@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
+from justright.discovery.learner import Outputs
 from justright.discovery.simgcd_config import SimGCDConfig
 from justright.losses import DebiasedLoss, DetectorLoss, KnownEntropyLoss, LossParts
+from justright.losses.reduction import Labels, Weights
 from justright.models.heads import ProjectionHead, PrototypeClassifier
 
 
@@ -49,13 +49,7 @@ class Additions(nn.Module):
             outputs["margins"] = for_class - against
         return outputs
 
-    def added_to(
-        self,
-        parts: LossParts,
-        outputs: Mapping[str, Float[Tensor, "_ _ _"]],
-        labels: Int[Tensor, " batch"],
-        weight: Float[Tensor, " batch"],
-    ) -> LossParts:
+    def added_to(self, parts: LossParts, outputs: Outputs, labels: Labels, weight: Weights) -> LossParts:
         """The loss of a step with the additions; afterwards the usual prediction moves."""
         config, logits = self.config, outputs["logits"]
         total, terms = parts.total, dict(parts.terms)

@@ -23,7 +23,6 @@ N_QUANTILES = 1001
 TEMPERATURES = (1e-3, 1e1)  # between these the calibration looks
 
 Center = Float[Array, " dim"] | None  # what is taken off features that share a large part
-Directions = Float[Array, "dim kept"] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ class CategoryAssigner:
     temperature: float = 1.0
     reference: Float[Array, " quantiles"] | None = None
     center: Center = None
-    directions: Directions = None
+    directions: Float[Array, "dim kept"] | None = None
 
     @staticmethod
     def of_prototypes(prototypes: Float[Array, "categories dim"], center: Center = None) -> CategoryAssigner:
@@ -52,13 +51,10 @@ class CategoryAssigner:
         return CategoryAssigner(unit, np.zeros(len(unit), np.float32), center=center)
 
     @staticmethod
-    def of_centroids(
-        centroids: Float[Array, "categories kept"], center: Center = None, directions: Directions = None
-    ) -> CategoryAssigner:
+    def of_centroids(centroids: Float[Array, "categories kept"]) -> CategoryAssigner:
         """An assigner that takes the centroid nearest to the feature brought to length 1."""
         offset = -0.5 * np.sum(np.square(centroids, dtype=np.float64), axis=1)
-        vectors = centroids.astype(np.float32)
-        return CategoryAssigner(vectors, offset.astype(np.float32), center=center, directions=directions)
+        return CategoryAssigner(centroids.astype(np.float32), offset.astype(np.float32))
 
     def scores(self, features: Float[Array, "images dim"]) -> Float[Array, "images categories"]:
         """s for every image and category."""
@@ -141,7 +137,8 @@ def by_clusters(
         clustered = in_directions(clustered, center, directions)
     found = SemiSupKMeans(n_categories, n_init=config.n_init, max_iter=config.max_iter, seed=seed)
     found.fit(clustered, data.labels[data.seen])
-    assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_), center, directions)
+    assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
+    assigner = replace(assigner, center=center, directions=directions)
     return Learned(features, assigner, np.asarray(found.labels_[len(data.labeled) :], dtype=np.int64))
 
 

@@ -130,9 +130,9 @@ class Discovery(ABC):
         Of several processes the first one builds the bank and checks it, for all.
         """
         processes = Processes()
-        options |= {"content_ids": data.content_ids, "is_built": not processes.is_first, "track": track}
-        made = partial(open_views, self.backbone_, data.images, root, transform=transform, engine=self.engine)
-        return processes.in_turn(partial(made, **options))
+        options |= {"content_ids": data.content_ids, "is_built": not processes.is_first, "engine": self.engine}
+        views = partial(open_views, self.backbone_, data.images, root, transform=transform, track=track, **options)
+        return processes.in_turn(views)
 
     @classmethod
     def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:

@@ -47,12 +47,10 @@ class GCDLearner(Learner):
     Other methods have other `losses` on the same projections.
     """
 
-    losses: nn.Module
-
     def __init__(self, backbone: Backbone, config: GCDConfig, batches: BalancedBatches, generator: torch.Generator):
         super().__init__(backbone, [batches], config.micro_batch)
         self.projector = ProjectionHead(backbone.dim, config.hidden_dim, config.out_dim, config.n_out, generator)
-        self.losses = ContrastiveObjective(config)
+        self.losses: nn.Module = ContrastiveObjective(config)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections of both views."""

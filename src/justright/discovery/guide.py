@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.losses import LossParts, WeightedCrossEntropy
+from justright.losses.classification import Logits
+from justright.losses.reduction import Labels, Weights
 from justright.models.heads import PrototypeClassifier
 from justright.types import Array
 
@@ -43,13 +45,7 @@ class Guide(nn.Module):
         """The cosine with the prototype of each class of the pool."""
         return self.classifier(features - self.center)
 
-    def added_to(
-        self,
-        parts: LossParts,
-        logits: Float[Tensor, "views guides classes"],
-        labels: Int[Tensor, " guides"],
-        weight: Float[Tensor, " guides"],
-    ) -> LossParts:
+    def added_to(self, parts: LossParts, logits: Logits, labels: Labels, weight: Weights) -> LossParts:
         """The loss of a step, and that of the pool beside it."""
         guiding = self.loss(logits, labels - self.first_label, weight)
         return LossParts(parts.total + self.scale * guiding, parts.terms | {"guide": guiding.detach()})

@@ -62,6 +62,7 @@ class Learner(nn.Module, ABC):
     """How many views of which transform a step needs of each image."""
 
     is_tuned = True  # else the backbone stays as it is, and views are features already: `heads_first`
+    has_categories = False  # whether `categories_of` tells them before the end; else only a clustering then does
 
     def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
         super().__init__()
@@ -110,9 +111,9 @@ class Learner(nn.Module, ABC):
         `changing` has to hold what it leaves, for a training that goes on in the midst of an epoch does not call it.
         """
 
-    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"] | None:
-        """The category of each feature as the method would decide now; None where only a clustering at the end can."""
-        return None
+    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
+        """The category of each feature as the method would decide now, where it has categories already."""
+        raise NotImplementedError
 
     def after_step(self, epoch: int) -> None:
         """What follows the optimizer, such as a teacher that moves."""

@@ -75,10 +75,8 @@ class Training:
         self.processes, self.records = Processes(), EpochRecords(self.folder, tensorboard)
         assert config.n_epochs is not None, "`fitted` fills it in"
         self.progress = Progress(n_epochs=config.n_epochs)
-        nothing = np.empty((0, learner.backbone.dim), np.float32)
-        is_told = learner.categories_of(nothing) is not None  # which category an image is in, before training ends
         self.assignments = None
-        if self.plain is not None and config.steady_share and is_told:
+        if self.plain is not None and config.steady_share and learner.has_categories:
             self.assignments = Assignments(self.data, self.plain)
         self.checkpoints = None if self.folder is None else Checkpoints(self.folder / "checkpoint")
         self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back

@@ -28,10 +28,9 @@ class Assignments:
 
     def change(self, learner: Learner) -> float:
         """The share of images whose category is another one than at the last call, for a learner that can tell it."""
-        found = learner.categories_of(features_of(learner.backbone, self.plain, self.rows))
-        assert found is not None
-        before, self.categories = self.categories, found
-        return float(np.mean(found != before))
+        before = self.categories
+        self.categories = learner.categories_of(features_of(learner.backbone, self.plain, self.rows))
+        return float(np.mean(self.categories != before))
 
 
 def is_plateau(changes: Sequence[float], n_epochs: int) -> bool:

@@ -49,6 +49,8 @@ class Heads(nn.Module):
 class LearnerWithHeads(Learner):
     """What SimGCD and muGCD share: heads, their losses, and additions to these if there are any."""
 
+    has_categories = True
+
     def __init__(
         self,
         backbone: Backbone,
