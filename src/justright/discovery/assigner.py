@@ -85,7 +85,7 @@ class CategoryAssigner:
     def is_neither(self, best: Float[Array, " images"], level: float) -> Mask:
         """Whether an image fits its category worse than all but a share `level` of the target's images do theirs."""
         if not 0 <= level < 1:
-            raise DataError(f"a level of {level} for neither", expected="at least 0, below 1")
+            raise DataError(f"a share of {level} for images of no category", expected="at least 0, below 1")
         if self.reference is None or level == 0:
             return np.zeros(len(best), dtype=bool)
         return best < np.quantile(self.reference, level)
@@ -97,11 +97,11 @@ class CategoryAssigner:
         with blas_threads(1):
             scores, rows = self.scores(features).astype(np.float64), np.arange(len(labels))
 
-        def surprise(log_temperature: float) -> float:
+        def negative_log_likelihood(log_temperature: float) -> float:
             return -float(log_softmax(scores / np.exp(log_temperature), axis=1)[rows, labels].mean())
 
         low, high = np.log(TEMPERATURES)
-        found = minimize_scalar(surprise, bounds=(low, high), method="bounded")
+        found = minimize_scalar(negative_log_likelihood, bounds=(low, high), method="bounded")
         return replace(self, temperature=float(np.exp(found.x)))
 
     def with_reference(self, features: Float[Array, "target dim"]) -> CategoryAssigner:

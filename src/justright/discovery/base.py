@@ -102,7 +102,7 @@ class Discovery(ABC):
         asked = self._for_classes(data)
         self.config = asked.fitted(int(data.is_used.sum()), self.n_categories, self.backbone.cut.ends_in_norm)
         self.backbone_ = own_copy(self.backbone)
-        with computing_with(self._begun_with(), self.folder):
+        with computing_with(self._n_threads_before(), self.folder):
             plain = self._views("plain", data, self.bank, track, views=1, precision="float32", seed=0)
             self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain, track)))
         return self
@@ -118,7 +118,7 @@ class Discovery(ABC):
         ]
         return made
 
-    def _begun_with(self) -> int | None:
+    def _n_threads_before(self) -> int | None:
         """How many threads the training in the folder was begun with; None where there is none."""
         folders = [] if self.folder is None else [self.folder / part for part in (*FIRST_PARTS, ".")]
         found = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 FORMAT = "justright checkpoint 1"
 N_KEPT = 2  # the newest may be damaged; the one before it is then a few minutes old
 # how the names of tensors begin that only another step of training needs
-MOMENTUM, ASSIGNED = FOR_STEPS = ("momentum/", "assigned")
+MOMENTUM, ASSIGNED = ONLY_FOR_STEPS = ("momentum/", "assigned")
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Checkpoints:
         if found is None:
             return
         newest, *older = self._files()
-        if any(name.startswith(FOR_STEPS) for name in found.tensors):
-            kept = {name: tensor for name, tensor in found.tensors.items() if not name.startswith(FOR_STEPS)}
+        if any(name.startswith(ONLY_FOR_STEPS) for name in found.tensors):
+            kept = {name: tensor for name, tensor in found.tensors.items() if not name.startswith(ONLY_FOR_STEPS)}
             self.save(int(newest.stem.rpartition("-")[2]), Checkpoint(kept, found.state))
         for path in (*older, *self.folder.glob("*.damaged")):
             path.unlink(missing_ok=True)

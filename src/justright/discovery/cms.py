@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned
-from justright.discovery.configs import OF_KMEANS, TrainConfig
+from justright.discovery.configs import KMEANS_FIELDS, TrainConfig
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
 from justright.discovery.shifted_clusters import by_shifted_clusters
@@ -47,7 +47,7 @@ class CMSConfig(CMSSettings, GCDConfig):
 
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""
-        return super().without_effect() | dict.fromkeys(OF_KMEANS, "mean shift and a tree decide here, not k-means")
+        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "mean shift and a tree decide here, not k-means")
 
     def exact(self) -> Any:
         """As published: projections are clustered."""
@@ -94,11 +94,12 @@ class CMS(TrainedDiscovery):
         batches = inputs.data.batches(config.batch_size, self.seed)
         learner = CMSLearner(inputs.backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, inputs, config)
-        features = shown = inputs.features()
+        features = clustered = inputs.features()
         if config.cluster_by == "projections":
             with torch.no_grad():
-                shown = learner.projector(torch.from_numpy(features).to(inputs.backbone.device)).float().cpu().numpy()
+                projections = learner.projector(torch.from_numpy(features).to(inputs.backbone.device))
+            clustered = projections.float().cpu().numpy()
         k = self.n_categories if config.categories == "given" else None
-        learned = by_shifted_clusters(inputs.data, features, shown, k, config, self.seed)
+        learned = by_shifted_clusters(inputs.data, features, clustered, k, config, self.seed)
         self.n_categories = len(learned.assigner.vectors)
         return learned

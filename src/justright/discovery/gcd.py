@@ -44,7 +44,7 @@ class GCDConfig(TrainConfig):
 class GCDLearner(Learner):
     """L = (1 - lambda) L_rep^u + lambda L_rep^s, Eq. 16 and 17, on projections of two weak views.
 
-    Other methods have other `losses` on the same projections.
+    CMS and SelEx have other `losses` on the same projections.
     """
 
     def __init__(self, backbone: Backbone, config: GCDConfig, batches: BalancedBatches, generator: torch.Generator):

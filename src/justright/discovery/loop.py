@@ -59,7 +59,7 @@ class StepReport(NamedTuple):
 
 @dataclass(eq=False)
 class Training:
-    """A learner on its way through the epochs."""
+    """Trains a learner over all epochs, with checkpoints and a record of each epoch."""
 
     learner: Learner  # the network, its batches and what it minimizes
     views: Mapping[str, Views]  # the views of each stream

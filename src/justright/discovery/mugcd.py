@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from justright.data.views import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
-from justright.discovery.configs import OF_KMEANS
+from justright.discovery.configs import KMEANS_FIELDS
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import FitInputs, Outputs
 from justright.discovery.simgcd import Heads, LearnerWithHeads, WithHeads
@@ -27,7 +27,7 @@ from justright.models.teacher import MeanTeacher
 from justright.settings import SHARE, Range, number, one_of, setting
 
 ABOVE_0_TO_1 = number(lambda value: 0 < value <= 1, "above 0, up to 1")
-OF_GCD = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')
+GCD_SETTINGS = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class MuGCDConfig(SimGCDConfig):
     # the recipe of strong views is unknown; stronger ones than these cost up to nine points, docs/discovery.md
     strong_area: float = setting(0.7, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
     strong_color: float = setting(0.0, "how often strong views change color and sharpness; 0: crop and flip", SHARE)
-    stage1: GCDConfig = setting(GCDConfig, "settings of the first training; a common one is set for both", OF_GCD)
+    stage1: GCDConfig = setting(GCDConfig, "settings of the first training; a common one is set for both", GCD_SETTINGS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +64,7 @@ class MuGCDConfig(SimGCDConfig):
     def without_effect(self) -> dict[str, str]:
         """What does nothing in either training; under its own name also what does nothing in the first."""
         second, first = super().without_effect(), self.stage1.without_effect()
-        kmeans = {name: second[name] for name in OF_KMEANS}  # GCD clusters at its end, which is left out here
+        kmeans = {name: second[name] for name in KMEANS_FIELDS}  # GCD clusters at its end, which is left out here
         both = {name: why for name, why in second.items() if name in first}
         return kmeans | both | {f"stage1.{name}": why for name, why in (kmeans | first).items()}
 

@@ -1,4 +1,4 @@
-"""Does training still bring something? Asked of the target's images, without a label."""
+"""Whether training still changes anything: how many target images change category from one epoch to the next."""
 
 from __future__ import annotations
 

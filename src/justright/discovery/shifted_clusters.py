@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 
 MAX_SHIFTS = 20
 PATIENCE = 2  # shifts that may pass without a gain
-MORE_K = 50  # cuts of the tree that may pass without a gain
+PATIENCE_OF_K = 50  # cuts of the tree that may pass without a gain
 
 
-class Found(NamedTuple):
+class NumberedClusters(NamedTuple):
     """The category of each image, known classes first, and for how many of the labeled ones it is their class."""
 
     category: Int[Array, " images"]
@@ -37,18 +37,19 @@ class Found(NamedTuple):
 def by_shifted_clusters(
     data: TrainingData,
     features: Float[Array, "images dim"],
-    shown: Float[Array, "images out"],
+    clustered: Float[Array, "images out"],
     n_categories: int | None,
     config: Any,
     seed: int,
 ) -> Learned:
-    """Mean shift of what is shown as long as Ward's clusters agree better with labeled images; K by them if it is None.
+    """Mean shift of the rows to be clustered, as long as Ward's clusters agree better and better with labeled images.
 
-    Other images than these are known by their feature alone: they belong to the nearest centroid of features.
+    Without `n_categories` there are as many as agree best. Other images than these are known by their feature alone:
+    they belong to the nearest centroid of features.
     """
     rows = data.seen
     clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, seed)
-    x = prepared(shown[rows], normalize=True)
+    x = prepared(clustered[rows], normalize=True)
     k = clustering.best_k(x) if n_categories is None else n_categories
     found = clustering.best(x, k, config.n_neighbors, config.shift)
     unit = prepared(features[rows], normalize=True)
@@ -65,15 +66,15 @@ class ShiftedClusters:
     n_ward: int  # how many rows the tree is made of at most; the others join the nearest centroid
     seed: int  # draws these
 
-    def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> Found:
+    def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> NumberedClusters:
         """K clusters after as many shifts as labeled images agree with best; the latest among equals.
 
         Ends when the agreement has not risen for two shifts, or after twenty. Without labeled images that is two.
         """
-        best, n_idle = self.found(_Tree(x, self.n_ward, self.seed), k), 0
+        best, n_idle = self.numbered(_Tree(x, self.n_ward, self.seed), k), 0
         for _ in range(MAX_SHIFTS):
             x = mean_shifted(x, n_neighbors, share)
-            now = self.found(_Tree(x, self.n_ward, self.seed), k)
+            now = self.numbered(_Tree(x, self.n_ward, self.seed), k)
             n_idle = 0 if now.accuracy > best.accuracy else n_idle + 1
             best = now if now.accuracy >= best.accuracy else best
             if n_idle == PATIENCE:
@@ -87,13 +88,13 @@ class ShiftedClusters:
         tree = _Tree(x, self.n_ward, self.seed)
         accuracy: list[float] = []
         for k in range(self.n_known + 1, tree.n_rows + 1):
-            accuracy.append(self.found(tree, k).accuracy)
-            if len(accuracy) - int(np.argmax(accuracy)) > MORE_K:
+            accuracy.append(self.numbered(tree, k).accuracy)
+            if len(accuracy) - int(np.argmax(accuracy)) > PATIENCE_OF_K:
                 break
         equals = np.flatnonzero(np.array(accuracy) == max(accuracy))
         return self.n_known + 1 + int(equals[len(equals) // 2])
 
-    def found(self, tree: _Tree, k: int) -> Found:
+    def numbered(self, tree: _Tree, k: int) -> NumberedClusters:
         """The tree cut into K clusters, which get the numbers of the classes they share most labeled images with.
 
         Every class gets a cluster of its own: where none is left that shares images with it, the nearest one.
@@ -108,7 +109,7 @@ class ShiftedClusters:
         number = np.full(k, -1)
         number[own] = classes
         number[number < 0] = np.arange(self.n_known, k)
-        return Found(number[cluster], float(shared[classes, own].sum()) / max(n_labeled, 1))
+        return NumberedClusters(number[cluster], float(shared[classes, own].sum()) / max(n_labeled, 1))
 
 
 class _Tree:

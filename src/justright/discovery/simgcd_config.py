@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from jaxtyping import Int
 
-from justright.discovery.configs import MOST_EPOCHS, OF_KMEANS, TrainConfig
+from justright.discovery.configs import KMEANS_FIELDS, MOST_EPOCHS, TrainConfig
 from justright.losses import DebGCDSettings, KnownEntropySettings
 from justright.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, at_least, one_of, setting
 from justright.types import Array
@@ -59,7 +59,7 @@ class SimGCDConfig(KnownEntropySettings, DebGCDSettings, TrainConfig):
 
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""
-        return super().without_effect() | dict.fromkeys(OF_KMEANS, "prototypes decide here, not k-means")
+        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "prototypes decide here, not k-means")
 
     def small(self) -> Any:
         """The warm-up grows with training: 30 epochs of 200 would be too few steps for many categories."""

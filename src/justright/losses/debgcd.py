@@ -63,10 +63,10 @@ class DebiasedLoss(nn.Module):
         predicted = at_least_float32(logits.detach()) / self.settings.temperature_student
         likely, category = predicted.softmax(dim=-1).max(dim=-1)
         rows = at_least_float32(second) / self.settings.debiased_temperature
-        surprise = cross_entropy(rows.flatten(0, 1), category.flatten(), reduction="none").view(likely.shape)
+        losses = cross_entropy(rows.flatten(0, 1), category.flatten(), reduction="none").view(likely.shape)
         acts = is_unlabeled & (likely >= self.settings.debiased_threshold)
         n_rows = len(logits) * is_unlabeled.sum().clamp(min=1)
-        unlabeled = torch.where(acts, certainty * surprise, 0.0).sum() / n_rows
+        unlabeled = torch.where(acts, certainty * losses, 0.0).sum() / n_rows
         return (1 - share) * self.of_labels(second, labels, weight) + share * unlabeled
 
 

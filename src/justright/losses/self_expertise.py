@@ -65,7 +65,7 @@ class HierarchyLoss(nn.Module):
 
     def __init__(self, temperature_sup: float = ContrastiveSettings.temperature_sup):
         super().__init__()
-        self.pulled = DistanceSupConLoss(temperature_sup)
+        self.sup_contrastive = DistanceSupConLoss(temperature_sup)
 
     def forward(self, projections: Projections, levels: Levels, labels: Labels, weight: Weights) -> Scalar:
         """The sum over all levels."""
@@ -73,7 +73,7 @@ class HierarchyLoss(nn.Module):
         total = v.new_zeros(())
         for level, clusters in enumerate(levels):
             size = max(v.shape[-1] >> (level + 1), LEAST_DIM)
-            total = total + 0.5 ** (level + 1) * self.pulled(v[..., :size], clusters, weight)
+            total = total + 0.5 ** (level + 1) * self.sup_contrastive(v[..., :size], clusters, weight)
         return total
 
 
@@ -139,17 +139,17 @@ class SelExObjective(nn.Module):
     def __init__(self, settings: SelExSettings | None = None):
         super().__init__()
         self.settings = settings = settings or SelExSettings()
-        self.smoothed = SmoothedContrastiveLoss(settings)
-        self.pulled = DistanceSupConLoss(settings.temperature_sup)
+        self.smoothed_contrastive = SmoothedContrastiveLoss(settings)
+        self.sup_contrastive = DistanceSupConLoss(settings.temperature_sup)
         self.hierarchy = HierarchyLoss(settings.temperature_sup)
 
     def forward(
         self, projections: Projections, levels: Levels, apart: Apart, labels: Labels, weight: Weights
     ) -> LossParts:
         """The total and its terms; -1 marks an unlabeled image."""
-        unsup = self.smoothed(projections, apart)
-        sup = self.pulled(normalize(projections, dim=-1), labels, weight)
-        levelled = self.hierarchy(projections, levels, labels, weight)
-        total = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * (sup + levelled) / 2
-        terms = {"smoothed_contrastive": unsup, "sup_contrastive": sup, "hierarchy": levelled}
+        unsup = self.smoothed_contrastive(projections, apart)
+        sup = self.sup_contrastive(normalize(projections, dim=-1), labels, weight)
+        of_levels = self.hierarchy(projections, levels, labels, weight)
+        total = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * (sup + of_levels) / 2
+        terms = {"smoothed_contrastive": unsup, "sup_contrastive": sup, "hierarchy": of_levels}
         return LossParts(total, {name: value.detach() for name, value in terms.items()})
