@@ -43,7 +43,7 @@ class CMSConfig(CMSSettings, GCDConfig):
     )
     n_ward: int = setting(10_000, "images in Ward's tree at most; the others join the nearest cluster", at_least(2))
 
-    fewest_steps = TrainConfig.fewest_steps  # that fewer do was seen with GCD alone
+    fewest_steps = TrainConfig.fewest_steps  # the fewer ones of GCD were tried with GCD alone
 
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""

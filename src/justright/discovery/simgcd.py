@@ -77,8 +77,9 @@ class LearnerWithHeads(Learner):
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The four losses of the batch, and those that are added; without `teacher_logits` it is its own teacher."""
-        found, ends = outputs[0], (self.config.temperature_teacher_first, self.config.temperature_teacher)
-        temperature = teacher_temperature(epoch, *ends, self.config.n_warmup or 0)
+        found, config = outputs[0], self.config
+        first, last = config.temperature_teacher_first, config.temperature_teacher
+        temperature = teacher_temperature(epoch, first, last, config.n_warmup or 0)
         rows = found["projections"], found["logits"], found.get("teacher_logits", found["logits"])
         parts = self.losses(*rows, labels[0], weight[0], temperature_teacher=temperature)
         return parts if self.additions is None else self.additions.added_to(parts, found, labels[0], weight[0])

@@ -46,7 +46,7 @@ class TrainedDiscovery(Discovery):
             stream: self._views(learner.transform(stream), data, root, track, **options) for stream in learner.streams
         }
         if not learner.is_tuned:
-            rows = np.concatenate([part for each in learner.batches for part in (each.labeled, each.unlabeled)])
+            rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
             n_views = N_FRESH if config.views == "fresh" else config.views
             views = {stream: FeatureViews(each, np.unique(rows), n_views, track) for stream, each in views.items()}
         made_with = {
