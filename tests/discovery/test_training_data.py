@@ -108,8 +108,6 @@ def test_what_cannot_be_learned_from_is_refused():
         TrainingData.of(split_of([1, 2], n_unlabeled=0))
     with pytest.raises(DataError, match="1 labeled images have no label"):
         TrainingData.of(split_of([1, -1]))
-    with pytest.raises(DataError, match="held_out_share is 1"):
-        TrainingData.of(split_of([1, 2]), held_out_share=1.0)
 
 
 def test_nothing_labeled_is_a_target_alone():
