@@ -19,7 +19,7 @@ from justright.errors import DegenerateError
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, refuse_out_of_range, setting
-from justright.types import UNLABELED
+from justright.types import UNLABELED, Array
 
 INIT = Range(lambda given: bool(array_namespace(given).all(array_namespace(given).isfinite(given))), "finite rows")
 
@@ -71,11 +71,8 @@ class SemiSupKMeans:
         x = x - origin[None, :]
         labeled_here, unlabeled_here = like(is_labeled, x), like(~is_labeled, x)
         cluster_of_labeled = like(class_of_labeled, x)
-        labeled, unlabeled = x[labeled_here, :], x[unlabeled_here, :]
-        sums = sum_by_group(labeled, cluster_of_labeled, self.n_clusters)
         counts = np.bincount(class_of_labeled, minlength=self.n_clusters)
-        norm = float(xp.sum(squared_norms(labeled), dtype=xp.float64))
-        points = Points(unlabeled, squared_norms(unlabeled), sums, counts, norm)
+        points = self._points(x[labeled_here, :], cluster_of_labeled, counts, x[unlabeled_here, :])
         starts = self._starts(points, origin)
         watched = track(starts, len(starts), "k-means restarts")
         outcomes = (lloyd(points, start, self.max_iter, self.tol) for start in watched)
@@ -95,6 +92,12 @@ class SemiSupKMeans:
         x = prepared(features, self.normalize)
         origin = array_namespace(x).mean(self.centroids_, axis=0, keepdims=True)
         return nearest_two(x - origin, self.centroids_ - origin)[0]
+
+    @staticmethod
+    def _points(labeled: Any, cluster: Int[Any, " labeled"], counts: Int[Array, " clusters"], unlabeled: Any) -> Points:
+        xp, sums = array_namespace(labeled), sum_by_group(labeled, cluster, len(counts))
+        norm = float(xp.sum(squared_norms(labeled), dtype=xp.float64))
+        return Points(unlabeled, squared_norms(unlabeled), sums, counts, norm)
 
     def _starts(self, points: Points, origin: Float[Any, " dim"]) -> list[Float[Any, "clusters dim"]]:
         """The first centroids of each restart: class means, then drawn rows."""
