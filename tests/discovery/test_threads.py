@@ -10,7 +10,7 @@ import torch
 from tests.discovery.tiny import final_bytes, records
 from threadpoolctl import threadpool_info
 
-from justright.discovery.processes import computing_with
+from justright.discovery.threads import computing_with
 
 ROOT = Path(__file__).parents[2]
 

@@ -24,7 +24,8 @@ from justright.discovery.learner import FitInputs
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names
-from justright.discovery.processes import Processes, computing_with
+from justright.discovery.processes import Processes
+from justright.discovery.threads import computing_with
 from justright.discovery.training_data import TrainingData, Weighting
 from justright.engines import Engine
 from justright.errors import DataError, DegenerateError

@@ -1,17 +1,13 @@
-"""Training with one process or several, and with how many threads; only this file knows the difference.
+"""Training with one process or several; only this file knows the difference.
 
 Each process takes its share of a batch through the network, then all gather what came out, with gradients, and compute
 the same loss on the whole batch. Gradients of parameters, each from its own share, are summed: together they are the
 gradient that one process would have found.
-
-How many threads compute changes the last bits too, so what was begun goes on with as many. Features, predictions and
-view banks do not depend on it: they are computed block by block, each on one core. Training and k-means do.
 """
 
 from __future__ import annotations
 
 import gc
-import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -31,11 +27,10 @@ from torch.distributed.rendezvous import rendezvous
 from justright.data.image_set import ImageSet
 from justright.data.readers import HASHED
 from justright.errors import JustrightError
-from justright.parallel import BLOCK, blas_threads
+from justright.parallel import BLOCK
 from justright.types import Array
 
 T = TypeVar("T")
-_log = logging.getLogger(__name__)
 
 LONGEST_WAIT = timedelta(days=7)  # others wait while the first process extracts features, which may take long
 
@@ -166,24 +161,3 @@ def joined_processes(device: str) -> Iterator[Processes]:
     gc.collect()  # tensors that still refer to the group should be gone by now: gloo may abort otherwise
     dist.barrier()
     dist.destroy_process_group()
-
-
-@contextmanager
-def computing_with(n_threads: int | None, folder: Path | None = None) -> Iterator[int]:
-    """Have torch and BLAS compute with so many threads meanwhile; None: with as many as torch has.
-
-    Another number than torch has is said aloud, with the folder that was begun with it.
-    """
-    before = torch.get_num_threads()
-    n = n_threads or before
-    if n != before:
-        _log.warning(
-            "%s was begun with OMP_NUM_THREADS=%d and now it is %d: going on with %d, for the same result",
-            *(folder, n, before, n),
-        )
-    torch.set_num_threads(n)
-    try:
-        with blas_threads(n):
-            yield n
-    finally:
-        torch.set_num_threads(before)

@@ -77,7 +77,7 @@ class Run:
 
         Of several processes that train together the first one owns the folder, for all of them.
         """
-        from justright.discovery.processes import computing_with
+        from justright.discovery.threads import computing_with
 
         path = self.folder.path
         with owned(path) if self.processes.is_first and not is_owned else nullcontext():
