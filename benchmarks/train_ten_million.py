@@ -25,7 +25,8 @@ from justright.data.readers import Reader
 from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split
 from justright.discovery import base
-from justright.discovery.simgcd import SimGCD, SimGCDConfig
+from justright.discovery.simgcd import SimGCD
+from justright.discovery.simgcd_config import SimGCDConfig
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import VisionTransformer
 from justright.features.stored_views import Views

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from torch.nn.functional import normalize
 
 from justright.cli import main
-from justright.discovery.assigner import by_clusters
 from justright.discovery.configs import TrainConfig
-from justright.discovery.learner import Learner, features_of
+from justright.discovery.learner import Learner
 from justright.discovery.methods import METHODS
 from justright.discovery.trained import TrainedDiscovery
 from justright.losses import LossParts, SelfContrastiveLoss, WeightedSupConLoss
@@ -45,10 +44,10 @@ class AnchoredLearner(Learner):
 class Anchored(TrainedDiscovery):
     name, config_class = "anchored", AnchoredConfig
 
-    def _learn(self, backbone, data, plain, track):
-        learner = AnchoredLearner(backbone, self.config, data.batches(self.config.batch_size, self.seed))
-        self._train(learner, data, plain, self.config, self.folder, track)
-        return by_clusters(data, features_of(backbone, plain), self.n_categories, self.config, self.seed)
+    def _learn(self, inputs):
+        batches = inputs.data.batches(self.config.batch_size, self.seed)
+        self._train(AnchoredLearner(inputs.backbone, self.config, batches), inputs, self.config)
+        return self._by_clusters(inputs)  # semi-supervised k-means
 
 
 METHODS.add("anchored", Anchored, "pulls features of one class together, without a head")

@@ -16,8 +16,7 @@ def test_the_two_nearest_centroids_are_found_with_their_scores():
 def test_following_only_what_moved_gives_the_answer_of_a_full_search():
     rng = np.random.default_rng(0)
     x, centroids = rng.normal(size=(300, 5)), rng.normal(size=(20, 5))
-    assignment = NearestAssignment(x)
-    assignment.update(centroids, np.arange(20))
+    assignment = NearestAssignment(x, centroids)
     for step in range(40):
         moved = np.sort(rng.choice(20, size=rng.integers(1, 20), replace=False))
         centroids[moved] += rng.normal(scale=rng.choice([0.01, 0.5, 2.0]), size=(len(moved), 5))
@@ -30,8 +29,7 @@ def test_following_only_what_moved_gives_the_answer_of_a_full_search():
 
 def test_a_row_put_into_a_cluster_by_hand_looks_at_every_centroid_next():
     x, centroids = np.array([[0.0], [1.0], [9.0]]), np.array([[0.5], [9.0]])
-    assignment = NearestAssignment(x)
-    assignment.update(centroids, np.arange(2))
+    assignment = NearestAssignment(x, centroids)
     assignment.replace(0, 1, 5.0)
     assert assignment.labels.tolist() == [1, 0, 1]
     assignment.update(centroids, np.array([1]))

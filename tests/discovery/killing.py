@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
 
-from justright.discovery import base, loop, tensor_files
+from justright.discovery import base, checkpoints, loop
 from justright.discovery.records import EpochRecords
 from justright.features.bank import open_views
 
@@ -42,7 +42,7 @@ def die():
 def arm(what, number):
     """Make this process kill itself at a moment; gives the track that `fit` reports to."""
     counts = count(1)
-    replacing, write = tensor_files.replacing, EpochRecords.write
+    replacing, write = checkpoints.replacing, EpochRecords.write
 
     @contextmanager
     def replacing_or_dying(path):
@@ -68,7 +68,7 @@ def arm(what, number):
                 die()
 
     if what == "saving":
-        tensor_files.replacing = replacing_or_dying
+        checkpoints.replacing = replacing_or_dying
     elif what in ("recording", "recorded"):
         EpochRecords.write = record_and_die
     else:

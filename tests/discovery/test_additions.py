@@ -12,13 +12,14 @@ from justright.losses import DebiasedLoss, DetectorLoss, KnownEntropyLoss, LossP
 ON = {"known_scale": 2.0, "known_threshold": 0.0, "debiased_scale": 4.0, "debiased_threshold": 0.0}
 
 
-def made(n_known=3, **settings) -> Additions | None:
-    return Additions.of(config_of("simgcd", **settings), 5, n_known, 12, torch.Generator().manual_seed(0))
+def made(n_known=3, **settings) -> Additions:
+    return Additions(config_of("simgcd", **settings), 5, n_known, 12, torch.Generator().manual_seed(0))
 
 
-def test_nothing_is_added_unless_a_scale_is_set():
-    assert made() is None
-    assert made(detector_scale=1.0) is None
+def test_nothing_is_added_unless_a_scale_is_set(split, backbone, bank, tmp_path):
+    learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1, detector_scale=1.0)
+    assert not [name for name in final_bytes(tmp_path) if "additions" in name]
+    assert not {"known_entropy", "debiased", "detector"} & records(tmp_path)[0].keys()
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_heads_are_there_for_what_is_asked_and_can_be_told(settings, n_known, he
 
 def test_the_loss_of_a_step_is_that_of_the_method_and_each_addition_by_its_scale():
     additions = made(**ON)
-    config = additions.settings
+    config = additions.config
     drawn = torch.Generator().manual_seed(1)
     outputs = additions(torch.randn(2, 4, 12, generator=drawn)) | {"logits": torch.rand(2, 4, 5, generator=drawn)}
     labels, weight = torch.tensor([0, 1, -1, -1]), torch.tensor([1.0, 0.5, 1.0, 1.0])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.torch import load_file
+from tests.forked_programs import Program
 
-from justright.discovery.checkpoints import N_KEPT, Checkpoint, Checkpoints, refuse_changes
+from justright.discovery import checkpoints
+from justright.discovery.checkpoints import N_KEPT, Checkpoint, Checkpoints, refuse_changes, write_tensors
 from justright.errors import DataError
+from justright.files import leftovers, remove_leftovers
 
 STATE = {"made_with": {"seed": 0}, "progress": {"epoch": 1, "sums": {"loss": 0.1, "apart": 1 / 3}}}
+SOME = {"a": torch.arange(6).reshape(2, 3), "b": torch.tensor([0.5])}
 
 
 def checkpoint(value=1.0):
@@ -150,3 +157,40 @@ def test_what_a_running_process_writes_stays_and_what_a_dead_one_left_goes(tmp_p
     assert Checkpoints(tmp_path).load() is None
     assert writing.exists(), "two processes of one training load in turn, and the first may save already"
     assert not left.exists()
+
+
+def test_tensors_that_are_written_are_read(tmp_path):
+    write_tensors(tmp_path / "new" / "some.safetensors", SOME, {"format": "1"})
+    found = load_file(tmp_path / "new" / "some.safetensors")
+    assert found.keys() == SOME.keys()
+    assert all(torch.equal(found[name], SOME[name]) for name in SOME)
+    with safe_open(tmp_path / "new" / "some.safetensors", "pt") as file:
+        assert file.metadata() == {"format": "1"}
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    write_tensors(tmp_path / "some.safetensors", SOME)
+    before = (tmp_path / "some.safetensors").read_bytes()
+    monkeypatch.setattr(checkpoints, "save", lambda tensors, metadata: "no bytes")
+    with pytest.raises(TypeError):
+        write_tensors(tmp_path / "some.safetensors", SOME)
+    assert [path.name for path in tmp_path.iterdir()] == ["some.safetensors"]
+    assert (tmp_path / "some.safetensors").read_bytes() == before
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import torch
+from justright.discovery.checkpoints import write_tensors
+os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)  # when all is written and nothing renamed yet
+write_tensors(Path(sys.argv[1]) / "some.safetensors", {"a": torch.ones(3)})
+"""
+
+
+def test_what_a_kill_leaves_is_known_as_left_over(tmp_path):
+    assert Program("-c", KILLED, tmp_path).end().code == -signal.SIGKILL
+    assert list(tmp_path.iterdir()) == leftovers(tmp_path)
+    assert leftovers(tmp_path)
+    remove_leftovers(tmp_path)
+    assert not list(tmp_path.iterdir())

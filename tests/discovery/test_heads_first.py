@@ -8,7 +8,7 @@ from tests.discovery.tiny import Stopped, config_of, data_of, final_bytes, learn
 
 from justright.discovery import heads_first
 from justright.discovery.heads_first import FeatureViews, rows_for_heads
-from justright.discovery.simgcd import SimGCDConfig
+from justright.discovery.simgcd_config import SimGCDConfig
 from justright.features.bank import open_views
 from justright.progress import silent
 
@@ -91,7 +91,7 @@ def test_stopped_on_the_way_it_ends_with_the_same_bytes(name, n_steps, split, ba
 def test_a_finished_training_of_heads_computes_no_feature_again(split, backbone, bank, tmp_path, monkeypatch):
     asked = {"heads_first": 50}
     first = learned("simgcd", split, backbone, bank, tmp_path, **asked)
-    monkeypatch.setattr(FeatureViews, "_of_view", None)
+    monkeypatch.setattr(heads_first, "features_of", None)
     again = learned("simgcd", split, backbone, bank, tmp_path, **asked)
     assert again.labels_.tolist() == first.labels_.tolist()
 

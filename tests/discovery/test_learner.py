@@ -24,11 +24,12 @@ from tests.discovery.tiny import (
 
 from justright.discovery import learner as learner_module
 from justright.discovery import loop
-from justright.discovery.learner import FEATURE_ROWS, features_of, in_chunks, mean_feature
+from justright.discovery.learner import FEATURE_ROWS, FitInputs, features_of, in_chunks, mean_feature
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
 from justright.models.teacher import own_copy
+from justright.progress import silent
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -94,7 +95,7 @@ def test_images_of_weight_0_are_never_drawn(backbone, bank):
     for weighting in ("soft", "resample"):
         data = TrainingData.of(split, weight, weighting)
         plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
-        guide = method._guide(backbone, data, plain, method.config)
+        guide = method._guide(FitInputs(backbone, data, plain, silent), method.config)
         drawn = guide.batches.rows(0, n_steps=50)
         assert set(split.labeled.labels[drawn.ravel()].tolist()) == {20, 22}
         assert guide.classifier.prototypes.shape[0] == 2

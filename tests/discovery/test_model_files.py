@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from tests.discovery.tiny import SIZES, backbone_of_noise, learned
 
 from justright.discovery.methods import METHODS
-from justright.discovery.model_files import OF_BACKBONE, REQUIRED, about_model, write_backbone
+from justright.discovery.model_files import BACKBONE_KEYS, REQUIRED_KEYS, about_model, write_backbone
 from justright.errors import DataError
 from justright.features.guarded_timm import VisionTransformer
 from justright.hashing import signed
@@ -71,7 +71,7 @@ def test_a_damaged_description_is_refused(saved, content):
         load(saved)
 
 
-@pytest.mark.parametrize("name", sorted(OF_BACKBONE))
+@pytest.mark.parametrize("name", sorted(BACKBONE_KEYS))
 def test_a_description_that_lacks_something_of_the_backbone_is_refused(saved, name):
     about = json.loads((saved / "model.json").read_text())
     del about["backbone"][name]
@@ -80,7 +80,7 @@ def test_a_description_that_lacks_something_of_the_backbone_is_refused(saved, na
         load(saved)
 
 
-@pytest.mark.parametrize("name", sorted(REQUIRED))
+@pytest.mark.parametrize("name", sorted(REQUIRED_KEYS))
 def test_a_description_that_lacks_something_is_refused(saved, name):
     about = json.loads((saved / "model.json").read_text())
     del about[name]
@@ -96,7 +96,7 @@ def test_the_description_says_what_must_be_known(saved):
     assert about["backbone"]["resolution"] == 16
     assert about["categories"][0] == {"name": "0", "kind": "known"}
     assert about["config"]["n_epochs"] == 1
-    assert about.keys() >= REQUIRED
+    assert about.keys() >= REQUIRED_KEYS
 
 
 def test_the_tuned_backbone_is_an_ordinary_state_dict_of_timm(split, backbone, bank, tmp_path):

@@ -76,7 +76,7 @@ def test_a_training_that_still_brings_something_is_as_long_as_planned(split, bac
 def test_a_method_that_clusters_in_the_end_is_as_long_as_planned(
     split, backbone, bank, tmp_path, restless, monkeypatch
 ):
-    monkeypatch.setattr(plateau, "features_at", None)  # nothing is computed for an answer that cannot come
+    monkeypatch.setattr(plateau, "features_of", None)  # nothing is computed for an answer that cannot come
     learned("gcd", split, backbone, bank, tmp_path, n_epochs=6, steady_share=0.5)
     assert ["changed" in record for record in records(tmp_path)] == [False] * 6
 

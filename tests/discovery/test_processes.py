@@ -127,9 +127,9 @@ def test_parts_are_cut_between_blocks_and_hold_every_row(n_rows, n, expected):
 
 def test_alone_nothing_is_gathered_summed_or_waited_for(monkeypatch):
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    processes, rows = Processes(), torch.ones(2, 3)
+    processes, rows = Processes(), torch.ones(2, 3, 4)
     assert processes.is_first
-    assert processes.gather(rows, dim=1) is rows
+    assert processes.gather(rows) is rows
     processes.sum_gradients([torch.nn.Parameter(rows)])
     assert processes.in_turn(lambda: 5) == 5
     processes.hash_together(drawn_images([0]))

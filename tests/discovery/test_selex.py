@@ -16,11 +16,12 @@ from tests.discovery.tiny import (
 
 from justright.clustering.hierarchy import hierarchy
 from justright.discovery import loop
-from justright.discovery.learner import features_of
+from justright.discovery.learner import FitInputs, features_of
 from justright.discovery.selex import TARGETS, SelExConfig, SelExLearner
 from justright.features.bank import open_views
 from justright.losses import SelExObjective
 from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
+from justright.progress import silent
 from justright.seeding import generator
 
 
@@ -30,7 +31,8 @@ def learner_of(split, backbone, bank):
         data = data_of(split)
         plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
         first = torch.Generator().manual_seed(0)
-        return SelExLearner(backbone, config_of("selex", **more), data, plain, N_CATEGORIES, 0, first)
+        inputs = FitInputs(backbone, data, plain, silent)
+        return SelExLearner(inputs, config_of("selex", **more), N_CATEGORIES, 0, first)
 
     return made
 

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from justright.discovery.shifted_clusters import MORE_K, Found, ShiftedClusters, _Tree
+from justright.discovery.shifted_clusters import PATIENCE_OF_K, NumberedClusters, ShiftedClusters, _Tree
 from justright.errors import DegenerateError
 
 N_KNOWN, N_LABELED = 3, 30
@@ -36,13 +36,13 @@ def test_known_classes_have_their_numbers_and_other_clusters_the_numbers_after_t
 def test_clusters_go_to_the_classes_that_most_labeled_images_speak_for():
     """By trying every choice of clusters for the classes."""
     x, y = rows_of(noise=0.6)
-    clustering, tree = clusters_of(y), _Tree(x, np.arange(len(x)))
+    clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
     cluster, _ = tree.clusters(6)
     best = max(
         sum(((cluster[:N_LABELED] == own[k]) & (y[:N_LABELED] == k)).sum() for k in range(N_KNOWN))
         for own in permutations(range(6), N_KNOWN)
     )
-    assert clustering.found(tree, 6).accuracy == pytest.approx(best / N_LABELED)
+    assert clustering.numbered(tree, 6).accuracy == pytest.approx(best / N_LABELED)
 
 
 def test_a_class_without_a_cluster_of_its_own_gets_the_nearest_that_is_left():
@@ -50,7 +50,7 @@ def test_a_class_without_a_cluster_of_its_own_gets_the_nearest_that_is_left():
     x[5:10, 1] = 1e-3
     labels = np.repeat([0, 1], 5)
     x[15:, 0] = 0.5  # of the two clusters that are left, this one is nearer to them
-    found = ShiftedClusters(labels, 2, 100, 0).found(_Tree(x, np.arange(20)), 3)
+    found = ShiftedClusters(labels, 2, 100, 0).numbered(_Tree(x, 20, seed=0), 3)
     assert found.accuracy == 0.5
     assert len(set(found.category[:10].tolist())) == 1
     assert set(found.category[15:].tolist()) | set(found.category[:10].tolist()) == {0, 1}
@@ -61,11 +61,11 @@ def test_shifts_go_on_while_labeled_images_agree_better(monkeypatch):
     said = iter([0.5, 0.7, 0.7, 0.6, 0.9])
     seen = []
 
-    def found(self, tree, k):
+    def numbered(self, tree, k):
         seen.append(next(said))
-        return Found(np.array([len(seen)]), seen[-1])
+        return NumberedClusters(np.array([len(seen)]), seen[-1])
 
-    monkeypatch.setattr(ShiftedClusters, "found", found)
+    monkeypatch.setattr(ShiftedClusters, "numbered", numbered)
     x, y = rows_of()
     best = clusters_of(y).best(x, 6, 8, 0.5)
     assert seen == [0.5, 0.7, 0.7, 0.6]  # two shifts without a gain
@@ -74,8 +74,8 @@ def test_shifts_go_on_while_labeled_images_agree_better(monkeypatch):
 
 def test_k_is_found_by_the_labeled_images_alone():
     x, y = rows_of(noise=0.05)
-    clustering, tree = clusters_of(y), _Tree(x, np.arange(len(x)))
-    perfect = [k for k in range(4, 20) if clustering.found(tree, k).accuracy == 1.0]
+    clustering, tree = clusters_of(y), _Tree(x, len(x), seed=0)
+    perfect = [k for k in range(4, 20) if clustering.numbered(tree, k).accuracy == 1.0]
     assert 6 in perfect
     assert clustering.best_k(x) == perfect[len(perfect) // 2]  # all that labeled images can tell
     with pytest.raises(DegenerateError, match=r"(?s)no labeled image to find K by.*categories=given"):
@@ -86,13 +86,13 @@ def test_the_search_for_k_ends_when_nothing_gets_better(monkeypatch):
     x, y = rows_of()
     tried = []
 
-    def found(self, tree, k):
+    def numbered(self, tree, k):
         tried.append(k)
-        return Found(np.array([k]), 1.0 if k in (8, 9, 10) else 0.5)
+        return NumberedClusters(np.array([k]), 1.0 if k in (8, 9, 10) else 0.5)
 
-    monkeypatch.setattr(ShiftedClusters, "found", found)
+    monkeypatch.setattr(ShiftedClusters, "numbered", numbered)
     assert clusters_of(y).best_k(x) == 9  # the middle of equals
-    assert tried == list(range(N_KNOWN + 1, 8 + MORE_K + 1))
+    assert tried == list(range(N_KNOWN + 1, 8 + PATIENCE_OF_K + 1))
 
 
 def test_of_many_images_some_make_the_tree_and_the_others_join_the_nearest(caplog):

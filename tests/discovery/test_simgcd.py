@@ -9,9 +9,8 @@ from tests.discovery.tiny import config_of, data_of, drawn_split, final_bytes, l
 
 from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split
-from justright.discovery import simgcd
-from justright.discovery.mugcd import MuGCDConfig
-from justright.discovery.simgcd import Heads, SimGCD, SimGCDConfig, SimGCDLearner, are_uneven
+from justright.discovery import simgcd_config
+from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import timm
 from justright.losses import SimGCDObjective, SimGCDSettings
@@ -86,7 +85,7 @@ def test_a_center_outlives_saving(split, backbone, bank, tmp_path):
 
 def test_by_itself_only_a_network_that_ends_in_no_norm_is_centered(split, backbone, bank, tmp_path, monkeypatch):
     for name in ("FEWEST_STEPS_OF_HEADS", "STEPS_OF_HEADS_A_CATEGORY"):  # before the network, as for every conv net
-        monkeypatch.setattr(simgcd, name, 1)
+        monkeypatch.setattr(simgcd_config, name, 1)
     torch.manual_seed(0)
     conv_net = Backbone(timm.create_model("test_resnet", num_classes=0), "conv", ImageRecipe(32, 32))
     assert learned("simgcd", split, backbone, bank, n_epochs=1).assigner_.center is None
@@ -124,41 +123,6 @@ def test_first_parameters_of_heads_do_not_depend_on_the_global_generator(split, 
         torch.manual_seed(number)
         learned("simgcd", split, backbone, bank, tmp_path / str(number), n_epochs=1)
     assert final_bytes(tmp_path / "0") == final_bytes(tmp_path / "1")
-
-
-@pytest.mark.parametrize(
-    ("sizes", "expected"),
-    [
-        ([30, 30, 30], False),
-        ([1, 1, 1, 1], False),
-        ([7, 9, 12, 10, 14, 8], False),
-        ([100, 50, 25, 12, 6, 3], True),
-        ([10, 1, 1, 1, 1], True),
-        ([5], False),
-        ([], False),
-        ([0, 0], False),
-    ],
-)
-def test_sizes_are_uneven_where_chance_would_not_make_them_so(sizes, expected):
-    assert are_uneven(np.array(sizes, dtype=np.int64)) is expected
-
-
-@pytest.mark.parametrize("mean", [1, 2, 5, 20])
-def test_chance_alone_does_not_make_sizes_uneven(mean):
-    found = [are_uneven(np.random.default_rng(seed).poisson(mean, 200)) for seed in range(20)]
-    assert not any(found)
-
-
-def test_uneven_classes_take_less_entropy_unless_it_was_asked_for():
-    uneven, even = np.array([64, 32, 16, 8, 4]), np.full(5, 20)
-    small = SimGCDConfig().small()
-    assert small.for_classes(even) == small
-    assert small.for_classes(uneven) == replace(small, entropy_scale=1.0)
-    assert SimGCDConfig().for_classes(uneven) == SimGCDConfig(), "not published"
-    assert small.with_settings({"entropy_scale": 3.0}).for_classes(uneven).entropy_scale == 3.0
-    both = {"entropy_scale": 3.0, "entropy_scale_uneven": 0.5}
-    assert small.with_settings(both).for_classes(uneven).entropy_scale == 0.5
-    assert MuGCDConfig().small().for_classes(uneven).entropy_scale == 1.0
 
 
 @pytest.mark.parametrize("is_uneven", [False, True])

@@ -37,6 +37,7 @@ def test_labeled_images_come_first_and_classes_are_numbered_by_their_label():
 def test_hard_weights_take_images_out():
     data = TrainingData.of(split_of([3, 3, 8, 9]), np.array([1.0, 0, 0, 1]))
     assert data.labeled.tolist() == [0, 3]
+    assert data.seen.tolist() == [0, 3, 4, 5, 6, 7, 8]
     assert data.known_labels == (3, 9)
     assert data.labels[[0, 3]].tolist() == [0, 1]
     assert data.weight.tolist() == [1.0] * 9
@@ -108,8 +109,6 @@ def test_what_cannot_be_learned_from_is_refused():
         TrainingData.of(split_of([1, 2], n_unlabeled=0))
     with pytest.raises(DataError, match="1 labeled images have no label"):
         TrainingData.of(split_of([1, -1]))
-    with pytest.raises(DataError, match="held_out_share is 1"):
-        TrainingData.of(split_of([1, 2]), held_out_share=1.0)
 
 
 def test_nothing_labeled_is_a_target_alone():

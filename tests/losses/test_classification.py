@@ -7,7 +7,15 @@ import torch
 from tests.losses.batches import HALF, draw_batch, gradient, small_batch, softmax
 from torch.nn.functional import cross_entropy
 
-from justright.losses import DistillationLoss, WeightedCrossEntropy
+from justright.errors import JustrightError
+from justright.losses import (
+    ContrastiveSettings,
+    DistillationLoss,
+    SelfContrastiveLoss,
+    SimGCDSettings,
+    WeightedCrossEntropy,
+    WeightedSupConLoss,
+)
 
 
 def eq_4_as_loops(logits, labels, weight, temperature):
@@ -158,10 +166,9 @@ def test_no_gradient_reaches_the_teacher_not_even_where_it_is_the_student():
 
 def test_a_view_learns_from_the_other_view():
     says = torch.tensor([[[1.0, -1.0]], [[-1.0, 1.0]]])  # the first view is surely category 0, the second category 1
-    disagree = DistillationLoss().per_image(says, says, 0.04)
-    agree = DistillationLoss().per_image(says, says.flip(0), 0.04)
-    assert disagree.flatten().tolist() == pytest.approx([20.0, 20.0])
-    assert agree.flatten().tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
+    loss = DistillationLoss(entropy_scale=0.0)
+    assert loss(says, says, 0.04).item() == pytest.approx(20.0)
+    assert loss(says, says.flip(0), 0.04).item() == pytest.approx(0.0, abs=1e-6)
 
 
 def test_one_view_of_the_teacher_guides_both_views_of_the_student():
@@ -199,3 +206,18 @@ def test_half_precision_of_the_distillation_is_computed_in_single(dtype):
     half = DistillationLoss()(logits.to(dtype), logits.to(dtype), 0.05)
     assert half.dtype == torch.float32
     assert half.item() == pytest.approx(DistillationLoss()(logits, logits, 0.05).item(), rel=2e-2)
+
+
+def test_single_losses_have_the_defaults_of_the_settings():
+    settings = SimGCDSettings()
+    assert SelfContrastiveLoss().temperature_unsup == settings.temperature_unsup == 1.0
+    assert WeightedSupConLoss().temperature_sup == settings.temperature_sup == 0.07
+    assert WeightedCrossEntropy().temperature_student == settings.temperature_student == 0.1
+    assert DistillationLoss().entropy_scale == settings.entropy_scale == 2.0
+    assert ContrastiveSettings().supervised_share == settings.supervised_share == 0.35
+
+
+@pytest.mark.parametrize("wrong", [{"temperature_sup": 0.0}, {"supervised_share": 1.5}, {"entropy_scale": -1.0}])
+def test_a_setting_that_cannot_be_is_refused(wrong):
+    with pytest.raises(JustrightError, match="Expected: "):
+        SimGCDSettings(**wrong)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from justright.losses import labeled_mean
+from justright.losses.reduction import at_least_float32
 
 VALUES = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 LABELS = torch.tensor([0, -1, 7])
@@ -31,3 +32,10 @@ def test_a_single_labeled_image_is_its_own_mean():
 
 def test_double_precision_weights_keep_the_precision_of_the_values():
     assert labeled_mean(VALUES, LABELS, torch.ones(3, dtype=torch.float64)).dtype == torch.float32
+
+
+@pytest.mark.parametrize(("given", "found"), [("float16", "float32"), ("bfloat16", "float32"), ("float64", "float64")])
+def test_only_half_precision_is_raised(given, found):
+    wide = at_least_float32(VALUES.to(getattr(torch, given)))
+    assert wide.dtype == getattr(torch, found)
+    assert wide.tolist() == VALUES.tolist()

@@ -30,7 +30,7 @@ def log_softmax_as_loops(rows, i, temperature):
     return {n: value - log_norm for n, value in logits.items()}
 
 
-def pulled_as_loops(rows, classes, weight, temperature):
+def sup_contrastive_as_loops(rows, classes, weight, temperature):
     """Rows of images without a class take no part."""
     kept = [i for i, class_ in enumerate(classes) if class_ != -1]
     rows, classes, weight = ([each[i] for i in kept] for each in (rows, classes, weight))
@@ -48,7 +48,7 @@ def hierarchy_as_loops(projections, levels, labels, weight, temperature):
     for level, clusters in enumerate(levels.tolist()):
         size = max(16, math.floor(len(rows[0]) / 2 ** (level + 1)))
         sliced = [row[:size] for row in rows]
-        total += 2.0 ** -(level + 1) * pulled_as_loops(sliced, clusters * 2, weight, temperature)
+        total += 2.0 ** -(level + 1) * sup_contrastive_as_loops(sliced, clusters * 2, weight, temperature)
     return total
 
 
@@ -77,7 +77,7 @@ def near(value, rel=1e-6):
 def test_labels_act_as_written_in_loops(seed):
     batch = draw_batch(seed=seed)
     rows = rows_of(batch.projections, normalized=False)
-    expected = pulled_as_loops(rows, batch.labels.tolist() * 2, batch.weight.tolist() * 2, 0.07)
+    expected = sup_contrastive_as_loops(rows, batch.labels.tolist() * 2, batch.weight.tolist() * 2, 0.07)
     assert DistanceSupConLoss()(batch.projections, batch.labels, batch.weight).item() == near(expected)
 
 
@@ -154,7 +154,7 @@ def test_the_objective_is_its_losses_in_their_shares():
     total, terms = SelExObjective(settings)(batch.projections, LEVELS, apart, batch.labels, batch.weight)
     unsup = smoothed_as_loops(batch.projections, apart.tolist(), 0.5, 1.0)
     rows, weight = rows_of(batch.projections), batch.weight.tolist() * 2
-    sup = pulled_as_loops(rows, batch.labels.tolist() * 2, weight, 0.07)
+    sup = sup_contrastive_as_loops(rows, batch.labels.tolist() * 2, weight, 0.07)
     levelled = hierarchy_as_loops(batch.projections, LEVELS, batch.labels, batch.weight, 0.07)
     found = {name: value.item() for name, value in terms.items()}
     assert found == {"smoothed_contrastive": near(unsup), "sup_contrastive": near(sup), "hierarchy": near(levelled)}

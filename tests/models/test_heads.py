@@ -68,8 +68,8 @@ def test_agrees_with_three_layers_written_as_loops():
     assert network(feature)[0].tolist() == pytest.approx(head_as_loops(network, feature[0].tolist()), rel=1e-10)
 
 
-def test_the_default_is_the_head_of_simgcd():
-    shapes = [tuple(p.shape) for name, p in ProjectionHead().named_parameters() if "weight" in name]
+def test_the_layers_of_simgcds_head_have_the_sizes_that_are_given():
+    shapes = [tuple(p.shape) for name, p in ProjectionHead(768, 2048, 256).named_parameters() if "weight" in name]
     assert shapes == [(2048, 768), (2048, 2048), (256, 2048)]
 
 
@@ -151,7 +151,7 @@ def test_the_prototypes_are_its_only_parameters_and_all_are_trained(classifier):
 
 
 def test_the_same_generator_draws_the_same_prototypes():
-    a, b = (PrototypeClassifier(4, generator=torch.Generator().manual_seed(3)) for _ in range(2))
+    a, b = (PrototypeClassifier(4, 768, torch.Generator().manual_seed(3)) for _ in range(2))
     assert a.prototypes.shape == (4, 768)
     assert torch.equal(a.prototypes, b.prototypes)
 

@@ -13,8 +13,6 @@ from array_api_compat import array_namespace, is_torch_array
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
-from justright.types import Array
-
 _BLOCK_NUMBERS = 1 << 22  # a block of so many scores (16 MB) stays in the cache between the product and its minimum
 _SUM_ROWS = 1 << 13  # so few float32 numbers are added up before the sum goes on in float64: rounding cannot pile up
 
@@ -58,8 +56,3 @@ def sum_by_group(x: Float[Any, "rows dim"], group: Int[Any, " rows"], n_groups: 
             one_hot = csr_array((np.ones(n, dtype=x.dtype), where, np.arange(n + 1)), shape=(n, n_groups))
             total += one_hot.T @ rows
     return total
-
-
-def count_by_group(group: Int[Any, " rows"], n_groups: int) -> Int[Array, " {n_groups}"]:
-    """How many rows each group has, as a numpy array."""
-    return np.bincount(to_numpy(group), minlength=n_groups)

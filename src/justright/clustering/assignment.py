@@ -54,15 +54,12 @@ class NearestAssignment:
     Attributes: labels and own, the cluster of each row and its score.
     """
 
-    labels: Any
-    own: Any
-    rival: Any
-
-    def __init__(self, x: Rows):
+    def __init__(self, x: Rows, centroids: Centroids):
         self.x, self.xp = x, array_namespace(x)
+        self.labels, self.own, self.rival = nearest_two(x, centroids)
 
     def update(self, centroids: Centroids, moved: Int[Array, " moved"]) -> None:
-        """Take note that the centroids of the clusters `moved` have new places; all of them at the first call."""
+        """Take note that the centroids of the clusters `moved` have new places."""
         if len(moved) == centroids.shape[0]:
             self.labels, self.own, self.rival = nearest_two(self.x, centroids)
             return

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
 
-from justright.clustering.arrays import count_by_group
 from justright.clustering.assignment import scores
 from justright.clustering.checks import prepared
 from justright.clustering.semisup_kmeans import SemiSupKMeans
@@ -18,17 +16,11 @@ from justright.types import UNLABELED, Array
 Order = Literal["restored", "official"]
 
 
-@dataclass(frozen=True, eq=False)
-class Hierarchy:
-    """The levels of a hierarchy, the finest first.
+class Hierarchy(NamedTuple):
+    """The levels of a hierarchy, the finest first."""
 
-    Attributes:
-        labels: the cluster of each image.
-        reach: how far the centroid of that cluster is from the nearest other one; infinite where it is alone.
-    """
-
-    labels: Int[Array, "levels images"]
-    reach: Float[Array, "levels images"]
+    labels: Int[Array, "levels images"]  # the cluster of each image
+    reach: Float[Array, "levels images"]  # from the centroid of that cluster to the nearest other; infinite if alone
 
 
 def level_sizes(n_known: int, n_new: int) -> list[tuple[int, int]]:
@@ -87,7 +79,7 @@ def _clusters(
     if is_capped:
         free = given == UNLABELED
         share = -(-len(x) // n_clusters)
-        room = np.maximum(share - count_by_group(given[~free], n_clusters), 0)
+        room = np.maximum(share - np.bincount(given[~free], minlength=n_clusters), 0)
         clusters[free] = within_room(scores(x[free], centroids), room)
     return clusters, centroids
 

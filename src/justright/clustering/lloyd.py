@@ -8,7 +8,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Int
 
-from justright.clustering.arrays import count_by_group, like, squared_norms, sum_by_group, to_numpy
+from justright.clustering.arrays import like, squared_norms, sum_by_group, to_numpy
 from justright.clustering.assignment import NearestAssignment
 from justright.clustering.checks import Centroids, RowClusters, Rows, RowScores
 from justright.types import Array
@@ -44,12 +44,12 @@ def lloyd(points: Points, centroids: Centroids, max_iter: int, tol: float) -> Ll
     Neither half can raise the inertia sum_i ||x_i - c_i||^2 over labeled and unlabeled rows. Ends when no row
     changes, when (sum_k ||shift_k||)^2 < tol as in GCD, or after max_iter rounds.
     """
-    xp, n_clusters, assignment = array_namespace(centroids), len(centroids), NearestAssignment(points.x)
+    xp, n_clusters = array_namespace(centroids), len(centroids)
     total = xp.astype(points.labeled_sum, xp.float64, copy=True)
     centroids = xp.asarray(centroids, copy=True)
     moved, n_iter = np.arange(n_clusters), 0
-    assignment.update(centroids, moved)
-    count, _ = _mend(points, assignment, centroids)
+    assignment = NearestAssignment(points.x, centroids)
+    count, _ = _fill_empty_clusters(points, assignment, centroids)
     total += sum_by_group(points.x, assignment.labels, n_clusters)
     while n_iter < max_iter and len(moved):
         n_iter += 1
@@ -59,9 +59,9 @@ def lloyd(points: Points, centroids: Centroids, max_iter: int, tol: float) -> Ll
         centroids[where, :] = mean
         before = xp.asarray(assignment.labels, copy=True)
         assignment.update(centroids, moved)
-        count, n_mended = _mend(points, assignment, centroids)
+        count, n_empty = _fill_empty_clusters(points, assignment, centroids)
         moved = _update_sums(points, total, before, assignment.labels)
-        if shift**2 < tol and not n_mended:
+        if shift**2 < tol and not n_empty:
             break
     return LloydFit(assignment.labels, centroids, _inertia(points, centroids, assignment.own), n_iter)
 
@@ -80,18 +80,21 @@ def _update_sums(points: Points, total: Centroids, before: RowClusters, after: R
     return moved
 
 
-def _mend(points: Points, assignment: NearestAssignment, centroids: Centroids) -> tuple[Int[Array, " clusters"], int]:
+def _fill_empty_clusters(
+    points: Points, assignment: NearestAssignment, centroids: Centroids
+) -> tuple[Int[Array, " clusters"], int]:
     """Give every empty cluster the row farthest from its own centroid.
 
     The row comes from a cluster that keeps at least one other member, so that no hole moves on. Returns the number
     of members of each cluster, and how many clusters were empty.
     """
-    count = count_by_group(assignment.labels, len(centroids)) + points.labeled_count
-    empty = [int(cluster) for cluster in np.flatnonzero(count == 0)]
+    labels = to_numpy(assignment.labels)
+    count = np.bincount(labels, minlength=len(centroids)) + points.labeled_count
+    empty = np.flatnonzero(count == 0).tolist()
     n_empty = len(empty)
     if not empty:
         return count, 0
-    labels = to_numpy(assignment.labels).copy()
+    labels = labels.copy()
     for row in np.argsort(-to_numpy(assignment.own + points.norms), kind="stable"):
         if not empty:
             break

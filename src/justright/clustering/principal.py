@@ -1,4 +1,4 @@
-"""The directions in which features differ most, evened out: where k-means of a conv net's features finds more."""
+"""Principal directions, their spreads evened out by half: k-means finds more in those of a conv net's features."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
-from justright.clustering.arrays import count_by_group, like, row_blocks, squared_norms, sum_by_group
+from justright.clustering.arrays import like, row_blocks, squared_norms, sum_by_group
 from justright.clustering.assignment import nearest_two
 from justright.clustering.checks import check_features, check_labels, check_n_clusters, prepared
 from justright.clustering.lloyd import LloydFit, Points, lloyd
@@ -19,7 +19,7 @@ from justright.errors import DegenerateError
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, refuse_out_of_range, setting
-from justright.types import UNLABELED
+from justright.types import UNLABELED, Array
 
 INIT = Range(lambda given: bool(array_namespace(given).all(array_namespace(given).isfinite(given))), "finite rows")
 
@@ -71,7 +71,8 @@ class SemiSupKMeans:
         x = x - origin[None, :]
         labeled_here, unlabeled_here = like(is_labeled, x), like(~is_labeled, x)
         cluster_of_labeled = like(class_of_labeled, x)
-        points = self._points(x[labeled_here, :], cluster_of_labeled, x[unlabeled_here, :])
+        counts = np.bincount(class_of_labeled, minlength=self.n_clusters)
+        points = self._points(x[labeled_here, :], cluster_of_labeled, counts, x[unlabeled_here, :])
         starts = self._starts(points, origin)
         watched = track(starts, len(starts), "k-means restarts")
         outcomes = (lloyd(points, start, self.max_iter, self.tol) for start in watched)
@@ -92,10 +93,10 @@ class SemiSupKMeans:
         origin = array_namespace(x).mean(self.centroids_, axis=0, keepdims=True)
         return nearest_two(x - origin, self.centroids_ - origin)[0]
 
-    def _points(self, labeled: Float[Any, "labeled dim"], cluster: Int[Any, " labeled"], unlabeled: Any) -> Points:
-        xp, n = array_namespace(labeled), self.n_clusters
+    @staticmethod
+    def _points(labeled: Any, cluster: Int[Any, " labeled"], counts: Int[Array, " clusters"], unlabeled: Any) -> Points:
+        xp, sums = array_namespace(labeled), sum_by_group(labeled, cluster, len(counts))
         norm = float(xp.sum(squared_norms(labeled), dtype=xp.float64))
-        sums, counts = sum_by_group(labeled, cluster, n), count_by_group(cluster, n)
         return Points(unlabeled, squared_norms(unlabeled), sums, counts, norm)
 
     def _starts(self, points: Points, origin: Float[Any, " dim"]) -> list[Float[Any, "clusters dim"]]:

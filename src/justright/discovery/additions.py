@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.discovery.configs import TrainConfig
-from justright.losses import (
-    DebiasedLoss,
-    DebiasedSettings,
-    DetectorLoss,
-    DetectorSettings,
-    KnownEntropyLoss,
-    KnownEntropySettings,
-    LossParts,
-    SimGCDSettings,
-)
+from justright.discovery.learner import Outputs
+from justright.discovery.simgcd_config import SimGCDConfig
+from justright.losses import DebiasedLoss, DetectorLoss, KnownEntropyLoss, LossParts
+from justright.losses.reduction import Labels, Weights
 from justright.models.heads import ProjectionHead, PrototypeClassifier
-
-
-@dataclass(frozen=True)
-class AdditionSettings(KnownEntropySettings, DebiasedSettings, DetectorSettings, SimGCDSettings, TrainConfig):
-    """Settings of all additions, beside the settings of the methods that may have them."""
 
 
 class Additions(nn.Module):
@@ -39,31 +24,20 @@ class Additions(nn.Module):
 
     usual: Tensor
 
-    def __init__(
-        self, settings: AdditionSettings, n_categories: int, n_known: int, dim: int, generator: torch.Generator
-    ):
+    def __init__(self, config: SimGCDConfig, n_categories: int, n_known: int, dim: int, generator: torch.Generator):
         super().__init__()
-        self.settings = settings
-        temperature = settings.temperature_student
+        self.config = config
         self.known_entropy = self.debiased = self.detector = None
-        if settings.known_scale and n_known:
-            self.known_entropy = KnownEntropyLoss(n_known, settings, temperature)
+        if config.known_scale and n_known:
+            self.known_entropy = KnownEntropyLoss(n_known, config)
             self.register_buffer("usual", torch.full((n_categories,), 1 / n_categories))
-        if settings.debiased_scale:
-            self.debiased = DebiasedLoss(settings, temperature)
+        if config.debiased_scale:
+            self.debiased = DebiasedLoss(config)
             self.second = PrototypeClassifier(n_categories, dim, generator)
-        if settings.debiased_scale and settings.detector_scale and n_known:
-            self.detector = DetectorLoss(settings)
-            sizes = settings.hidden_dim, settings.out_dim, 2 * n_known  # a vector for each class, and its opposite
+        if config.debiased_scale and config.detector_scale and n_known:
+            self.detector = DetectorLoss(config)
+            sizes = config.hidden_dim, config.out_dim, 2 * n_known  # a vector for each class, and its opposite
             self.detecting = ProjectionHead(dim, *sizes, generator=generator)
-
-    @staticmethod
-    def of(
-        settings: AdditionSettings, n_categories: int, n_known: int, dim: int, generator: torch.Generator
-    ) -> Additions | None:
-        """What the settings ask for; None where that is nothing."""
-        is_asked = settings.known_scale or settings.debiased_scale
-        return Additions(settings, n_categories, n_known, dim, generator) if is_asked else None
 
     def forward(self, features: Float[Tensor, "*rows dim"]) -> dict[str, Tensor]:
         """Logits of the second classifier as `second`, margins of the detector as `margins`."""
@@ -75,30 +49,20 @@ class Additions(nn.Module):
             outputs["margins"] = for_class - against
         return outputs
 
-    def added_to(
-        self,
-        parts: LossParts,
-        outputs: Mapping[str, Float[Tensor, "_ _ _"]],
-        labels: Int[Tensor, " batch"],
-        weight: Float[Tensor, " batch"],
-    ) -> LossParts:
+    def added_to(self, parts: LossParts, outputs: Outputs, labels: Labels, weight: Weights) -> LossParts:
         """The loss of a step with the additions; afterwards the usual prediction moves."""
-        settings, logits = self.settings, outputs["logits"]
+        config, logits = self.config, outputs["logits"]
         total, terms = parts.total, dict(parts.terms)
         if self.known_entropy is not None:
             terms["known_entropy"] = self.known_entropy(logits, labels, self.usual)
-            total = total + settings.known_scale * terms["known_entropy"]
+            total = total + config.known_scale * terms["known_entropy"]
             self.usual.copy_(self.known_entropy.moved(self.usual, logits))
         certainty = torch.ones(logits.shape[:2], device=logits.device)
         if self.detector is not None:
             terms["detector"] = self.detector(outputs["margins"], labels, weight)
-            total = total + settings.detector_scale * terms["detector"]
+            total = total + config.detector_scale * terms["detector"]
             certainty = self.detector.certainty(outputs["margins"])
         if self.debiased is not None:
             terms["debiased"] = self.debiased(outputs["second"], logits, certainty, labels, weight)
-            total = total + settings.debiased_scale * terms["debiased"]
+            total = total + config.debiased_scale * terms["debiased"]
         return LossParts(total, {name: term.detach() for name, term in terms.items()})
-
-    def remembered(self) -> dict[str, Tensor]:
-        """What changes from step to step without a gradient: a checkpoint needs it."""
-        return {} if self.known_entropy is None else {"additions.usual": self.usual}

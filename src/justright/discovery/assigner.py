@@ -16,12 +16,11 @@ from justright.discovery.training_data import TrainingData
 from justright.errors import DataError
 from justright.geometry import unit_or_zero_rows
 from justright.parallel import blas_threads, in_threads, n_cores
-from justright.types import UNLABELED, Array, Mask
+from justright.types import Array, Mask
 
 BLOCK_ROWS = 4096
 N_QUANTILES = 1001
 TEMPERATURES = (1e-3, 1e1)  # between these the calibration looks
-
 
 Center = Float[Array, " dim"] | None  # what is taken off features that share a large part
 
@@ -52,7 +51,7 @@ class CategoryAssigner:
         return CategoryAssigner(unit, np.zeros(len(unit), np.float32), center=center)
 
     @staticmethod
-    def of_centroids(centroids: Float[Array, "categories dim"]) -> CategoryAssigner:
+    def of_centroids(centroids: Float[Array, "categories kept"]) -> CategoryAssigner:
         """An assigner that takes the centroid nearest to the feature brought to length 1."""
         offset = -0.5 * np.sum(np.square(centroids, dtype=np.float64), axis=1)
         return CategoryAssigner(centroids.astype(np.float32), offset.astype(np.float32))
@@ -72,8 +71,7 @@ class CategoryAssigner:
         """Category, confidence and s of the best, for each image."""
         starts = range(0, max(1, len(features)), BLOCK_ROWS)  # no images are one empty block
         with blas_threads(1):  # a block a core: the bytes do not depend on how many there are
-            parts = in_threads(lambda at: self._assign(features[at : at + BLOCK_ROWS]), starts, n_cores())
-            found = list(parts)
+            found = list(in_threads(lambda at: self._assign(features[at : at + BLOCK_ROWS]), starts, n_cores()))
         cluster, confidence, best = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return cluster, confidence, best
 
@@ -87,7 +85,7 @@ class CategoryAssigner:
     def is_neither(self, best: Float[Array, " images"], level: float) -> Mask:
         """Whether an image fits its category worse than all but a share `level` of the target's images do theirs."""
         if not 0 <= level < 1:
-            raise DataError(f"a level of {level} for neither", expected="at least 0, below 1")
+            raise DataError(f"a share of {level} for images of no category", expected="at least 0, below 1")
         if self.reference is None or level == 0:
             return np.zeros(len(best), dtype=bool)
         return best < np.quantile(self.reference, level)
@@ -99,11 +97,11 @@ class CategoryAssigner:
         with blas_threads(1):
             scores, rows = self.scores(features).astype(np.float64), np.arange(len(labels))
 
-        def surprise(log_temperature: float) -> float:
+        def negative_log_likelihood(log_temperature: float) -> float:
             return -float(log_softmax(scores / np.exp(log_temperature), axis=1)[rows, labels].mean())
 
         low, high = np.log(TEMPERATURES)
-        found = minimize_scalar(surprise, bounds=(low, high), method="bounded")
+        found = minimize_scalar(negative_log_likelihood, bounds=(low, high), method="bounded")
         return replace(self, temperature=float(np.exp(found.x)))
 
     def with_reference(self, features: Float[Array, "target dim"]) -> CategoryAssigner:
@@ -133,18 +131,15 @@ def by_clusters(
 
     ends_in_norm: whether features leave the network through a norm, as those of a ViT do.
     """
-    labeled = data.labeled
-    rows = np.concatenate([labeled, data.unlabeled])
-    labels = np.where(np.arange(len(rows)) < len(labeled), data.labels[rows], UNLABELED)
-    center, directions, clustered = None, None, features[rows]
+    center, directions, clustered = None, None, features[data.seen]
     if config.in_directions(ends_in_norm):
         center, directions = principal_directions(clustered, n_categories)
         clustered = in_directions(clustered, center, directions)
     found = SemiSupKMeans(n_categories, n_init=config.n_init, max_iter=config.max_iter, seed=seed)
-    found.fit(clustered, labels)
+    found.fit(clustered, data.labels[data.seen])
     assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
     assigner = replace(assigner, center=center, directions=directions)
-    return Learned(features, assigner, np.asarray(found.labels_[len(labeled) :], dtype=np.int64))
+    return Learned(features, assigner, np.asarray(found.labels_[len(data.labeled) :], dtype=np.int64))
 
 
 def by_prototypes(

@@ -17,9 +17,10 @@ from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
 from justright.data.views import Transform
-from justright.discovery.assigner import Learned
+from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.checkpoints import Checkpoints
 from justright.discovery.configs import Config
+from justright.discovery.learner import FitInputs
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Category, Predictions, category_names
@@ -102,24 +103,23 @@ class Discovery(ABC):
         asked = self._for_classes(data)
         self.config = asked.fitted(int(data.is_used.sum()), self.n_categories, self.backbone.cut.ends_in_norm)
         self.backbone_ = own_copy(self.backbone)
-        with computing_with(self._begun_with(), self.folder):
+        with computing_with(self._n_threads_before(), self.folder):
             plain = self._views("plain", data, self.bank, track, views=1, precision="float32", seed=0)
-            self._conclude(data, self._learn(self.backbone_, data, plain, track))
+            self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain, track)))
         return self
 
     def _for_classes(self, data: TrainingData) -> Any:
         """The settings for the sizes of the labeled classes, with a note of what that changes."""
         sizes = np.bincount(data.labels[data.labeled], minlength=len(data.known))
-        made = self._asked.for_classes(sizes)
-        before, now = asdict(self._asked), asdict(made)
+        made, asked = self._asked.for_classes(sizes), asdict(self._asked)
         self.notes_ += [
-            f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {now[name]}, not {before[name]}"
-            for name in now
-            if now[name] != before[name]
+            f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {value}, not {asked[name]}"
+            for name, value in asdict(made).items()
+            if value != asked[name]
         ]
         return made
 
-    def _begun_with(self) -> int | None:
+    def _n_threads_before(self) -> int | None:
         """How many threads the training in the folder was begun with; None where there is none."""
         folders = [] if self.folder is None else [self.folder / part for part in (*FIRST_PARTS, ".")]
         found = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)
@@ -131,9 +131,8 @@ class Discovery(ABC):
         Of several processes the first one builds the bank and checks it, for all.
         """
         processes = Processes()
-        options |= {"content_ids": data.content_ids, "is_built": not processes.is_first, "track": track}
-        options["engine"] = self.engine
-        views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
+        options |= {"content_ids": data.content_ids, "is_built": not processes.is_first, "engine": self.engine}
+        views = partial(open_views, self.backbone_, data.images, root, transform=transform, track=track, **options)
         return processes.in_turn(views)
 
     @classmethod
@@ -142,15 +141,13 @@ class Discovery(ABC):
         return []
 
     @abstractmethod
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        """Learn from the images, and say how features find their category: all that a method must supply.
+    def _learn(self, inputs: FitInputs) -> Learned:
+        """Learn from the images, and say how features find their category: all that a method must supply."""
 
-        Parameters:
-            backbone: to be tuned in place, or left as it is.
-            data: labeled and target images, and what is known of them.
-            plain: one view of each image under the test transform, for `features_of`.
-            track: told of every step of training.
-        """
+    def _by_clusters(self, inputs: FitInputs) -> Learned:
+        """Categories by semi-supervised k-means of the features as they are now."""
+        features, ends_in_norm = inputs.features(), inputs.backbone.cut.ends_in_norm
+        return by_clusters(inputs.data, features, self.n_categories, self.config, self.seed, ends_in_norm)
 
     def _conclude(self, data: TrainingData, learned: Learned) -> None:
         """Calibrate the confidence and keep what was learned."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 from torch import Tensor
 
-from justright.discovery.tensor_files import write_tensors
 from justright.errors import DataError
-from justright.files import parsed_json, remove_leftovers
+from justright.files import parsed_json, remove_leftovers, replacing
 from justright.hashing import hash_pieces
 from justright.settings import flat
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 FORMAT = "justright checkpoint 1"
 N_KEPT = 2  # the newest may be damaged; the one before it is then a few minutes old
 # how the names of tensors begin that only another step of training needs
-MOMENTUM, ASSIGNED = FOR_STEPS = ("momentum/", "assigned")
+MOMENTUM, ASSIGNED = ONLY_FOR_STEPS = ("momentum/", "assigned")
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Checkpoints:
         if found is None:
             return
         newest, *older = self._files()
-        if any(name.startswith(FOR_STEPS) for name in found.tensors):
-            kept = {name: tensor for name, tensor in found.tensors.items() if not name.startswith(FOR_STEPS)}
+        if any(name.startswith(ONLY_FOR_STEPS) for name in found.tensors):
+            kept = {name: tensor for name, tensor in found.tensors.items() if not name.startswith(ONLY_FOR_STEPS)}
             self.save(int(newest.stem.rpartition("-")[2]), Checkpoint(kept, found.state))
         for path in (*older, *self.folder.glob("*.damaged")):
             path.unlink(missing_ok=True)
@@ -107,6 +107,14 @@ def _read(path: Path) -> Checkpoint:
     if checksum(tensors, about["state"]) != about["checksum"]:
         raise ValueError("the checksum does not fit")
     return Checkpoint(tensors, parsed_json(about["state"]))
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> None:
+    """Write tensors by name, as safetensors with `about` in its header; the file is either whole or not there."""
+    # as bytes: `save_file` writes to a temporary file of a name of its own, which a kill would leave there for good
+    content = save(dict(tensors), metadata=None if about is None else dict(about))
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:

@@ -13,23 +13,21 @@ from torch.nn.functional import normalize
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned
-from justright.discovery.configs import OF_KMEANS, TrainConfig
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_at, features_of
+from justright.discovery.configs import KMEANS_FIELDS, TrainConfig
+from justright.discovery.gcd import GCDConfig, GCDLearner
+from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
 from justright.discovery.shifted_clusters import by_shifted_clusters
 from justright.discovery.trained import TrainedDiscovery
-from justright.discovery.training_data import TrainingData
-from justright.features.backbone import Backbone, Stored
+from justright.features.backbone import Backbone
 from justright.features.stored_views import Views
 from justright.losses import CMSObjective, CMSSettings, LossParts
-from justright.models.heads import ProjectionHead
-from justright.progress import Track
 from justright.settings import COUNT, NOT_NEGATIVE, SHARE, at_least, one_of, setting
 
 BEFORE_STEPS = -1  # in place of the number of a step, for the views that the memory is made of
 
 
 @dataclass(frozen=True)
-class CMSConfig(CMSSettings, TrainConfig):
+class CMSConfig(CMSSettings, GCDConfig):
     """CMS, Choi et al., CVPR 2024."""
 
     learning_rate: float = setting(0.05, "learning rate of the heads in the first epoch", NOT_NEGATIVE)
@@ -45,27 +43,24 @@ class CMSConfig(CMSSettings, TrainConfig):
     )
     n_ward: int = setting(10_000, "images in Ward's tree at most; the others join the nearest cluster", at_least(2))
 
+    fewest_steps = TrainConfig.fewest_steps  # the fewer ones of GCD were tried with GCD alone
+
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""
-        return super().without_effect() | dict.fromkeys(OF_KMEANS, "mean shift and a tree decide here, not k-means")
-
-    def small(self) -> Any:
-        """Shorter, narrower heads, and no learned vectors after them."""
-        return super().small().with_settings({"n_out": None})
+        return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "mean shift and a tree decide here, not k-means")
 
     def exact(self) -> Any:
         """As published: projections are clustered."""
         return super().exact().with_settings({"cluster_by": "projections"})
 
 
-class CMSLearner(Learner):
+class CMSLearner(GCDLearner):
     """The losses of CMS on projections of two weak views; neighbors are those of the beginning of the epoch."""
 
     memory: Tensor
 
     def __init__(self, backbone: Backbone, config: CMSConfig, batches: BalancedBatches, generator: torch.Generator):
-        super().__init__(backbone, [batches], config.micro_batch)
-        self.projector = ProjectionHead(backbone.dim, config.hidden_dim, config.out_dim, config.n_out, generator)
+        super().__init__(backbone, config, batches, generator)
         self.losses = CMSObjective(config)
         self.rows = np.concatenate([batches.labeled, batches.unlabeled])
         self.register_buffer("memory", torch.zeros(2 * len(self.rows), config.n_out or config.out_dim))
@@ -73,15 +68,11 @@ class CMSLearner(Learner):
     def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
         """Two views of every image into the memory."""
         chosen = views["weak"].choose(epoch, BEFORE_STEPS, len(self.rows), 2)
-        features = features_at(self.backbone, views["weak"], np.tile(self.rows, 2), chosen.ravel())
+        features = features_of(self.backbone, views["weak"], np.tile(self.rows, 2), chosen.ravel())
         with torch.no_grad():
             seen = torch.from_numpy(features).to(self.memory.device)
             # an image that is not finite is nobody's neighbor; the step that draws it stops and names it
             self.memory.copy_(normalize(self.projector(seen), dim=-1).nan_to_num())
-
-    def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
-        """Projections of both views."""
-        return {"projections": self.projector(self.features(stored["weak"], 2))}
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """Both losses of the batch."""
@@ -98,16 +89,17 @@ class CMS(TrainedDiscovery):
     name = "cms"
     config_class = CMSConfig
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
+    def _learn(self, inputs: FitInputs) -> Learned:
         config: CMSConfig = self.config
-        batches = data.batches(config.batch_size, self.seed)
-        learner = CMSLearner(backbone, config, batches, self._torch_generator("heads"))
-        self._train(learner, data, plain, config, self.folder, track)
-        features = shown = features_of(backbone, plain)
+        batches = inputs.data.batches(config.batch_size, self.seed)
+        learner = CMSLearner(inputs.backbone, config, batches, self._torch_generator("heads"))
+        self._train(learner, inputs, config)
+        features = clustered = inputs.features()
         if config.cluster_by == "projections":
             with torch.no_grad():
-                shown = learner.projector(torch.from_numpy(features).to(backbone.device)).float().cpu().numpy()
+                projections = learner.projector(torch.from_numpy(features).to(inputs.backbone.device))
+            clustered = projections.float().cpu().numpy()
         k = self.n_categories if config.categories == "given" else None
-        learned = by_shifted_clusters(data, features, shown, k, config, self.seed)
+        learned = by_shifted_clusters(inputs.data, features, clustered, k, config, self.seed)
         self.n_categories = len(learned.assigner.vectors)
         return learned

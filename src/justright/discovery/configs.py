@@ -40,8 +40,8 @@ FEWEST_PASSES = 3  # over all images
 STEADY_SHARE = 0.6  # of the epochs are at the first rate
 MOST_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
-OF_KMEANS = ("n_init", "max_iter")
-OF_STORED_VIEWS = ("bank_precision", "refresh")
+KMEANS_FIELDS = ("n_init", "max_iter")
+STORED_VIEW_FIELDS = ("bank_precision", "refresh")
 
 # two views of an image make a pair
 VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')
@@ -51,7 +51,7 @@ VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at
 class Config:
     """What every method can be set to."""
 
-    held_out_share: float = setting(0.0, "share of labeled images kept to calibrate on; 0: all of them", BELOW_1)
+    held_out_share: float = setting(0.0, "share of labeled images kept from training to calibrate on; 0: none", BELOW_1)
     n_init: int = setting(10, "restarts of semi-supervised k-means, where a method clusters", COUNT)
     max_iter: int = setting(100, "most iterations of one restart of semi-supervised k-means", COUNT)
     # pooled activations of a conv net differ most by what all categories share
@@ -141,7 +141,7 @@ class TrainConfig(ContrastiveSettings, Config):
 
     def without_effect(self) -> dict[str, str]:
         """The settings of stored views, where none are stored."""
-        stored = dict.fromkeys(OF_STORED_VIEWS, "views=fresh stores no views") if self.views == "fresh" else {}
+        stored = dict.fromkeys(STORED_VIEW_FIELDS, "views=fresh stores no views") if self.views == "fresh" else {}
         return super().without_effect() | stored
 
     def small(self) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from justright.discovery.learner import Outputs
 from justright.errors import JustrightError
@@ -44,18 +44,15 @@ def stop_if_not_finite(
 
 def stop_if_gradient_not_finite(parameters: Iterable[nn.Parameter], where: str) -> None:
     """Raise before the step is taken: a finite loss may still have an infinite gradient, which ruins the network."""
-    if all(_is_finite(p.grad) for p in parameters if p.grad is not None):
+    gradients = (p.grad for p in parameters if p.grad is not None)
+    # a finite sum has finite terms, and costs a tenth; one that is not may come of large numbers
+    if all(bool(torch.isfinite(each.sum())) or bool(torch.isfinite(each).all()) for each in gradients):
         return
     raise DivergedError(
         f"the gradient is not finite in {where}; the loss still was. Nothing was changed.",
         expected="finite gradients",
         advice="a lower learning rate, or precision float32",
     )
-
-
-def _is_finite(tensor: Tensor) -> bool:
-    # a finite sum has finite terms, and costs a tenth; one that is not may come of large numbers
-    return bool(torch.isfinite(tensor.sum())) or bool(torch.isfinite(tensor).all())
 
 
 def _bad_images(outputs: Outputs, ids: Sequence[str]) -> list[str]:

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import Learned, by_clusters
+from justright.discovery.assigner import Learned
 from justright.discovery.configs import TrainConfig
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
+from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
-from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
-from justright.features.stored_views import Views
 from justright.losses import ContrastiveObjective, LossParts
 from justright.models.heads import ProjectionHead
-from justright.progress import Track
 from justright.settings import COUNT, setting
 
 # The length of training on features that end in no norm, where more steps brought nothing; chosen on pets and leaves,
@@ -43,18 +41,16 @@ class GCDConfig(TrainConfig):
         return max(FEWEST_STEPS_ON_ACTIVATIONS, STEPS_ON_ACTIVATIONS_A_CATEGORY * n_categories)
 
 
-def projection_head(backbone: Backbone, config: GCDConfig, generator: torch.Generator) -> ProjectionHead:
-    """The head through which the contrastive losses look."""
-    return ProjectionHead(backbone.dim, config.hidden_dim, config.out_dim, config.n_out, generator)
-
-
 class GCDLearner(Learner):
-    """L = (1 - lambda) L_rep^u + lambda L_rep^s, Eq. 16 and 17, on projections of two weak views."""
+    """L = (1 - lambda) L_rep^u + lambda L_rep^s, Eq. 16 and 17, on projections of two weak views.
+
+    CMS and SelEx have other `losses` on the same projections.
+    """
 
     def __init__(self, backbone: Backbone, config: GCDConfig, batches: BalancedBatches, generator: torch.Generator):
         super().__init__(backbone, [batches], config.micro_batch)
-        self.projector = projection_head(backbone, config, generator)
-        self.losses = ContrastiveObjective(config)
+        self.projector = ProjectionHead(backbone.dim, config.hidden_dim, config.out_dim, config.n_out, generator)
+        self.losses: nn.Module = ContrastiveObjective(config)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections of both views."""
@@ -71,9 +67,8 @@ class GCD(TrainedDiscovery):
     name = "gcd"
     config_class = GCDConfig
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        batches = data.batches(self.config.batch_size, self.seed)
-        learner = GCDLearner(backbone, self.config, batches, self._torch_generator("heads"))
-        self._train(learner, data, plain, self.config, self.folder, track)
-        features, config = features_of(backbone, plain), self.config
-        return by_clusters(data, features, self.n_categories, config, self.seed, backbone.cut.ends_in_norm)
+    def _learn(self, inputs: FitInputs) -> Learned:
+        batches = inputs.data.batches(self.config.batch_size, self.seed)
+        learner = GCDLearner(inputs.backbone, self.config, batches, self._torch_generator("heads"))
+        self._train(learner, inputs, self.config)
+        return self._by_clusters(inputs)

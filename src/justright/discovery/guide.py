@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
 from justright.losses import LossParts, WeightedCrossEntropy
+from justright.losses.classification import Logits
+from justright.losses.reduction import Labels, Weights
 from justright.models.heads import PrototypeClassifier
 from justright.types import Array
 
@@ -19,28 +21,19 @@ class Guide(nn.Module):
 
     i runs over both views of images of the pool: Eq. 4, with a classifier for the pool alone, beside the loss L of a
     method on the target and its own labels. It shapes the features that both share. lambda is the supervised share.
-
-    Parameters:
-        batches: images of the pool, by row.
-        first_label: the number of the first class of the pool.
-        n_classes: how many classes the pool has.
-        dim: numbers of a feature.
-        scale: factor of the loss, the supervised share in it.
-        generator: draws the first prototypes.
-        center: what is taken off features that share a large part.
     """
 
     center: Tensor
 
     def __init__(
         self,
-        batches: BalancedBatches,
-        first_label: int,
+        batches: BalancedBatches,  # of the pool
+        first_label: int,  # the number of its first class
         n_classes: int,
         dim: int,
-        scale: float,
+        scale: float,  # factor of the loss, the supervised share in it
         generator: torch.Generator,
-        center: Float[Array, " dim"] | None = None,
+        center: Float[Array, " dim"] | None = None,  # what is taken off features that share a large part
     ):
         super().__init__()
         self.batches, self.first_label, self.scale = batches, first_label, scale
@@ -50,16 +43,9 @@ class Guide(nn.Module):
 
     def forward(self, features: Float[Tensor, "views guides dim"]) -> Float[Tensor, "views guides classes"]:
         """The cosine with the prototype of each class of the pool."""
-        logits: Tensor = self.classifier(features - self.center)
-        return logits
+        return self.classifier(features - self.center)
 
-    def added_to(
-        self,
-        parts: LossParts,
-        logits: Float[Tensor, "views guides classes"],
-        labels: Int[Tensor, " guides"],
-        weight: Float[Tensor, " guides"],
-    ) -> LossParts:
+    def added_to(self, parts: LossParts, logits: Logits, labels: Labels, weight: Weights) -> LossParts:
         """The loss of a step, and that of the pool beside it."""
         guiding = self.loss(logits, labels - self.first_label, weight)
         return LossParts(parts.total + self.scale * guiding, parts.terms | {"guide": guiding.detach()})

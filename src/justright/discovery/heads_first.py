@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from justright.discovery.learner import features_at
+from justright.discovery.learner import features_of
 from justright.discovery.training_data import TrainingData
 from justright.features.cuts import Stored
 from justright.features.stored_views import Views
@@ -30,13 +30,9 @@ def rows_for_heads(data: TrainingData) -> tuple[Int[Array, " labeled"], Int[Arra
 
 
 class FeatureViews(Views):
-    """The features of stored views of some images, as the network gives them now, in memory.
+    """The features of `n_views` views of some images, as the network gives them now, in memory.
 
-    Parameters:
-        views: what is stored, or drawn, of all images.
-        rows: of the images, in ascending order.
-        n_views: how many views of each.
-        track: told of every view.
+    `views` has what is stored, or drawn, of all images; `rows` are in ascending order.
     """
 
     def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int, track: Track):
@@ -49,14 +45,12 @@ class FeatureViews(Views):
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """One feature of each row; all are computed at the first call, which a finished training never makes."""
         if self.features is None:
-            what = "features of training views"
-            found = [self._of_view(view) for view in self.track(range(self.n_views), self.n_views, what)]
-            self.features = torch.stack(found)
+            found = [
+                features_of(self.backbone, self.views, self.rows, np.full_like(self.rows, view))
+                for view in self.track(range(self.n_views), self.n_views, "features of training views")
+            ]
+            self.features = torch.from_numpy(np.stack(found)).to(self.backbone.device)
         return (self.features[torch.from_numpy(views), torch.from_numpy(np.searchsorted(self.rows, rows))],)
-
-    def _of_view(self, view: int) -> Float[Tensor, "rows dim"]:
-        found = features_at(self.backbone, self.views, self.rows, np.full_like(self.rows, view))
-        return torch.from_numpy(found).to(self.backbone.device)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Views of each image, drawn without replacement."""
@@ -65,4 +59,3 @@ class FeatureViews(Views):
 
     def refresh(self, epoch: int) -> None:
         """They stay as they are."""
-        return

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from justright.discovery.assigner import Learned, by_clusters
+from justright.discovery.assigner import Learned
 from justright.discovery.base import Discovery
 from justright.discovery.configs import Config
-from justright.discovery.learner import features_of
-from justright.discovery.training_data import TrainingData
-from justright.features.backbone import Backbone
-from justright.features.stored_views import Views
-from justright.progress import Track
+from justright.discovery.learner import FitInputs
 from justright.settings import YES_OR_NO, setting
 
 
@@ -35,6 +31,5 @@ class KMeansBaseline(Discovery):
     name = "kmeans"
     config_class = KMeansConfig
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        features, config = features_of(backbone, plain), self.config
-        return by_clusters(data, features, self.n_categories, config, self.seed, backbone.cut.ends_in_norm)
+    def _learn(self, inputs: FitInputs) -> Learned:
+        return self._by_clusters(inputs)

@@ -1,10 +1,10 @@
-"""What a method adds to the training loop: a network that learns, and the features it gives."""
+"""What a method learns from, what it adds to the training loop, and the features that come of it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,12 +17,14 @@ from justright.data.batches import BalancedBatches
 from justright.data.views import Transform, transform_named
 from justright.discovery.guide import Guide
 from justright.discovery.processes import Processes
+from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
 from justright.features.chunked_suffix import chunked_suffix
 from justright.features.stored_views import Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.losses import LossParts
 from justright.parallel import n_cores
+from justright.progress import Track
 from justright.types import Array
 
 BatchLabels = Sequence[Int[Tensor, " _"]]
@@ -36,6 +38,20 @@ FEATURE_ROWS = 256
 Chosen = Int[Array, " rows"] | None
 
 
+@dataclass(frozen=True, eq=False)
+class FitInputs:
+    """What a method is given to learn from."""
+
+    backbone: Backbone  # to be tuned in place, or left as it is
+    data: TrainingData  # labeled and target images, and what is known of them
+    plain: Views  # one view of each image under the test transform
+    track: Track  # told of every step of training
+
+    def features(self) -> Float[Array, "images dim"]:
+        """Features of all images under the test transform, as the backbone is now."""
+        return features_of(self.backbone, self.plain)
+
+
 class Learner(nn.Module, ABC):
     """A network that learns. A step draws one batch from each of `batches` and minimizes one objective over all.
 
@@ -46,6 +62,7 @@ class Learner(nn.Module, ABC):
     """How many views of which transform a step needs of each image."""
 
     is_tuned = True  # else the backbone stays as it is, and views are features already: `heads_first`
+    has_categories = False  # whether `categories_of` tells them before the end; else only a clustering then does
 
     def __init__(self, backbone: Backbone, batches: Sequence[BalancedBatches], micro_batch: int | None = None):
         super().__init__()
@@ -60,11 +77,6 @@ class Learner(nn.Module, ABC):
     def all_batches(self) -> tuple[BalancedBatches, ...]:
         """All that a step draws a batch from. Those of the guide come last and do not make an epoch longer."""
         return (*self.batches, *([] if self.guide is None else [self.guide.batches]))
-
-    @property
-    def drawn_rows(self) -> Int[Array, " rows"]:
-        """The images that its batches are drawn from, in ascending order."""
-        return np.unique(np.concatenate([part for each in self.batches for part in (each.labeled, each.unlabeled)]))
 
     def all_outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """What comes out for batch number `part` of `all_batches`."""
@@ -99,9 +111,9 @@ class Learner(nn.Module, ABC):
         `changing` has to hold what it leaves, for a training that goes on in the midst of an epoch does not call it.
         """
 
-    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"] | None:
-        """The category of each feature as the method would decide now; None where only a clustering at the end can."""
-        return None
+    def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
+        """The category of each feature as the method would decide now, where it has categories already."""
+        raise NotImplementedError
 
     def after_step(self, epoch: int) -> None:
         """What follows the optimizer, such as a teacher that moves."""
@@ -136,45 +148,38 @@ def in_chunks(backbone: Backbone, stored: Stored, size: int | None) -> Float[Ten
     return torch.cat(parts)
 
 
-def features_of(backbone: Backbone, plain: Views) -> Float[Array, "images dim"]:
-    """Features of all images under the test transform, as float32; each process computes its part for all."""
-    return features_at(backbone, plain, None, None)
+def features_of(
+    backbone: Backbone, views: Views, rows: Chosen = None, chosen: Chosen = None
+) -> Float[Array, "rows dim"]:
+    """Features of one chosen view of each row, as float32; by default of all images, and of the first view.
 
+    Each process computes its part for all, each block of rows on one core of a CPU: the bytes depend on the number of
+    neither.
+    """
+    rows = np.arange(len(views.images)) if rows is None else rows
+    chosen = np.zeros_like(rows) if chosen is None else chosen
+    processes, features = Processes(), np.empty((len(rows), backbone.dim), np.float32)
+    parts = processes.parts(len(rows), FEATURE_ROWS)
+    mine = parts[processes.rank]
 
-def features_at(backbone: Backbone, views: Views, rows: Chosen, chosen: Chosen) -> Float[Array, "rows dim"]:
-    """Features of one chosen view of each row, the first of all by default; each process computes its part for all."""
-    processes, n_rows = Processes(), len(views.images) if rows is None else len(rows)
-    features = np.empty((n_rows, backbone.dim), np.float32)
-    parts = processes.parts(n_rows, FEATURE_ROWS)
-    for place, block in _feature_blocks(backbone, views, parts[processes.rank], rows, chosen):
-        features[place] = block
+    def compute(start: int) -> None:
+        block = slice(start, min(start + FEATURE_ROWS, mine.stop))
+        with torch.no_grad():
+            features[block] = backbone.suffix(views.batch(rows[block], chosen[block])).float().cpu().numpy()
+
+    n_threads = n_cores() if backbone.device.type == "cpu" else 0
+    with one_core_a_thread():
+        list(on_one_core_each(compute, range(mine.start, mine.stop, FEATURE_ROWS), n_threads))
     processes.exchange(features, parts, backbone.device)
     return features
 
 
 def mean_feature(backbone: Backbone, plain: Views, rows: Int[Array, " rows"]) -> Float[Array, " dim"]:
     """The mean over some of the images, as the backbone is now."""
-    is_counted = np.zeros(len(plain.images), dtype=bool)
+    features, total = features_of(backbone, plain), np.zeros(backbone.dim)
+    is_counted = np.zeros(len(features), dtype=bool)
     is_counted[rows] = True
-    total = np.zeros(backbone.dim)
-    for block_rows, block in _feature_blocks(backbone, plain, slice(0, len(is_counted))):
-        total += block[is_counted[block_rows]].sum(axis=0, dtype=np.float64)
+    for start in range(0, len(features), FEATURE_ROWS):
+        block = slice(start, start + FEATURE_ROWS)
+        total += features[block][is_counted[block]].sum(axis=0, dtype=np.float64)
     return (total / len(rows)).astype(np.float32)
-
-
-def _feature_blocks(
-    backbone: Backbone, views: Views, part: slice, rows: Chosen = None, chosen: Chosen = None
-) -> Iterator[tuple[slice, Float[Array, "rows dim"]]]:
-    """Places and their features, each block on one core of a CPU: the bytes depend on the number of none of them."""
-
-    def block(start: int) -> tuple[slice, Float[Array, "rows dim"]]:
-        place = slice(start, min(start + FEATURE_ROWS, part.stop))
-        here = np.arange(place.start, place.stop) if rows is None else rows[place]
-        with torch.no_grad():
-            stored = views.batch(here, np.zeros_like(here) if chosen is None else chosen[place])
-            return place, backbone.suffix(stored).float().cpu().numpy()
-
-    starts = range(part.start, part.stop, FEATURE_ROWS)
-    n_threads = n_cores() if backbone.device.type == "cpu" else 0
-    with one_core_a_thread(), closing(on_one_core_each(block, starts, n_threads)) as blocks:
-        yield from blocks

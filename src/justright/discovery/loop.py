@@ -59,7 +59,7 @@ class StepReport(NamedTuple):
 
 @dataclass(eq=False)
 class Training:
-    """A learner on its way through the epochs."""
+    """Trains a learner over all epochs, with checkpoints and a record of each epoch."""
 
     learner: Learner  # the network, its batches and what it minimizes
     views: Mapping[str, Views]  # the views of each stream
@@ -75,10 +75,8 @@ class Training:
         self.processes, self.records = Processes(), EpochRecords(self.folder, tensorboard)
         assert config.n_epochs is not None, "`fitted` fills it in"
         self.progress = Progress(n_epochs=config.n_epochs)
-        nothing = np.empty((0, learner.backbone.dim), np.float32)
-        is_told = learner.categories_of(nothing) is not None  # which category an image is in, before training ends
         self.assignments = None
-        if self.plain is not None and config.steady_share and is_told:
+        if self.plain is not None and config.steady_share and learner.has_categories:
             self.assignments = Assignments(self.data, self.plain)
         self.checkpoints = None if self.folder is None else Checkpoints(self.folder / "checkpoint")
         self.made_with = json.loads(json.dumps(self.made_with))  # as it will be read back
@@ -191,7 +189,7 @@ class Training:
             chosen = self.views[stream].choose(epoch, number, len(rows), n_views)[:, mine]
             stored[stream] = self.views[stream].batch(np.tile(rows[mine], n_views), chosen.ravel())
         outputs = self.learner.all_outputs(stored, part)
-        return {name: self.processes.gather(rows, dim=1) for name, rows in outputs.items()}
+        return {name: self.processes.gather(rows) for name, rows in outputs.items()}
 
     def _groups(self) -> list[dict[str, Any]]:
         """Parameters by weight decay and share of the learning rate."""

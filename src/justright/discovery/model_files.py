@@ -16,8 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from justright.discovery.assigner import CategoryAssigner
-from justright.discovery.checkpoints import checksum
-from justright.discovery.tensor_files import write_tensors
+from justright.discovery.checkpoints import checksum, write_tensors
 from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.files import parsed_json, remove_leftovers, write_json
@@ -26,9 +25,9 @@ from justright.hashing import signed, verified
 FORMAT = "justright model 1"
 TUNED = "tuned/"
 NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center", "directions")  # tensors of the assigner
-FROM_METHOD = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
-REQUIRED = FROM_METHOD | {"backbone", "temperature", "checksum"}  # what model.json must hold
-OF_BACKBONE = {"name", "prefix_fingerprint", "resolution"}  # what it must say of the backbone
+METHOD_KEYS = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
+REQUIRED_KEYS = METHOD_KEYS | {"backbone", "temperature", "checksum"}  # what model.json must hold
+BACKBONE_KEYS = {"name", "prefix_fingerprint", "resolution"}  # what it must say of the backbone
 
 
 def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, about: dict[str, Any]) -> None:
@@ -54,7 +53,7 @@ def about_model(folder: Path) -> dict[str, Any]:
         about: dict[str, Any] = parsed_json(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']!r}")
-        if missing := sorted(REQUIRED - about.keys()) or sorted(OF_BACKBONE - {*about["backbone"]}):
+        if missing := sorted(REQUIRED_KEYS - about.keys()) or sorted(BACKBONE_KEYS - {*about["backbone"]}):
             raise ValueError(f"it does not say {', '.join(missing)}")
         return verified(about)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

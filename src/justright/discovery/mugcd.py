@@ -7,7 +7,7 @@ choice is a field of MuGCDConfig, and docs/decisions.md says where it comes from
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -15,22 +15,19 @@ from torch import Tensor, nn
 
 from justright.data.views import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
-from justright.discovery.configs import OF_KMEANS
+from justright.discovery.configs import KMEANS_FIELDS
 from justright.discovery.gcd import GCDConfig, GCDLearner
-from justright.discovery.learner import BatchLabels, BatchWeights, Outputs, features_of
-from justright.discovery.simgcd import Heads, LearnerWithHeads, SimGCDConfig, WithHeads
-from justright.discovery.training_data import TrainingData
+from justright.discovery.learner import FitInputs, Outputs
+from justright.discovery.simgcd import Heads, LearnerWithHeads, WithHeads
+from justright.discovery.simgcd_config import SimGCDConfig
 from justright.errors import JustrightError
 from justright.features.backbone import Backbone, Stored
-from justright.features.stored_views import Views
-from justright.losses import LossParts
 from justright.models.schedules import teacher_momentum
 from justright.models.teacher import MeanTeacher
-from justright.progress import Track
 from justright.settings import SHARE, Range, number, one_of, setting
 
 ABOVE_0_TO_1 = number(lambda value: 0 < value <= 1, "above 0, up to 1")
-OF_GCD = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')
+GCD_SETTINGS = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class MuGCDConfig(SimGCDConfig):
     # the recipe of strong views is unknown; stronger ones than these cost up to nine points, docs/discovery.md
     strong_area: float = setting(0.7, "the smallest share of an image that a strong view shows", ABOVE_0_TO_1)
     strong_color: float = setting(0.0, "how often strong views change color and sharpness; 0: crop and flip", SHARE)
-    stage1: GCDConfig = setting(GCDConfig, "settings of the first training; a common one is set for both", OF_GCD)
+    stage1: GCDConfig = setting(GCDConfig, "settings of the first training; a common one is set for both", GCD_SETTINGS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,7 +64,7 @@ class MuGCDConfig(SimGCDConfig):
     def without_effect(self) -> dict[str, str]:
         """What does nothing in either training; under its own name also what does nothing in the first."""
         second, first = super().without_effect(), self.stage1.without_effect()
-        kmeans = {name: second[name] for name in OF_KMEANS}  # GCD clusters at its end, which is left out here
+        kmeans = {name: second[name] for name in KMEANS_FIELDS}  # GCD clusters at its end, which is left out here
         both = {name: why for name, why in second.items() if name in first}
         return kmeans | both | {f"stage1.{name}": why for name, why in (kmeans | first).items()}
 
@@ -95,8 +92,7 @@ class Student(nn.Module):
 
     def __init__(self, backbone: Backbone, heads: Heads):
         super().__init__()
-        self.backbone = backbone
-        self.heads = heads
+        self.backbone, self.heads = backbone, heads
 
     def forward(self, *stored: Tensor) -> dict[str, Tensor]:
         """From what the frozen part gave to projections and logits."""
@@ -131,10 +127,6 @@ class MuGCDLearner(LearnerWithHeads):
         of_teacher = self.teacher(*stored["weak"])["logits"].unsqueeze(0)
         return self.of_heads(self.features(stored["strong"], 2)) | {"teacher_logits": of_teacher}
 
-    def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """The losses, with the teacher's logits beside the student's."""
-        return self.taught(outputs[0], outputs[0]["teacher_logits"], labels, weight, epoch)
-
     def after_step(self, epoch: int) -> None:
         """The teacher moves towards the student."""
         config = self.config
@@ -159,19 +151,18 @@ class MuGCD(WithHeads):
         """The training of GCD, then that with the teacher."""
         return [(config.stage1, tuple(GCDLearner.streams)), (config, tuple(MuGCDLearner.streams))]
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        config: MuGCDConfig = self.config
-        first, folder = config.stage1, self.folder and self.folder / "stage1"
+    def _learn(self, inputs: FitInputs) -> Learned:
+        backbone, data, first = inputs.backbone, inputs.data, self.config.stage1
         batches = data.batches(first.batch_size, self.seed)
         representation = GCDLearner(backbone, first, batches, self._torch_generator("heads of stage 1"))
-        self._train(representation, data, plain, first, folder, track, stage=1)
+        self._train(representation, inputs, first, "stage1", stage=1)
 
-        heads, additions, center = self._heads(backbone, data, plain)
-        config = self._settle(heads, config.of_second_training(), data, plain, track)
+        heads, additions, center = self._heads(inputs)
+        config = self._train_heads(heads, self.config.of_second_training(), inputs)
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
-        self._train(learner, data, plain, config, self.folder, track, stage=2)
+        self._train(learner, inputs, config, stage=2)
 
         decides: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student
         found = dict(decides.backbone.model.named_parameters())
         backbone.load_tuned_state({name: found[name] for name in backbone.tuned_state()})
-        return by_prototypes(data, features_of(backbone, plain), decides.heads.prototypes(), center)
+        return by_prototypes(data, inputs.features(), decides.heads.prototypes(), center)

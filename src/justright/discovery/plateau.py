@@ -1,4 +1,4 @@
-"""Does training still bring something? Asked of the target's images, without a label."""
+"""Whether training still changes anything: how many target images change category from one epoch to the next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
-from justright.discovery.learner import Learner, features_at
+from justright.discovery.learner import Learner, features_of
 from justright.discovery.training_data import TrainingData
 from justright.features.stored_views import Views
 from justright.types import Array
@@ -20,27 +20,17 @@ STILL = 0.005  # or: less than this share of the images changes category from on
 
 
 class Assignments:
-    """The categories of images of the target, looked at after every epoch.
-
-    Parameters:
-        data: labeled images, then the target.
-        plain: one view of each under the test transform.
-    """
+    """The categories of images of the target, looked at after every epoch under the test transform."""
 
     def __init__(self, data: TrainingData, plain: Views):
-        rows = data.unlabeled
-        self.rows = rows[:: -(-len(rows) // MOST_IMAGES)]
-        self.plain = plain
+        self.rows, self.plain = data.unlabeled[:: -(-len(data.unlabeled) // MOST_IMAGES)], plain
         self.categories: Int[Array, " asked"] = np.full(len(self.rows), -1, dtype=np.int64)
 
     def change(self, learner: Learner) -> float:
         """The share of images whose category is another one than at the last call, for a learner that can tell it."""
-        features = features_at(learner.backbone, self.plain, self.rows, np.zeros_like(self.rows))
-        found = learner.categories_of(features)
-        assert found is not None
-        share = float(np.mean(found != self.categories))
-        self.categories = found
-        return share
+        before = self.categories
+        self.categories = learner.categories_of(features_of(learner.backbone, self.plain, self.rows))
+        return float(np.mean(self.categories != before))
 
 
 def is_plateau(changes: Sequence[float], n_epochs: int) -> bool:

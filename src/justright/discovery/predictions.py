@@ -27,7 +27,7 @@ KEY = b"justright"
 CategoryKind = Literal["known", "discovered"]
 KINDS: tuple[str, ...] = get_args(CategoryKind)
 
-FOR_PEOPLE = ("path", "category", "kind", "confidence")  # the columns of a CSV
+CSV_COLUMNS = ("path", "category", "kind", "confidence")  # the columns of a CSV
 NEITHER = "neither"  # the kind of an image that looks like none of the categories
 
 
@@ -84,7 +84,7 @@ class Predictions:
         table = self.table()
         if path.suffix == ".csv":
             with replacing(path) as temporary:
-                write_csv(table.select(FOR_PEOPLE), temporary)
+                write_csv(table.select(CSV_COLUMNS), temporary)
         else:
             about = {"format": FORMAT, "categories": [asdict(category) for category in self.categories]}
             write_parquet(table.replace_schema_metadata({KEY: json.dumps(about).encode()}), path)

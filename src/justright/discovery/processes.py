@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 import torch.distributed as dist
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
@@ -36,17 +37,15 @@ LONGEST_WAIT = timedelta(days=7)  # others wait while the first process extracts
 
 class _Gather(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, dim: int) -> Tensor:
+    def forward(ctx: Any, rows: Tensor) -> Tensor:
         parts = [torch.empty_like(rows) for _ in range(dist.get_world_size())]
         dist.all_gather(parts, rows.contiguous())
-        ctx.dim, ctx.n_rows = dim, rows.shape[dim]
-        return torch.cat(parts, dim)
+        return torch.cat(parts, dim=1)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         # every process computes the same loss from the same rows, so the own part is complete as it is
-        (gradient,) = gradients
-        return gradient.narrow(ctx.dim, dist.get_rank() * ctx.n_rows, ctx.n_rows).contiguous(), None
+        return gradients[0].chunk(dist.get_world_size(), dim=1)[dist.get_rank()].contiguous()
 
 
 class Processes:
@@ -56,11 +55,7 @@ class Processes:
         is_group = dist.is_available() and dist.is_initialized()
         self.n = dist.get_world_size() if is_group else 1
         self.rank = dist.get_rank() if is_group else 0
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this process writes files and reports progress."""
-        return self.rank == 0
+        self.is_first = self.rank == 0  # the first process writes files and reports progress
 
     def expect(self, n: int, folder: Path) -> None:
         """Refuse to go on with another number of processes than a training was begun with."""
@@ -105,12 +100,9 @@ class Processes:
         self.exchange(sent, [slice(0, 1)], device)
         return float(sent[0])
 
-    def gather(self, rows: Tensor, dim: int) -> Tensor:
-        """The rows of all processes in order, along `dim`; gradients flow back to the own ones."""
-        if self.n == 1:
-            return rows
-        gathered: Tensor = _Gather.apply(rows, dim)  # type: ignore[no-untyped-call]
-        return gathered
+    def gather(self, rows: Float[Tensor, "views images _"]) -> Float[Tensor, "views all_images _"]:
+        """The images of all processes in order; gradients flow back to the own ones."""
+        return rows if self.n == 1 else _Gather.apply(rows)  # type: ignore[no-untyped-call]
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Add up the gradients of all processes."""
@@ -119,11 +111,8 @@ class Processes:
         own = [p.grad if p.grad is not None else torch.zeros_like(p) for p in parameters]
         flat = torch.cat([gradient.flatten() for gradient in own])
         dist.all_reduce(flat)
-        start = 0
-        for parameter, gradient in zip(parameters, own, strict=True):
-            stop = start + gradient.numel()
-            parameter.grad = flat[start:stop].view_as(gradient)
-            start = stop
+        for parameter, part in zip(parameters, torch.split(flat, [each.numel() for each in own]), strict=True):
+            parameter.grad = part.view_as(parameter)
 
     def in_turn(self, work: Callable[[], T]) -> T:
         """The first process does it alone, then the others: they find on disk what the first has computed."""

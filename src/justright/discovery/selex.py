@@ -12,16 +12,14 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from justright.clustering.hierarchy import Order, hierarchy, level_sizes
-from justright.discovery.assigner import Learned, by_clusters
-from justright.discovery.gcd import GCDConfig, projection_head
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_at, features_of
+from justright.discovery.assigner import Learned
+from justright.discovery.gcd import GCDConfig, GCDLearner
+from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
 from justright.discovery.trained import TrainedDiscovery
-from justright.discovery.training_data import TrainingData
-from justright.features.backbone import Backbone, Stored
+from justright.features.backbone import Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SelExObjective, SelExSettings
 from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
-from justright.progress import Track
 from justright.seeding import generator
 from justright.settings import YES_OR_NO, one_of, setting
 
@@ -53,38 +51,26 @@ class SelExConfig(SelExSettings, GCDConfig):
         return super().exact().with_settings({"target": "radius_raw", "order": "official"})
 
 
-class SelExLearner(Learner):
+class SelExLearner(GCDLearner):
     """The losses of SelEx on projections of two weak views; clusters are those of the beginning of the epoch."""
 
     levels: Tensor
     reach: Tensor
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        config: SelExConfig,
-        data: TrainingData,
-        plain: Views,
-        n_categories: int,
-        seed: int,
-        first: torch.Generator,
-    ):
-        super().__init__(backbone, [data.batches(config.batch_size, seed)], config.micro_batch)
-        self.config, self.plain, self.n_categories, self.seed = config, plain, n_categories, seed
-        self.projector = projection_head(backbone, config, first)
+    def __init__(self, inputs: FitInputs, config: SelExConfig, n_categories: int, seed: int, first: torch.Generator):
+        data = inputs.data
+        super().__init__(inputs.backbone, config, data.batches(config.batch_size, seed), first)
+        self.config, self.plain, self.n_categories, self.seed = config, inputs.plain, n_categories, seed
         self.losses = SelExObjective(config)
-        self.rows = np.concatenate([data.labeled, data.unlabeled])
+        self.rows = data.seen
         self.labels = data.labels[self.rows]
         n_levels = len(level_sizes(len(data.known), n_categories - len(data.known)))
-        self.place = np.full(len(data.images), -1)
-        self.place[self.rows] = np.arange(len(self.rows))
         self.register_buffer("levels", torch.zeros(n_levels, len(self.rows), dtype=torch.int64))
         self.register_buffer("reach", torch.zeros(n_levels, len(self.rows)))
 
     def begin_epoch(self, epoch: int, views: Mapping[str, Views]) -> None:
         """The hierarchy, from features of all images as they are now."""
-        config, rows = self.config, self.rows
-        features = features_at(self.backbone, self.plain, rows, None)
+        config, features = self.config, features_of(self.backbone, self.plain, self.rows)
         seed = int(generator(self.seed, "hierarchy", epoch).integers(2**31))
         found = hierarchy(features, self.labels, self.n_categories, seed, is_capped=config.capacity, order=config.order)
         self.levels.copy_(torch.from_numpy(found.labels))
@@ -98,7 +84,7 @@ class SelExLearner(Learner):
 
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
         """The three losses of the batch."""
-        places = torch.from_numpy(self.place[self.rows_now[0]]).to(self.levels.device)
+        places = torch.from_numpy(np.searchsorted(self.rows, self.rows_now[0])).to(self.levels.device)
         levels, target = self.levels[:, places], self.config.target
         if target == "pseudo_label":
             apart = apart_by_clusters(levels)
@@ -119,9 +105,7 @@ class SelEx(TrainedDiscovery):
     name = "selex"
     config_class = SelExConfig
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        config, first = self.config, self._torch_generator("heads")
-        learner = SelExLearner(backbone, config, data, plain, self.n_categories, self.seed, first)
-        self._train(learner, data, plain, config, self.folder, track)
-        features = features_of(backbone, plain)
-        return by_clusters(data, features, self.n_categories, config, self.seed, backbone.cut.ends_in_norm)
+    def _learn(self, inputs: FitInputs) -> Learned:
+        first = self._torch_generator("heads")
+        self._train(SelExLearner(inputs, self.config, self.n_categories, self.seed, first), inputs, self.config)
+        return self._by_clusters(inputs)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
-from justright.clustering.arrays import count_by_group, sum_by_group
+from justright.clustering.arrays import sum_by_group
 from justright.clustering.assignment import nearest_two
 from justright.clustering.checks import prepared
 from justright.clustering.ward import cut_tree, mean_shifted, ward_merges
@@ -24,10 +24,10 @@ _log = logging.getLogger(__name__)
 
 MAX_SHIFTS = 20
 PATIENCE = 2  # shifts that may pass without a gain
-MORE_K = 50  # cuts of the tree that may pass without a gain
+PATIENCE_OF_K = 50  # cuts of the tree that may pass without a gain
 
 
-class Found(NamedTuple):
+class NumberedClusters(NamedTuple):
     """The category of each image, known classes first, and for how many of the labeled ones it is their class."""
 
     category: Int[Array, " images"]
@@ -37,18 +37,19 @@ class Found(NamedTuple):
 def by_shifted_clusters(
     data: TrainingData,
     features: Float[Array, "images dim"],
-    shown: Float[Array, "images out"],
+    clustered: Float[Array, "images out"],
     n_categories: int | None,
     config: Any,
     seed: int,
 ) -> Learned:
-    """Mean shift of what is shown as long as Ward's clusters agree better with labeled images; K by them if it is None.
+    """Mean shift of the rows to be clustered, as long as Ward's clusters agree better and better with labeled images.
 
-    Other images than these are known by their feature alone: they belong to the nearest centroid of features.
+    Without `n_categories` there are as many as agree best. Other images than these are known by their feature alone:
+    they belong to the nearest centroid of features.
     """
-    rows = np.concatenate([data.labeled, data.unlabeled])
+    rows = data.seen
     clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, seed)
-    x = prepared(shown[rows], normalize=True)
+    x = prepared(clustered[rows], normalize=True)
     k = clustering.best_k(x) if n_categories is None else n_categories
     found = clustering.best(x, k, config.n_neighbors, config.shift)
     unit = prepared(features[rows], normalize=True)
@@ -65,15 +66,15 @@ class ShiftedClusters:
     n_ward: int  # how many rows the tree is made of at most; the others join the nearest centroid
     seed: int  # draws these
 
-    def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> Found:
+    def best(self, x: Float[Array, "images dim"], k: int, n_neighbors: int, share: float) -> NumberedClusters:
         """K clusters after as many shifts as labeled images agree with best; the latest among equals.
 
         Ends when the agreement has not risen for two shifts, or after twenty. Without labeled images that is two.
         """
-        best, n_idle = self.found(self._tree(x), k), 0
+        best, n_idle = self.numbered(_Tree(x, self.n_ward, self.seed), k), 0
         for _ in range(MAX_SHIFTS):
             x = mean_shifted(x, n_neighbors, share)
-            now = self.found(self._tree(x), k)
+            now = self.numbered(_Tree(x, self.n_ward, self.seed), k)
             n_idle = 0 if now.accuracy > best.accuracy else n_idle + 1
             best = now if now.accuracy >= best.accuracy else best
             if n_idle == PATIENCE:
@@ -84,16 +85,16 @@ class ShiftedClusters:
         """The K of highest agreement with the labeled images, above their classes; among equals the middle one."""
         if not self.n_known:
             raise DegenerateError("no labeled image to find K by", expected="labeled images", advice="categories=given")
-        tree = self._tree(x)
+        tree = _Tree(x, self.n_ward, self.seed)
         accuracy: list[float] = []
         for k in range(self.n_known + 1, tree.n_rows + 1):
-            accuracy.append(self.found(tree, k).accuracy)
-            if len(accuracy) - int(np.argmax(accuracy)) > MORE_K:
+            accuracy.append(self.numbered(tree, k).accuracy)
+            if len(accuracy) - int(np.argmax(accuracy)) > PATIENCE_OF_K:
                 break
         equals = np.flatnonzero(np.array(accuracy) == max(accuracy))
         return self.n_known + 1 + int(equals[len(equals) // 2])
 
-    def found(self, tree: _Tree, k: int) -> Found:
+    def numbered(self, tree: _Tree, k: int) -> NumberedClusters:
         """The tree cut into K clusters, which get the numbers of the classes they share most labeled images with.
 
         Every class gets a cluster of its own: where none is left that shares images with it, the nearest one.
@@ -108,21 +109,18 @@ class ShiftedClusters:
         number = np.full(k, -1)
         number[own] = classes
         number[number < 0] = np.arange(self.n_known, k)
-        return Found(number[cluster], float(shared[classes, own].sum()) / max(n_labeled, 1))
-
-    def _tree(self, x: Float[Array, "images dim"]) -> _Tree:
-        if len(x) <= self.n_ward:
-            return _Tree(x, np.arange(len(x)))
-        _log.warning("Ward's tree is made of %d of %d images; the others join the nearest cluster", self.n_ward, len(x))
-        return _Tree(x, np.sort(generator(self.seed, "ward").permutation(len(x))[: self.n_ward]))
+        return NumberedClusters(number[cluster], float(shared[classes, own].sum()) / max(n_labeled, 1))
 
 
 class _Tree:
-    """Ward's tree over some of the rows."""
+    """Ward's tree over all rows, or over `n_most` of them."""
 
-    def __init__(self, x: Float[Array, "images dim"], rows: Int[Array, " rows"]):
-        self.x, self.rows, self.n_rows = x, rows, len(rows)
-        self.merges = ward_merges(x[rows])
+    def __init__(self, x: Float[Array, "images dim"], n_most: int, seed: int):
+        self.x, self.rows, self.n_rows = x, np.arange(len(x)), min(len(x), n_most)
+        if self.n_rows < len(x):
+            _log.warning("Ward's tree is made of %d of %d images; the others join the nearest cluster", n_most, len(x))
+            self.rows = np.sort(generator(seed, "ward").permutation(len(x))[:n_most])
+        self.merges = ward_merges(x[self.rows])
 
     def clusters(self, k: int) -> tuple[Int[Array, " images"], Float[Array, "k dim"]]:
         """The cluster of each image, and the centroids."""
@@ -138,5 +136,5 @@ class _Tree:
 def _centroids(
     x: Float[Array, "images dim"], group: Int[Array, " images"], n_groups: int
 ) -> Float[Array, "{n_groups} dim"]:
-    count = np.maximum(count_by_group(group, n_groups), 1)
+    count = np.maximum(np.bincount(group, minlength=n_groups), 1)
     return (sum_by_group(x, group, n_groups) / count[:, None]).astype(x.dtype)

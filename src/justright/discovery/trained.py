@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,12 +12,9 @@ from justright.discovery.base import Discovery
 from justright.discovery.configs import TrainConfig
 from justright.discovery.guide import Guide
 from justright.discovery.heads_first import N_FRESH, FeatureViews
-from justright.discovery.learner import Learner, mean_feature
+from justright.discovery.learner import FitInputs, Learner, mean_feature
 from justright.discovery.loop import Training
-from justright.discovery.training_data import TrainingData
-from justright.features.backbone import Backbone
 from justright.features.stored_views import Views
-from justright.progress import Track
 from justright.seeding import generator
 
 
@@ -32,24 +28,16 @@ class TrainedDiscovery(Discovery):
         """One training, with the views that a learner reads unless it says otherwise."""
         return [(config, tuple(Learner.streams))]
 
-    def _train(
-        self,
-        learner: Learner,
-        data: TrainingData,
-        plain: Views,
-        config: TrainConfig,
-        folder: Path | None,
-        track: Track,
-        **more: object,
-    ) -> None:
+    def _train(self, learner: Learner, inputs: FitInputs, config: TrainConfig, part: str = "", **more: object) -> None:
         """Train what is trained in a learner, from the last checkpoint on if there is one.
 
         Parameters:
             config: the settings of this training; a method may have several trainings, one after the other.
-            folder: for its checkpoints, curves and a bank that is renewed as training goes on; None keeps nothing.
+            part: the folder in that of the run for its checkpoints, curves and a bank that is renewed on the way.
             more: what else a resumed run must find unchanged.
         """
-        learner.guide = self._guide(learner.backbone, data, plain, config)
+        data, track, folder = inputs.data, inputs.track, None if self.folder is None else self.folder / part
+        learner.guide = self._guide(inputs, config)
         # a bank that changes while it is read is no one else's
         root = folder / "bank" if config.refresh and folder else self.bank
         options = {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
@@ -58,8 +46,9 @@ class TrainedDiscovery(Discovery):
             stream: self._views(learner.transform(stream), data, root, track, **options) for stream in learner.streams
         }
         if not learner.is_tuned:
+            rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
             n_views = N_FRESH if config.views == "fresh" else config.views
-            views = {stream: FeatureViews(each, learner.drawn_rows, n_views, track) for stream, each in views.items()}
+            views = {stream: FeatureViews(each, np.unique(rows), n_views, track) for stream, each in views.items()}
         made_with = {
             "method": self.name,
             "seed": self.seed,
@@ -72,13 +61,14 @@ class TrainedDiscovery(Discovery):
         }
         learner.to(self.backbone.device)
         # that nothing changes any more is looked for only where an epoch costs much more than the look
-        seen = plain if learner.is_tuned else None
+        seen = inputs.plain if learner.is_tuned else None
         training = Training(learner, views, data, config, folder, made_with, seen, self.tensorboard)
         training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}", track)
         self.notes_ += training.notes()
 
-    def _guide(self, backbone: Backbone, data: TrainingData, plain: Views, config: TrainConfig) -> Guide | None:
+    def _guide(self, inputs: FitInputs, config: TrainConfig) -> Guide | None:
         """What the pool adds to the training as a guide; None where it does not guide."""
+        backbone, data = inputs.backbone, inputs.data
         rows, size = data.guides, round(config.guide_share * config.batch_size)
         if not len(rows) or not size:
             return None
@@ -89,7 +79,7 @@ class TrainedDiscovery(Discovery):
             dim=backbone.dim,
             scale=config.supervised_share * config.guide_scale,
             generator=self._torch_generator("guide"),
-            center=None if backbone.cut.ends_in_norm else mean_feature(backbone, plain, rows),
+            center=None if backbone.cut.ends_in_norm else mean_feature(backbone, inputs.plain, rows),
         )
 
     def _torch_generator(self, purpose: str) -> torch.Generator:

@@ -49,14 +49,13 @@ class TrainingData:
         sample_weight: Float[Array, " labeled"] | None = None,
         weighting: Weighting = "auto",
         held_out_share: float = 0.0,
-        seed: int = 0,
     ) -> TrainingData:
         """Number the classes, apply the weights, hold some labeled images out."""
         if weighting not in WEIGHTINGS:
             raise DataError(f"a weighting called {weighting!r}", expected=f"one of {', '.join(WEIGHTINGS)}")
-        given, n_labeled = split.labeled.labels, len(split.labeled)
+        given, n_labeled, n_unlabeled = split.labeled.labels, len(split.labeled), len(split.unlabeled)
         weight = np.ones(n_labeled) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        _check(given, weight, len(split.unlabeled), may_be_empty=bool(split.guide_classes))
+        _check(given, weight, n_unlabeled, may_be_empty=bool(split.guide_classes))
         soft = weight[~np.isin(weight, (0.0, 1.0))]
         if weighting == "auto":
             weighting = "soft" if len(soft) else "hard"
@@ -72,8 +71,7 @@ class TrainingData:
         present, place = np.unique(given, return_inverse=True)
         order = np.concatenate([known, guides, np.setdiff1d(present, np.concatenate([known, guides]))])
         labels = np.argsort(order).astype(np.int32)[place]
-        is_held_out = _held_out(labels, is_kept & ~is_guide, held_out_share, seed)
-        n_unlabeled = len(split.unlabeled)
+        is_held_out = _held_out(labels, is_kept & ~is_guide, held_out_share)
         names = split.labeled.classes
         images = ImageSet.concat([split.labeled, split.unlabeled])
         content_ids = images.content_column()
@@ -104,6 +102,11 @@ class TrainingData:
     def unlabeled(self) -> Int[Array, " rows"]:
         """Rows of the target."""
         return np.arange(self.n_labeled, len(self.images))
+
+    @property
+    def seen(self) -> Int[Array, " rows"]:
+        """Rows of the labeled images of known classes that learning sees, then of the target."""
+        return np.concatenate([self.labeled, self.unlabeled])
 
     def batches(
         self,
@@ -166,13 +169,11 @@ def _check(
         )
 
 
-def _held_out(labels: Int[Array, " labeled"], is_kept: Mask, share: float, seed: int) -> Mask:
+def _held_out(labels: Int[Array, " labeled"], is_kept: Mask, share: float) -> Mask:
     """A share of each class at random, which leaves at least one image to learn from."""
     is_held_out = np.zeros(len(labels), dtype=bool)
-    if not 0 <= share < 1:
-        raise DataError(f"held_out_share is {share}", expected="at least 0, below 1")
     for label in np.unique(labels[is_kept]) if share else ():
         rows = np.flatnonzero(is_kept & (labels == label))
         n = min(round(share * len(rows)), len(rows) - 1)
-        is_held_out[generator(seed, "held out", int(label)).permutation(rows)[:n]] = True
+        is_held_out[generator(0, "held out", int(label)).permutation(rows)[:n]] = True
     return is_held_out

@@ -13,16 +13,14 @@ from torch import nn
 
 from justright.clustering import SemiSupKMeans
 from justright.data.batches import BalancedBatches
-from justright.discovery.assigner import Learned, by_clusters
-from justright.discovery.gcd import GCDConfig, projection_head
-from justright.discovery.learner import BatchLabels, BatchWeights, Learner, Outputs, features_of
+from justright.discovery.assigner import Learned
+from justright.discovery.gcd import GCDConfig
+from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
-from justright.discovery.training_data import TrainingData
 from justright.errors import DegenerateError
 from justright.features.backbone import Backbone, Stored
-from justright.features.stored_views import Views
 from justright.losses import ContrastiveObjective, LossParts
-from justright.progress import Track
+from justright.models.heads import ProjectionHead
 from justright.settings import COUNT, NOT_NEGATIVE, setting
 from justright.types import Array
 
@@ -51,7 +49,8 @@ class XConLearner(Learner):
     ):
         super().__init__(backbone, batches, config.micro_batch)
         self.expert_scale = config.expert_scale
-        self.projectors = nn.ModuleList(projection_head(backbone, config, generator) for _ in batches)
+        sizes = backbone.dim, config.hidden_dim, config.out_dim, config.n_out
+        self.projectors = nn.ModuleList(ProjectionHead(*sizes, generator) for _ in batches)
         self.losses = ContrastiveObjective(config)
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
@@ -74,19 +73,17 @@ class XCon(TrainedDiscovery):
     name = "xcon"
     config_class = XConConfig
 
-    def _learn(self, backbone: Backbone, data: TrainingData, plain: Views, track: Track) -> Learned:
-        config = self.config
-        rows = np.concatenate([data.labeled, data.unlabeled])
-        expert = self._experts(features_of(backbone, plain)[rows])
+    def _learn(self, inputs: FitInputs) -> Learned:
+        config, data, rows = self.config, inputs.data, inputs.data.seen
+        expert = self._experts(inputs.features()[rows])
         batches = [data.batches(config.batch_size, self.seed)]
         for number in range(config.n_experts):
             own = rows[expert == number]
             size, is_labeled = max(1, config.batch_size // config.n_experts), own < data.n_labeled
             batches.append(data.batches(size, self.seed, f"expert {number}", own[is_labeled], own[~is_labeled]))
-        learner = XConLearner(backbone, config, batches, self._torch_generator("heads"))
-        self._train(learner, data, plain, config, self.folder, track)
-        features = features_of(backbone, plain)
-        return by_clusters(data, features, self.n_categories, config, self.seed, backbone.cut.ends_in_norm)
+        learner = XConLearner(inputs.backbone, config, batches, self._torch_generator("heads"))
+        self._train(learner, inputs, config)
+        return self._by_clusters(inputs)
 
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
         """Which expert each image belongs to."""

@@ -4,10 +4,9 @@ Every loss takes the whole batch as views x images and labels with -1 for an unl
 processes. Several processes gather rows, labels and weights first, with gradients, and then hold the global batch each.
 """
 
-from justright.losses.classification import DistillationLoss, WeightedCrossEntropy
-from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
-from justright.losses.debiased import DebiasedLoss, DebiasedSettings
-from justright.losses.detector import DetectorLoss, DetectorSettings
+from justright.losses.classification import DistillationLoss, SimGCDSettings, WeightedCrossEntropy
+from justright.losses.contrastive import ContrastiveSettings, SelfContrastiveLoss, WeightedSupConLoss
+from justright.losses.debgcd import DebGCDSettings, DebiasedLoss, DetectorLoss
 from justright.losses.known_entropy import KnownEntropyLoss, KnownEntropySettings
 from justright.losses.mean_shift import CMSObjective, CMSSettings, MeanShiftLoss
 from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
@@ -19,31 +18,3 @@ from justright.losses.self_expertise import (
     SelExSettings,
     SmoothedContrastiveLoss,
 )
-from justright.losses.settings import ContrastiveSettings, SimGCDSettings
-
-__all__ = [
-    "CMSObjective",
-    "CMSSettings",
-    "ContrastiveObjective",
-    "ContrastiveSettings",
-    "DebiasedLoss",
-    "DebiasedSettings",
-    "DetectorLoss",
-    "DetectorSettings",
-    "DistanceSupConLoss",
-    "DistillationLoss",
-    "HierarchyLoss",
-    "KnownEntropyLoss",
-    "KnownEntropySettings",
-    "LossParts",
-    "MeanShiftLoss",
-    "SelExObjective",
-    "SelExSettings",
-    "SelfContrastiveLoss",
-    "SimGCDObjective",
-    "SimGCDSettings",
-    "SmoothedContrastiveLoss",
-    "WeightedCrossEntropy",
-    "WeightedSupConLoss",
-    "labeled_mean",
-]

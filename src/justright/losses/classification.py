@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from justright.losses.reduction import Labels, Scalar, Weights, labeled_mean
-from justright.losses.settings import SimGCDSettings
+from justright.losses.contrastive import ContrastiveSettings
+from justright.losses.reduction import Labels, Scalar, Weights, at_least_float32, labeled_mean
+from justright.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, setting
 from justright.types import UNLABELED
 
-DEFAULTS = SimGCDSettings()
 Logits = Float[Tensor, "views batch categories"]
 StudentLogits = Float[Tensor, "2 batch categories"]
 TeacherLogits = Float[Tensor, "teacher_views batch categories"]
+
+
+@dataclass(frozen=True)
+class SimGCDSettings(ContrastiveSettings):
+    """Settings of all losses of SimGCD."""
+
+    # the paper prints tau_s here too, yet the two were never equal
+    temperature_student: float = setting(0.1, "temperature of the classifier", POSITIVE)
+    # as for CUB; SimGCD's scripts have 1 for Cars, Aircraft, Herbarium and ImageNet, 4 for CIFAR-100
+    entropy_scale: float = setting(2.0, "weight of the mean entropy in Eq. 5 (epsilon)", NOT_NEGATIVE)
+    weigh_contrastive: bool = setting(True, "weights act in Eq. 2 too; in the public code in Eq. 4 only", YES_OR_NO)
 
 
 class WeightedCrossEntropy(nn.Module):
@@ -27,7 +38,7 @@ class WeightedCrossEntropy(nn.Module):
     i runs over all views of the labeled images B_l. The logits are the cosines of the prototype classifier.
     """
 
-    def __init__(self, temperature_student: float = DEFAULTS.temperature_student):
+    def __init__(self, temperature_student: float = SimGCDSettings.temperature_student):
         super().__init__()
         self.temperature_student = temperature_student
 
@@ -41,7 +52,7 @@ class WeightedCrossEntropy(nn.Module):
 
     def per_image(self, logits: Logits, labels: Labels) -> Float[Tensor, "views batch"]:
         """One value for each view of each image, not weighted yet; 0 for an unlabeled image."""
-        rows = logits.flatten(0, 1).to(torch.promote_types(logits.dtype, torch.float32)) / self.temperature_student
+        rows = at_least_float32(logits.flatten(0, 1)) / self.temperature_student
         classes = labels.long().repeat(len(logits))
         return cross_entropy(rows, classes, ignore_index=UNLABELED, reduction="none").view(logits.shape[:2])
 
@@ -59,23 +70,19 @@ class DistillationLoss(nn.Module):
     """
 
     def __init__(
-        self, temperature_student: float = DEFAULTS.temperature_student, entropy_scale: float = DEFAULTS.entropy_scale
+        self,
+        temperature_student: float = SimGCDSettings.temperature_student,
+        entropy_scale: float = SimGCDSettings.entropy_scale,
     ):
         super().__init__()
         self.temperature_student, self.entropy_scale = temperature_student, entropy_scale
 
     def forward(self, logits: StudentLogits, teacher_logits: TeacherLogits, temperature_teacher: float) -> Scalar:
         """The mean over both views of all images, less the scaled entropy of the mean prediction."""
-        guided = self.per_image(logits, teacher_logits, temperature_teacher).mean()
-        return guided - self.entropy_scale * self.mean_entropy(logits)
-
-    def per_image(
-        self, logits: StudentLogits, teacher_logits: TeacherLogits, temperature_teacher: float
-    ) -> Float[Tensor, "2 batch"]:
-        """One cross-entropy with the teacher for each view of each image."""
         # flip swaps two views and leaves a single one as it is, which then broadcasts to both views of the student
         q = log_probability(teacher_logits.detach(), temperature_teacher).exp().flip(0)
-        return -(q * log_probability(logits, self.temperature_student)).sum(dim=-1)
+        guided = -(q * log_probability(logits, self.temperature_student)).sum(dim=-1).mean()
+        return guided - self.entropy_scale * self.mean_entropy(logits)
 
     def mean_entropy(self, logits: StudentLogits) -> Scalar:
         """H(p_bar), from 0 where all rows agree on one category to log K where all categories share alike."""
@@ -87,4 +94,4 @@ class DistillationLoss(nn.Module):
 
 def log_probability(logits: Logits, temperature: float) -> Logits:
     """The logarithm of p_k = softmax_k(logit_k / temperature), Eq. 3 for the cosines of a `PrototypeClassifier`."""
-    return (logits.to(torch.promote_types(logits.dtype, torch.float32)) / temperature).log_softmax(dim=-1)
+    return (at_least_float32(logits) / temperature).log_softmax(dim=-1)

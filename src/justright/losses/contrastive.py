@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from justright.losses.reduction import Labels, Scalar, Weights, labeled_mean
-from justright.losses.settings import ContrastiveSettings
+from justright.losses.reduction import Labels, Scalar, Weights, at_least_float32, labeled_mean
+from justright.settings import POSITIVE, SHARE, refuse_out_of_range, setting
 from justright.types import UNLABELED
+
+
+@dataclass(frozen=True)
+class ContrastiveSettings:
+    """Settings of the two contrastive losses; defaults as in the public code of GCD, XCon and SimGCD."""
+
+    supervised_share: float = setting(0.35, "share of the losses that read labels (lambda)", SHARE)
+    temperature_unsup: float = setting(1.0, "temperature of Eq. 1; the paper gives no number", POSITIVE)
+    temperature_sup: float = setting(0.07, "temperature of Eq. 2", POSITIVE)
+
+    def __post_init__(self) -> None:
+        refuse_out_of_range(self)
 
 
 def pair_logits(rows: Float[Tensor, "rows dim"], temperature: float) -> Float[Tensor, "rows rows"]:
     """cos(z_i, z_n) / temperature for all pairs, -infinity for a row with itself, in at least single precision."""
     # Autocast would turn the product back to half precision, and dividing by 0.07 would magnify its error 14 times.
     with torch.autocast(rows.device.type, enabled=False):
-        unit = normalize(rows.to(torch.promote_types(rows.dtype, torch.float32)), dim=-1)
+        unit = normalize(at_least_float32(rows), dim=-1)
         logits = unit @ unit.T / temperature
     itself = torch.eye(len(rows), dtype=torch.bool, device=rows.device)
     return logits.masked_fill(itself, -torch.inf)
@@ -38,14 +52,10 @@ class SelfContrastiveLoss(nn.Module):
 
     def forward(self, projections: Float[Tensor, "2 batch dim"]) -> Scalar:
         """The mean over both views of all images."""
-        return self.per_image(projections).mean()
-
-    def per_image(self, projections: Float[Tensor, "2 batch dim"]) -> Float[Tensor, "2 batch"]:
-        """One value for each view of each image."""
         n_images = projections.shape[1]
         logits = pair_logits(projections.flatten(0, 1), self.temperature_unsup)  # (2 * batch, 2 * batch)
         other_view = torch.arange(2 * n_images, device=logits.device).roll(n_images)
-        return -logits.log_softmax(dim=1).gather(1, other_view[:, None]).view(2, n_images)
+        return -logits.log_softmax(dim=1).gather(1, other_view[:, None]).mean()
 
 
 class WeightedSupConLoss(nn.Module):

@@ -8,14 +8,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.losses.classification import Logits
-from justright.losses.reduction import Labels, Scalar
-from justright.settings import NOT_NEGATIVE, POSITIVE, SHARE, refuse_out_of_range, setting
+from justright.losses.classification import Logits, SimGCDSettings
+from justright.losses.reduction import Labels, Scalar, at_least_float32
+from justright.settings import NOT_NEGATIVE, POSITIVE, SHARE, setting
 from justright.types import UNLABELED
 
 
 @dataclass(frozen=True)
-class KnownEntropySettings:
+class KnownEntropySettings(SimGCDSettings):
     """Settings of LegoGCD's loss (Cao et al., CVPR 2024); defaults as in its public code, but the scale is off."""
 
     known_scale: float = setting(0.0, "factor of LegoGCD's loss on sure known classes; 2 as published", NOT_NEGATIVE)
@@ -23,9 +23,6 @@ class KnownEntropySettings:
     known_temperature: float = setting(0.05, "temperature of LegoGCD's loss", POSITIVE)
     known_margin: float = setting(0.4, "weight of the mean prediction of past batches in LegoGCD's loss", NOT_NEGATIVE)
     known_momentum: float = setting(0.999, "momentum of the mean prediction of past batches", SHARE)
-
-    def __post_init__(self) -> None:
-        refuse_out_of_range(self)
 
 
 class KnownEntropyLoss(nn.Module):
@@ -38,15 +35,14 @@ class KnownEntropyLoss(nn.Module):
     of the mean of softmax(logits). Labels only say which images are unlabeled, so weights have nothing to act on.
     """
 
-    def __init__(self, n_known: int, settings: KnownEntropySettings | None = None, temperature_student: float = 0.1):
+    def __init__(self, n_known: int, settings: KnownEntropySettings | None = None):
         super().__init__()
-        self.n_known, self.temperature_student = n_known, temperature_student
-        self.settings = settings or KnownEntropySettings()
+        self.n_known, self.settings = n_known, settings or KnownEntropySettings()
 
     def forward(self, logits: Logits, labels: Labels, usual: Float[Tensor, " categories"]) -> Scalar:
         """The mean over all views of all images; those that it does not act on count as 0."""
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        likely, category = (logits.detach() / self.temperature_student).softmax(dim=-1).max(dim=-1)
+        logits = at_least_float32(logits)
+        likely, category = (logits.detach() / self.settings.temperature_student).softmax(dim=-1).max(dim=-1)
         acts = (labels == UNLABELED) & (likely >= self.settings.known_threshold) & (category < self.n_known)
         sharp = logits / self.settings.known_temperature
         log_p = (sharp + self.settings.known_margin * usual.log()).log_softmax(dim=-1)

@@ -9,10 +9,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from justright.losses.contrastive import WeightedSupConLoss
+from justright.losses.contrastive import ContrastiveSettings, WeightedSupConLoss
 from justright.losses.objectives import LossParts, Projections
-from justright.losses.reduction import Labels, Scalar, Weights
-from justright.losses.settings import ContrastiveSettings
+from justright.losses.reduction import Labels, Scalar, Weights, at_least_float32
 from justright.settings import COUNT, POSITIVE, SHARE, setting
 
 Memory = Float[Tensor, "memory dim"]  # unit projections of views of all images, as they were when the epoch began
@@ -60,7 +59,7 @@ class MeanShiftLoss(nn.Module):
     def shifted(self, rows: Float[Tensor, "rows dim"], memory: Memory) -> Float[Tensor, "rows dim"]:
         """z of each row, in at least single precision."""
         share, n_neighbors = self.settings.shift, min(self.settings.n_neighbors, len(memory) - 1)
-        v = normalize(rows.to(torch.promote_types(rows.dtype, torch.float32)), dim=-1)
+        v = normalize(at_least_float32(rows), dim=-1)
         with torch.no_grad():
             nearest = (v @ memory.to(v.dtype).T).topk(n_neighbors + 1, dim=1).indices[:, 1:]
             mean = memory[nearest].mean(dim=1)
@@ -78,8 +77,7 @@ class CMSObjective(nn.Module):
 
     def __init__(self, settings: CMSSettings | None = None):
         super().__init__()
-        settings = settings or CMSSettings()
-        self.supervised_share = settings.supervised_share
+        self.settings = settings = settings or CMSSettings()
         self.mean_shift = MeanShiftLoss(settings)
         self.sup_contrastive = WeightedSupConLoss(settings.temperature_sup)
 
@@ -87,5 +85,5 @@ class CMSObjective(nn.Module):
         """The total and its terms; -1 marks an unlabeled image."""
         unsup = self.mean_shift(projections, memory)
         sup = self.sup_contrastive(projections, labels, weight)
-        total = (1 - self.supervised_share) * unsup + self.supervised_share * sup
+        total = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * sup
         return LossParts(total, {"mean_shift": unsup.detach(), "sup_contrastive": sup.detach()})

@@ -8,10 +8,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.losses.classification import DistillationLoss, StudentLogits, TeacherLogits, WeightedCrossEntropy
-from justright.losses.contrastive import SelfContrastiveLoss, WeightedSupConLoss
+from justright.losses.classification import (
+    DistillationLoss,
+    SimGCDSettings,
+    StudentLogits,
+    TeacherLogits,
+    WeightedCrossEntropy,
+)
+from justright.losses.contrastive import ContrastiveSettings, SelfContrastiveLoss, WeightedSupConLoss
 from justright.losses.reduction import Labels, Scalar, Weights
-from justright.losses.settings import ContrastiveSettings, SimGCDSettings
 
 Projections = Float[Tensor, "2 batch dim"]
 
@@ -33,8 +38,7 @@ class ContrastiveObjective(nn.Module):
 
     def __init__(self, settings: ContrastiveSettings | None = None):
         super().__init__()
-        settings = settings or ContrastiveSettings()
-        self.supervised_share = settings.supervised_share
+        self.settings = settings = settings or ContrastiveSettings()
         self.self_contrastive = SelfContrastiveLoss(settings.temperature_unsup)
         self.sup_contrastive = WeightedSupConLoss(settings.temperature_sup)
 
@@ -42,7 +46,7 @@ class ContrastiveObjective(nn.Module):
         """The total and its terms; -1 marks an unlabeled image."""
         unsup = self.self_contrastive(projections)
         sup = self.sup_contrastive(projections, labels, weight)
-        total = (1 - self.supervised_share) * unsup + self.supervised_share * sup
+        total = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * sup
         return LossParts(total, {"self_contrastive": unsup.detach(), "sup_contrastive": sup.detach()})
 
 
@@ -56,8 +60,7 @@ class SimGCDObjective(nn.Module):
 
     def __init__(self, settings: SimGCDSettings | None = None):
         super().__init__()
-        settings = settings or SimGCDSettings()
-        self.supervised_share, self.weigh_contrastive = settings.supervised_share, settings.weigh_contrastive
+        self.settings = settings = settings or SimGCDSettings()
         self.representation = ContrastiveObjective(settings)
         self.classification = WeightedCrossEntropy(settings.temperature_student)
         self.distillation = DistillationLoss(settings.temperature_student, settings.entropy_scale)
@@ -73,11 +76,11 @@ class SimGCDObjective(nn.Module):
         temperature_teacher: float,
     ) -> LossParts:
         """The total and its terms; -1 marks an unlabeled image, SimGCD's teacher logits are the logits themselves."""
-        in_pairs = weight if self.weigh_contrastive else torch.ones_like(weight)
+        in_pairs = weight if self.settings.weigh_contrastive else torch.ones_like(weight)
         representation = self.representation(projections, labels, in_pairs)
         unsup = self.distillation(logits, teacher_logits, temperature_teacher)
         sup = self.classification(logits, labels, weight)
-        classifier = (1 - self.supervised_share) * unsup + self.supervised_share * sup
+        classifier = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * sup
         terms = {
             **representation.terms,
             "classification": sup.detach(),

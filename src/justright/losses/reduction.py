@@ -1,4 +1,4 @@
-"""How the values of single images become one number: here, and only here, the weights act."""
+"""What all losses share: the precision they compute in, and how values of single images become one number."""
 
 from __future__ import annotations
 
@@ -13,8 +13,13 @@ Weights = Float[Tensor, " batch"]  # how much each of them counts
 Scalar = Float[Tensor, ""]
 
 
+def at_least_float32(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """The same numbers; those in half precision become single precision."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def labeled_mean(values: Float[Tensor, "views batch"], labels: Labels, weight: Weights) -> Scalar:
-    """The weighted mean over the views of the labeled images B_l.
+    """The weighted mean over the views of the labeled images B_l: here, and only here, the weights act.
 
     1 / (views |B_l|) * sum_{i in B_l} w_i v_i
 

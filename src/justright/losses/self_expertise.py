@@ -9,10 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from justright.losses.contrastive import WeightedSupConLoss
+from justright.losses.contrastive import ContrastiveSettings, WeightedSupConLoss
 from justright.losses.objectives import LossParts, Projections
 from justright.losses.reduction import Labels, Scalar, Weights
-from justright.losses.settings import ContrastiveSettings
 from justright.settings import SHARE, setting
 from justright.types import UNLABELED
 
@@ -66,7 +65,7 @@ class HierarchyLoss(nn.Module):
 
     def __init__(self, temperature_sup: float = ContrastiveSettings.temperature_sup):
         super().__init__()
-        self.pulled = DistanceSupConLoss(temperature_sup)
+        self.sup_contrastive = DistanceSupConLoss(temperature_sup)
 
     def forward(self, projections: Projections, levels: Levels, labels: Labels, weight: Weights) -> Scalar:
         """The sum over all levels."""
@@ -74,7 +73,7 @@ class HierarchyLoss(nn.Module):
         total = v.new_zeros(())
         for level, clusters in enumerate(levels):
             size = max(v.shape[-1] >> (level + 1), LEAST_DIM)
-            total = total + 0.5 ** (level + 1) * self.pulled(v[..., :size], clusters, weight)
+            total = total + 0.5 ** (level + 1) * self.sup_contrastive(v[..., :size], clusters, weight)
         return total
 
 
@@ -139,19 +138,18 @@ class SelExObjective(nn.Module):
 
     def __init__(self, settings: SelExSettings | None = None):
         super().__init__()
-        settings = settings or SelExSettings()
-        self.supervised_share = settings.supervised_share
-        self.smoothed = SmoothedContrastiveLoss(settings)
-        self.pulled = DistanceSupConLoss(settings.temperature_sup)
+        self.settings = settings = settings or SelExSettings()
+        self.smoothed_contrastive = SmoothedContrastiveLoss(settings)
+        self.sup_contrastive = DistanceSupConLoss(settings.temperature_sup)
         self.hierarchy = HierarchyLoss(settings.temperature_sup)
 
     def forward(
         self, projections: Projections, levels: Levels, apart: Apart, labels: Labels, weight: Weights
     ) -> LossParts:
         """The total and its terms; -1 marks an unlabeled image."""
-        unsup = self.smoothed(projections, apart)
-        sup = self.pulled(normalize(projections, dim=-1), labels, weight)
-        levelled = self.hierarchy(projections, levels, labels, weight)
-        total = (1 - self.supervised_share) * unsup + self.supervised_share * (sup + levelled) / 2
-        terms = {"smoothed_contrastive": unsup, "sup_contrastive": sup, "hierarchy": levelled}
+        unsup = self.smoothed_contrastive(projections, apart)
+        sup = self.sup_contrastive(normalize(projections, dim=-1), labels, weight)
+        of_levels = self.hierarchy(projections, levels, labels, weight)
+        total = (1 - self.settings.supervised_share) * unsup + self.settings.supervised_share * (sup + of_levels) / 2
+        terms = {"smoothed_contrastive": unsup, "sup_contrastive": sup, "hierarchy": of_levels}
         return LossParts(total, {name: value.detach() for name, value in terms.items()})

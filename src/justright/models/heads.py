@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.nn.functional import normalize
 
 INITIAL_SPREAD = 0.02  # standard deviation of the first weights, as in the public code
@@ -26,7 +26,7 @@ def cosine_logits(
         return normalize(rows.to(precision), dim=-1) @ normalize(vectors.to(precision), dim=-1).T
 
 
-def random_vectors(n_vectors: int, dim: int, generator: torch.Generator | None) -> nn.Parameter:
+def random_vectors(n_vectors: int, dim: int, generator: Generator | None) -> nn.Parameter:
     """Vectors drawn as torch draws those of a linear layer: their length does not act, but sets how fast they turn."""
     bound = dim**-0.5
     return nn.Parameter(torch.empty(n_vectors, dim).uniform_(-bound, bound, generator=generator))
@@ -43,12 +43,7 @@ class ProjectionHead(nn.Module):
     """
 
     def __init__(
-        self,
-        dim: int = 768,
-        hidden_dim: int = 2048,
-        out_dim: int = 256,
-        n_out: int | None = None,
-        generator: torch.Generator | None = None,
+        self, dim: int, hidden_dim: int, out_dim: int, n_out: int | None = None, generator: Generator | None = None
     ):
         super().__init__()
         self.layers = nn.Sequential(
@@ -80,7 +75,7 @@ class PrototypeClassifier(nn.Module):
     Both lengths are divided away, so a category seen often cannot win by a long prototype.
     """
 
-    def __init__(self, n_categories: int, dim: int = 768, generator: torch.Generator | None = None):
+    def __init__(self, n_categories: int, dim: int, generator: Generator | None = None):
         super().__init__()
         self.prototypes = random_vectors(n_categories, dim, generator)
 
