@@ -189,4 +189,4 @@ def row_bytes(header: Header) -> int:
 def _file_size(file: Place) -> int:
     if not file.is_file():
         raise DamagedStoreError(f"{file} is missing", advice="extract again")
-    return file.stat().st_size
+    return file.stat().st_size if isinstance(file, Path) else file.size()

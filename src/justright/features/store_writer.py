@@ -1,8 +1,14 @@
-"""Writing a feature store: begun or continued, grown by whole shards, and complete once `finish` has returned."""
+"""Writing a feature store: begun or continued, grown by whole shards, and complete once `finish` has returned.
+
+A store elsewhere (an address of fsspec) is made whole in a folder of this machine, then copied, the header last, for
+storage of that kind cannot append. Until the last file is there a reader elsewhere finds no store, and a kill loses
+nothing: the folder is found again by the address, and the work or the copying goes on.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,11 +22,13 @@ from jaxtyping import Int
 from justright.audit.quarantine import Quarantined
 from justright.errors import DataError
 from justright.features import store
+from justright.features.home import home
 from justright.features.store_header import DamagedStoreError, Header, StoreMismatchError, indented
 from justright.features.store_shards import Shard, read_shards, shard_line
 from justright.files import replacing, write_json
+from justright.hashing import hash_bytes
 from justright.locks import lock
-from justright.remote import Place
+from justright.remote import Place, RemotePath
 from justright.types import Array
 
 INDEX_ROWS = 16_384  # small row groups keep the memory of writing them small
@@ -47,13 +55,33 @@ def begin_store(path: Place, header: Header, overwrite: bool = False) -> bool:
             )
         for name in store.FILES:
             (path / name).unlink(missing_ok=True)
-    if isinstance(path, Path):  # elsewhere the header comes last, see store_staging.py
+    if isinstance(path, Path):
         store.write_header(path, header, is_complete=False)
-    return False
+        return False
+    folder = _folder_of(path)
+    try:
+        is_complete = begin_store(folder, header)
+    except (StoreMismatchError, DamagedStoreError):  # of another time
+        is_complete = begin_store(folder, header, overwrite=True)
+    if is_complete:
+        _copy(folder, path)
+    return is_complete
 
 
 def _may_be_store(path: Path) -> bool:
     return path.is_dir() and ((path / store.HEADER).exists() or not any(path.glob("[!.]*")))
+
+
+def _folder_of(place: Place) -> Path:
+    """Where on this machine a store is written."""
+    return place if isinstance(place, Path) else home() / "staging" / hash_bytes(str(place).encode())
+
+
+def _copy(folder: Path, place: RemotePath) -> None:
+    """Bring a finished store to its place elsewhere."""
+    for name in (store.FEATURES, *store.HASHED, store.HEADER):
+        (place / name).put(folder / name)
+    shutil.rmtree(folder)
 
 
 class StoreWriter:
@@ -62,10 +90,14 @@ class StoreWriter:
     Two writers of one store at a time are refused.
     """
 
-    def __init__(self, path: Path, header: Header):
-        self.path, self.header = path, header
+    def __init__(self, place: Place, header: Header):
+        self.place, self.header = place, header
+        self.path = path = _folder_of(place)
+        self._is_finished = False
         self._lines: IO[bytes] = _opened(path / store.SHARDS)
-        _lock(self._lines, path)
+        if not lock(self._lines, waits=False):  # Windows has no locks: there a second writer is the user's to avoid
+            self._lines.close()
+            raise DataError(f"{place} is being written by another process", advice="wait for it, or name another --out")
         self._array: IO[bytes] = _opened(path / store.FEATURES)
         self.shards = read_shards(path / store.SHARDS, header)
         self.shards = self.shards[: store.whole_shards(path, header, self.shards)]
@@ -105,6 +137,7 @@ class StoreWriter:
             file.flush()
             os.fsync(file.fileno())
         store.write_header(self.path, self.header, is_complete=True)
+        self._is_finished = True
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -112,14 +145,10 @@ class StoreWriter:
     def __exit__(self, *error: object) -> None:
         self._array.close()
         self._lines.close()
+        if self._is_finished and isinstance(self.place, RemotePath):
+            _copy(self.path, self.place)
 
 
 def _opened(file: Path) -> IO[bytes]:
     file.touch()
     return file.open("r+b")
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    if not lock(file, waits=False):  # Windows has no locks: there a second writer is the user's to avoid
-        file.close()
-        raise DataError(f"{path} is being written by another process", advice="wait for it, or name another --out")

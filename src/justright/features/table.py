@@ -16,7 +16,6 @@ from justright.data.columns import NAME
 from justright.errors import DataError
 from justright.features.store import FeatureRows, StoredRows, mapped, read_quarantine, read_store
 from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
-from justright.features.store_staging import deliver, staged
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.remote import Place, place_of
 from justright.types import UNLABELED, Array, Labels
@@ -133,13 +132,11 @@ class FeatureTable:
             there = FeatureTable.open(place)
             self._require_same(place, there.features)
             return there
-        folder = staged(place, self.header)[0]
-        with StoreWriter(folder, self.header) as writer:
+        with StoreWriter(place, self.header) as writer:
             self._require_same(place, writer.read(np.arange(writer.n_rows)))
             for start in range(writer.n_rows, len(self), BLOCK_ROWS):
                 writer.add(self.features[start : start + BLOCK_ROWS], {})
             writer.finish(self.index, self.quarantined)
-        deliver(folder, place)
         return FeatureTable.open(place)
 
     def _require_same(self, path: Place, there: StoredRows) -> None:
