@@ -14,7 +14,7 @@ READER = """
 import sys, time
 from pathlib import Path
 from justright.features.bank_lock import hold
-held = hold(Path(sys.argv[1]))
+held = hold(Path(sys.argv[1]), sys)
 print("reading", flush=True)
 time.sleep(60)
 """
@@ -39,10 +39,10 @@ def test_a_bank_is_free_unless_somebody_reads_it_and_readers_do_not_hinder_each_
     bank = tmp_path / "bank"
     bank.mkdir()
     assert is_free(bank)
-    one, two = hold(bank), hold(bank)
-    one.close()
+    one, two = hold(bank, is_free), hold(bank, is_free)
+    one()
     assert not is_free(bank)
-    two.close()
+    two()
     assert is_free(bank)
 
 
@@ -63,9 +63,9 @@ def test_with_a_bank_its_lock_goes_and_comes_again_with_the_next_reader(tmp_path
     with alone(bank) as answer:
         assert answer
         shutil.rmtree(bank)
-    held = hold(bank)
+    held = hold(bank, is_free)
     assert not is_free(bank)
-    held.close()
+    held()
 
 
 def test_who_comes_second_waits_and_finds_what_the_first_has_built(tmp_path):

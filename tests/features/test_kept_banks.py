@@ -65,11 +65,11 @@ def test_a_bank_without_an_index_is_listed_and_cleared_and_no_banks_are_none(roo
 
 
 def test_a_bank_that_is_read_stays_whoever_clears(root):
-    kept, held = KeptBanks(root), hold(root / "old")
+    kept, held = KeptBanks(root), hold(root / "old", names)
     assert kept.clear(limit=100) == 5000
     assert kept.clear() == 0
     assert names(kept) == ["old"]
-    held.close()
+    held()
     assert kept.clear() == 1000
 
 
@@ -87,7 +87,7 @@ def test_room_is_made_for_a_new_bank_by_those_used_longest_ago(root, caplog):
 def test_where_nobody_knows_who_reads_a_bank_it_goes_when_asked_and_not_by_itself(root, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
     kept = KeptBanks(root, limit="1B")
-    assert hold(root / "old") is None
+    hold(root / "old", names)
     kept.make_room(10**9)
     assert names(kept) == ["middle", "new", "old"]
     assert kept.clear() == 6000

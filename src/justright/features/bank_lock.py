@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import Any
+from weakref import finalize
 
 from justright.locks import has_locks, lock, unlock
 
+IN_USE = "in-use"
 
-def hold(bank: Path) -> IO[str] | None:
-    """Read a bank from now on until the file that comes back is closed, or its process ends, however that may be.
 
-    Where files cannot be locked so (Windows) it is None, and nothing is removed unasked.
+def hold(bank: Path, reader: object) -> finalize[Any, Any]:
+    """Read a bank from now on until what comes back is called, or the reader is gone, however its process may end.
+
+    Where files cannot be locked so (Windows) nothing is held, and nothing is removed unasked.
     """
     while has_locks():
         bank.mkdir(parents=True, exist_ok=True)
-        file = _lock_file(bank).open("a")
+        file = (bank / IN_USE).open("a")
         lock(file, is_shared=True)  # waits while the bank is being removed
-        if _lock_file(bank).exists():
-            return file
+        if (bank / IN_USE).exists():
+            return finalize(reader, file.close)
         file.close()  # it was removed with the bank
-    return None
+    return finalize(reader, lambda: None)
 
 
 @contextmanager
@@ -31,7 +34,7 @@ def alone(bank: Path) -> Iterator[bool]:
     if not has_locks():  # nor may the file be open there while the bank is removed
         yield True
         return
-    with _lock_file(bank).open("a") as file:
+    with (bank / IN_USE).open("a") as file:
         yield lock(file, waits=False)
 
 
@@ -48,7 +51,3 @@ def building(bank: Path) -> Iterator[None]:
             yield
         finally:
             unlock(file)
-
-
-def _lock_file(bank: Path) -> Path:
-    return bank / "in-use"
