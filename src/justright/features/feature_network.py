@@ -15,7 +15,7 @@ from justright.features.backbone import Backbone
 from justright.features.choices import Pooling, Precision
 from justright.features.cuts import ClassTokenCut, Stored, uncut_features
 from justright.features.fast_cpu import FastModule, MadeOnce
-from justright.features.folding import folded
+from justright.features.fused_norms import folded
 from justright.features.workers import tools
 from justright.types import Array
 
