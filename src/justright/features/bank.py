@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -98,7 +98,7 @@ class ViewBank(Views):
         self.directory = root / hash_value(self.index)[:24]
         self._round = np.zeros((len(self.blocks), n_views), dtype=np.int64)
         self._whole: set[Path] = set()
-        self._is_held = False
+        self._lock: finalize[Any, Any] | None = None
         self._opened = lru_cache(maxsize=256)(self._open)  # each map holds a file descriptor
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class ViewBank(Views):
             "transform": describe(self.transform),
             "seed": self.seed,
             "n_images": len(self.images),
-            "images": hash_list(in_blocks(self.drawer.ids)),
+            "images": hash_list(in_blocks(self.ids)),
             "precision": precision,
             "refresh": self.refresh_share,
             "rows_per_shard": self.rows_per_shard,
@@ -134,10 +134,7 @@ class ViewBank(Views):
         On a CPU every worker draws and computes with one core, so the bytes depend neither on how many there are nor
         on how many threads torch has; on another device or build they may differ by rounding.
         """
-        if not self._is_held:
-            self._is_held = True
-            if (lock := hold(self.directory)) is not None:
-                finalize(self, lock.close)
+        self._lock = self._lock or hold(self.directory, self)
         if self.is_built:
             self._whole.update(self._path(*shard) for shard in self._shards())
             return self
@@ -146,7 +143,7 @@ class ViewBank(Views):
             if missing:
                 self._compute(missing, staged, track)
         if staged is not None:
-            for ids in in_blocks(self.drawer.ids):
+            for ids in in_blocks(self.ids):
                 staged.drop(digests(ids))
             staged.close()
         return self
@@ -158,14 +155,11 @@ class ViewBank(Views):
         own = self.backbone if self.backbone.device.type == "cpu" else None
         shape = self.batch_size if self.is_plain else None
         computed_by = tools(self.backbone.device, self.backbone.runtime)
-        work = ViewWork(
-            *(self.images.readers, self.transform, self.backbone.recipe, self.seed),
-            *(self.layout, own, shape, computed_by),
-        )
+        work = ViewWork(self.images.readers, self.drawer, self.layout, own, computed_by, shape)
         build = BankBuild(self.images, self.backbone, work, self.batch_size, staged)
         build.run(missing, self.n_threads, self.engine, f"computing {self.what}", track)
         paths = [path for block in missing for path in block.paths]
-        if not self.images.content_column().equals(self.drawer.ids):
+        if not self.images.content_column().equals(self.ids):
             for path in paths:
                 path.unlink(missing_ok=True)
             raise DataError("images changed while their views were computed", advice="run again once they stay")
@@ -190,15 +184,12 @@ class ViewBank(Views):
             else:
                 _log.warning("%s is damaged; it is built again", path)
                 path.unlink()
-        missing: dict[int, list[int]] = {}
-        for block, view in self._shards():
-            if not self._path(block, view).exists():
-                missing.setdefault(block, []).append(view)
-        return [self._missing_block(block, views) for block, views in missing.items()]
-
-    def _missing_block(self, block: int, views: Sequence[int]) -> MissingBlock:
-        numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
-        return MissingBlock(self.blocks[block], numbers, [self._path(block, view) for view in views])
+        missing = []
+        for block, rows in enumerate(self.blocks):
+            views = [view for view in range(self.n_views) if not self._path(block, view).exists()]
+            numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
+            missing.append(MissingBlock(rows, numbers, [self._path(block, view) for view in views]))
+        return [each for each in missing if each.paths]
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Read one view of each row, as float32."""
@@ -206,7 +197,7 @@ class ViewBank(Views):
             raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
         blocks, places = np.divmod(rows, self.rows_per_shard)
         pairs = list(zip(blocks.tolist(), views.tolist(), strict=True))
-        shards = {pair: self._shard(*pair) for pair in set(pairs)}  # looked up once a batch, not once a row
+        shards = {pair: self._opened(self._path(*pair), len(self.blocks[pair[0]])) for pair in set(pairs)}
         records = [shards[pair][place] for pair, place in zip(pairs, places.tolist(), strict=True)]
         return bank_records.read(records, self.backbone.stored_names)
 
@@ -234,13 +225,9 @@ class ViewBank(Views):
         number = int(self._round[block, view]) if round_ is None else round_
         return self.directory / f"rows{block:06d}-view{view:03d}-round{number:04d}.npy"
 
-    def _shard(self, block: int, view: int) -> Array:
-        path = self._path(block, view)
+    def _open(self, path: Path, n_rows: int) -> Array:
         if not path.exists():
             raise DataError(f"{path.name} is not in the bank yet", advice="bank.build() computes what is missing")
-        return self._opened(path, len(self.blocks[block]))
-
-    def _open(self, path: Path, n_rows: int) -> Array:
         shard = bank_files.open_shard(path, self.layout, n_rows)
         if path not in self._whole and not bank_files.is_whole(path):
             raise DataError(f"{path} is damaged", advice="bank.build() computes it again")

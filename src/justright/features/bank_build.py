@@ -20,7 +20,7 @@ from justright.features import bank_files
 from justright.features.backbone import Backbone
 from justright.features.cache_section import Digests, digests
 from justright.features.extracted_views import ExtractedViews
-from justright.features.view_work import ViewTask, ViewWork, stored_records
+from justright.features.view_work import ViewTask, ViewWork
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.progress import Track
 from justright.types import Array
@@ -50,8 +50,7 @@ class BankBuild:
         self, missing: Sequence[MissingBlock], n_threads: int, engine: Engine | None, what: str, track: Track
     ) -> None:
         """Write all missing shards; progress is counted in computed views."""
-        computed = [self._to_compute(block) for block in missing]
-        pairs = list(zip(missing, computed, strict=True))
+        pairs = [(block, self._to_compute(block.rows)) for block in missing]
         n_views = sum(len(rows) * len(block.numbers) for block, rows in pairs)
         tasks = (task for block, rows in pairs for task in self._tasks(rows, block.numbers))
         with one_core_a_thread(), closing(on_one_core_each(self.work, tasks, n_threads, engine)) as results:
@@ -60,8 +59,7 @@ class BankBuild:
                 self._write(block, rows, done)
             next(done, None)  # whoever shows progress learns that it has ended
 
-    def _to_compute(self, block: MissingBlock) -> range | Rows:
-        rows = block.rows
+    def _to_compute(self, rows: range) -> range | Rows:
         return rows if self.staged is None else np.asarray(rows)[~self.staged.holds(self._digests(rows))]
 
     def _digests(self, rows: range | Rows) -> Digests:
@@ -75,15 +73,15 @@ class BankBuild:
     def _write(self, block: MissingBlock, rows: range | Rows, done: Iterator[list[Array]]) -> None:
         n_rows, layout = len(block.rows), self.work.layout
         with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
-            shards = [files.enter_context(bank_files.writing(path, layout, n_rows)) for path in block.paths]
+            writers = [files.enter_context(bank_files.writing(path, layout, n_rows)) for path in block.paths]
             if self.staged is None or len(rows) == n_rows:
                 for _ in range(0, n_rows, self.batch_size):
-                    for shard, records in zip(shards, self._records(next(done)), strict=True):
-                        shard.add(records)
+                    for write, records in zip(writers, self._records(next(done)), strict=True):
+                        write(records)
             else:
                 plain = self._with_staged(block, np.asarray(rows), done, self.staged)
-                for shard in shards:  # every plain view of an image is the same
-                    shard.add(plain)
+                for write in writers:  # every plain view of an image is the same
+                    write(plain)
         if self.staged is not None:
             self.staged.drop(self._digests(block.rows))
 
@@ -105,7 +103,7 @@ class BankBuild:
         """What a worker gave, as records: another device than a CPU computes here."""
         if self.work.backbone is not None:
             return result
-        return [stored_records(self.backbone, self.work.layout, views, self.work.batch_size) for views in result]
+        return [self.work.records(self.backbone, views) for views in result]
 
 
 def _counted_by_view(results: Iterator[list[Array]], n_views: int, what: str, track: Track) -> Iterator[list[Array]]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -20,37 +19,24 @@ from justright.files import replacing
 from justright.hashing import SIZE
 from justright.types import Array
 
-PIECE = 1 << 20
-
-
-class ShardWriter:
-    """Appends records to a file and remembers what it wrote."""
-
-    def __init__(self, file: IO[bytes], path: Path, layout: np.dtype[np.void], n_records: int):
-        self.file, self.digest = file, _digest(path)
-        self._write(_beginning(layout, n_records))
-
-    def add(self, records: Array) -> None:
-        """Write a batch of views, packed as `bank_records` does."""
-        self._write(records.tobytes())
-
-    def finish(self) -> None:
-        """End the file with the digest of all that was written."""
-        self.file.write(self.digest.digest())
-
-    def _write(self, data: bytes) -> None:
-        self.digest.update(data)
-        self.file.write(data)
-
 
 @contextmanager
-def writing(path: Path, layout: np.dtype[np.void], n_records: int) -> Iterator[ShardWriter]:
-    """Write the shard of this name, which is there once all is written. What cannot be written is a JustrightError."""
+def writing(path: Path, layout: np.dtype[np.void], n_records: int) -> Iterator[Callable[[Array], None]]:
+    """Write the shard of this name with the function that this yields, which appends records as `bank_records` packs.
+
+    The shard is there once all is written. What cannot be written is a JustrightError.
+    """
+    digest = _digest(path)
     try:
         with replacing(path) as temporary, temporary.open("wb") as file:
-            shard = ShardWriter(file, path, layout, n_records)
-            yield shard
-            shard.finish()
+
+            def write(data: bytes) -> None:
+                digest.update(data)
+                file.write(data)
+
+            write(_beginning(layout, n_records))
+            yield lambda records: write(records.tobytes())
+            file.write(digest.digest())
             file.flush()
     except OSError as error:
         raise JustrightError(
@@ -62,12 +48,9 @@ def writing(path: Path, layout: np.dtype[np.void], n_records: int) -> Iterator[S
 
 def is_whole(path: Path) -> bool:
     """Whether a shard has the bytes that its digest says; reads it once."""
-    digest, size = _digest(path), path.stat().st_size - SIZE
-    with path.open("rb") as file:
-        while size > 0 and (data := file.read(min(PIECE, size))):
-            digest.update(data)
-            size -= len(data)
-        return size == 0 and file.read() == digest.digest()
+    data, digest = memoryview(path.read_bytes()), _digest(path)
+    digest.update(data[:-SIZE])
+    return data[-SIZE:] == digest.digest()
 
 
 def open_shard(path: Path, layout: np.dtype[np.void], n_records: int) -> Array:
