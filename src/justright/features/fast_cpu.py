@@ -33,8 +33,7 @@ TOLERANCE = 1e-4  # results may differ by this share of the largest number; a ne
 def _openvino() -> Any:
     """The runtime, or None where it is not installed."""
     # it reports its import, and each conversion, to its makers: a library that sees private images reports to nobody
-    missing = object()
-    telemetry = sys.modules.get("openvino_telemetry", missing)
+    telemetry = {name: sys.modules[name] for name in sys.modules if name == "openvino_telemetry"}
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     try:
         import openvino
@@ -42,11 +41,21 @@ def _openvino() -> Any:
     except ImportError:
         return None
     finally:
-        if telemetry is missing:
-            del sys.modules["openvino_telemetry"]
-        else:
-            sys.modules["openvino_telemetry"] = telemetry  # type: ignore[assignment]
+        del sys.modules["openvino_telemetry"]
+        sys.modules.update(telemetry)
     return openvino
+
+
+class Part(nn.Module):
+    """Some of what a network computes, as a module of its own."""
+
+    def __init__(self, network: nn.Module, compute: Callable[[Tensor], Tensor | tuple[Tensor, ...]]):
+        super().__init__()
+        self.network, self.compute = network, compute
+
+    def forward(self, given: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """What it computes."""
+        return self.compute(given)
 
 
 class FastModule:

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.features.choices import Pooling, Precision
 from justright.features.cuts import ClassTokenCut, Stored, uncut_features
-from justright.features.fast_cpu import FastModule, MadeOnce
+from justright.features.fast_cpu import FastModule, MadeOnce, Part
 from justright.features.fused_norms import folded
 from justright.features.workers import tools
 from justright.types import Array
@@ -100,18 +100,8 @@ class FeatureNetwork:
         tensors = [*backbone.model.parameters(), *backbone.model.buffers()]
         height_width_channels = backbone.stored_shapes[0]
         example = torch.randn(2, *height_width_channels, generator=torch.Generator().manual_seed(0))
-        return self._fast.made_of(_Suffix(backbone), example, lambda: f"suffix of {backbone.fingerprint}", tensors)
-
-
-class _Suffix(nn.Module):
-    """The tuned part of a backbone as a module of its own, as it is now."""
-
-    def __init__(self, backbone: Backbone):
-        super().__init__()
-        self.cut, self.model = backbone.cut, backbone.model
-
-    def forward(self, stored: Tensor) -> Tensor:
-        return self.cut.suffix((stored,))
+        suffix = Part(backbone.model, lambda stored: backbone.cut.suffix((stored,)))
+        return self._fast.made_of(suffix, example, lambda: f"suffix of {backbone.fingerprint}", tensors)
 
 
 def usable(device: str) -> str:
