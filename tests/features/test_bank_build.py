@@ -41,7 +41,7 @@ def test_plain_views_have_the_same_bytes_in_a_batch_that_is_not_full(tmp_path):
     work = ViewWork(images.readers, bank.drawer, bank.layout, backbone, tools(backbone.device), batch_size=5)
     paths = {rows: tmp_path / f"{rows.start}-{rows.stop}.npy" for rows in (range(7), range(2), range(2, 7))}
     build = BankBuild(images, backbone, work, 5)
-    build.run([MissingBlock(rows, [0], [path]) for rows, path in paths.items()], 2, None, "views", silent)
+    build.run([MissingBlock(rows, [0], [path]) for rows, path in paths.items()], None, "views", silent)
     size = bank.layout.itemsize
     whole, first, last = (path.read_bytes()[-16 - len(rows) * size : -16] for rows, path in paths.items())
     assert whole == first + last

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 from weakref import finalize
@@ -63,7 +61,7 @@ class ViewBank(Views):
         refresh: the share of the bank that is renewed every epoch.
         batch_size: images that go through the prefix at once; of plain views those of an extraction.
         shard_bytes: about how large a file gets.
-        engine: where views are drawn and computed instead of in `n_threads` threads; it changes no byte.
+        engine: where views are drawn and computed instead of in threads, one a core; it changes no byte.
         is_built: another process has built and checked the bank: it is neither built nor checked again.
     """
 
@@ -96,7 +94,7 @@ class ViewBank(Views):
         self.blocks = [range(start, min(start + size, n)) for start in range(0, n, size)]
         self.index = self._index(precision)
         self.directory = root / hash_value(self.index)[:24]
-        self._round = np.zeros((len(self.blocks), n_views), dtype=np.int64)
+        self._set_rounds(np.zeros((len(self.blocks), n_views), dtype=np.int64))
         self._whole: set[Path] = set()
         self._lock: finalize[Any, Any] | None = None
         self._opened = lru_cache(maxsize=256)(self._open)  # each map holds a file descriptor
@@ -136,7 +134,7 @@ class ViewBank(Views):
         """
         self._lock = self._lock or hold(self.directory, self)
         if self.is_built:
-            self._whole.update(self._path(*shard) for shard in self._shards())
+            self._whole.update(self._paths.values())
             return self
         with building(self.directory):
             missing, staged = self._missing(track), self._staged()
@@ -150,14 +148,20 @@ class ViewBank(Views):
 
     def _compute(self, missing: list[MissingBlock], staged: ExtractedViews | None, track: Track) -> None:
         KeptBanks(self.directory.parent).make_room(self.n_bytes)
-        self._expect_room(sum(len(block.rows) * len(block.paths) for block in missing))
+        n_records = sum(len(block.rows) * len(block.paths) for block in missing)
+        needed, free = n_records * self.layout.itemsize, shutil.disk_usage(self.directory).free
+        if needed > free:
+            raise JustrightError(
+                f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.directory.parent}",
+                advice="fewer views, precision int8, another root, or fresh views, which store nothing",
+            )
         write_json(self.directory / "index.json", self.index)
         own = self.backbone if self.backbone.device.type == "cpu" else None
         shape = self.batch_size if self.is_plain else None
         computed_by = tools(self.backbone.device, self.backbone.runtime)
         work = ViewWork(self.images.readers, self.drawer, self.layout, own, computed_by, shape)
         build = BankBuild(self.images, self.backbone, work, self.batch_size, staged)
-        build.run(missing, self.n_threads, self.engine, f"computing {self.what}", track)
+        build.run(missing, self.engine, f"computing {self.what}", track)
         paths = [path for block in missing for path in block.paths]
         if not self.images.content_column().equals(self.ids):
             for path in paths:
@@ -172,12 +176,9 @@ class ViewBank(Views):
         staged = ExtractedViews(self.backbone, self.directory.parent)
         return staged if staged.folder.exists() else None
 
-    def _shards(self) -> Iterator[tuple[int, int]]:
-        return product(range(len(self.blocks)), range(self.n_views))
-
     def _missing(self, track: Track) -> list[MissingBlock]:
         """Blocks with the views that are not there. A shard that this bank has not seen yet is read once."""
-        unseen = [path for shard in self._shards() if (path := self._path(*shard)) not in self._whole and path.exists()]
+        unseen = [path for path in self._paths.values() if path not in self._whole and path.exists()]
         for path in track(unseen, len(unseen), f"checking {self.what}") if unseen else ():
             if bank_files.is_whole(path):
                 self._whole.add(path)
@@ -186,9 +187,9 @@ class ViewBank(Views):
                 path.unlink()
         missing = []
         for block, rows in enumerate(self.blocks):
-            views = [view for view in range(self.n_views) if not self._path(block, view).exists()]
+            views = [view for view in range(self.n_views) if not self._paths[block, view].exists()]
             numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
-            missing.append(MissingBlock(rows, numbers, [self._path(block, view) for view in views]))
+            missing.append(MissingBlock(rows, numbers, [self._paths[block, view] for view in views]))
         return [each for each in missing if each.paths]
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
@@ -197,7 +198,7 @@ class ViewBank(Views):
             raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
         blocks, places = np.divmod(rows, self.rows_per_shard)
         pairs = list(zip(blocks.tolist(), views.tolist(), strict=True))
-        shards = {pair: self._opened(self._path(*pair), len(self.blocks[pair[0]])) for pair in set(pairs)}
+        shards = {pair: self._opened(self._paths[pair], len(self.blocks[pair[0]])) for pair in set(pairs)}
         records = [shards[pair][place] for pair, place in zip(pairs, places.tolist(), strict=True)]
         return bank_records.read(records, self.backbone.stored_names)
 
@@ -216,14 +217,16 @@ class ViewBank(Views):
         n_shards = self._round.size
         n_renewed = int(epoch * self.refresh_share * n_shards)
         turn = generator(self.seed, "refresh").permutation(n_shards)
-        old, self._round = self._round, np.maximum(0, -((turn - n_renewed) // n_shards)).reshape(self._round.shape)
+        old = set(self._paths.values())
+        self._set_rounds(np.maximum(0, -((turn - n_renewed) // n_shards)).reshape(self._round.shape))
         self.build()
-        for block, view in np.argwhere(old != self._round):
-            self._path(int(block), int(view), int(old[block, view])).unlink(missing_ok=True)
+        for path in old.difference(self._paths.values()):
+            path.unlink(missing_ok=True)
 
-    def _path(self, block: int, view: int, round_: int | None = None) -> Path:
-        number = int(self._round[block, view]) if round_ is None else round_
-        return self.directory / f"rows{block:06d}-view{view:03d}-round{number:04d}.npy"
+    def _set_rounds(self, rounds: Int[Array, "blocks views"]) -> None:
+        """Say how often each shard has been drawn anew, and so what its file is called."""
+        self._round, name = rounds, "rows{:06d}-view{:03d}-round{:04d}.npy"
+        self._paths = {shard: self.directory / name.format(*shard, each) for shard, each in np.ndenumerate(rounds)}
 
     def _open(self, path: Path, n_rows: int) -> Array:
         if not path.exists():
@@ -233,15 +236,6 @@ class ViewBank(Views):
             raise DataError(f"{path} is damaged", advice="bank.build() computes it again")
         self._whole.add(path)
         return shard
-
-    def _expect_room(self, n_records: int) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
-        needed, free = n_records * self.layout.itemsize, shutil.disk_usage(self.directory).free
-        if needed > free:
-            raise JustrightError(
-                f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.directory.parent}",
-                advice="fewer views, precision int8, another root, or fresh views, which store nothing",
-            )
 
 
 def open_views(

@@ -22,6 +22,7 @@ from justright.features.cache_section import Digests, digests
 from justright.features.extracted_views import ExtractedViews
 from justright.features.view_work import ViewTask, ViewWork
 from justright.features.workers import on_one_core_each, one_core_a_thread
+from justright.parallel import n_cores
 from justright.progress import Track
 from justright.types import Array
 
@@ -46,14 +47,12 @@ class BankBuild:
     batch_size: int
     staged: ExtractedViews | None = None  # plain views that need not be computed
 
-    def run(
-        self, missing: Sequence[MissingBlock], n_threads: int, engine: Engine | None, what: str, track: Track
-    ) -> None:
+    def run(self, missing: Sequence[MissingBlock], engine: Engine | None, what: str, track: Track) -> None:
         """Write all missing shards; progress is counted in computed views."""
         pairs = [(block, self._to_compute(block.rows)) for block in missing]
         n_views = sum(len(rows) * len(block.numbers) for block, rows in pairs)
         tasks = (task for block, rows in pairs for task in self._tasks(rows, block.numbers))
-        with one_core_a_thread(), closing(on_one_core_each(self.work, tasks, n_threads, engine)) as results:
+        with one_core_a_thread(), closing(on_one_core_each(self.work, tasks, n_cores(), engine)) as results:
             done = _counted_by_view(results, n_views, what, track) if n_views else iter(())
             for block, rows in pairs:
                 self._write(block, rows, done)

@@ -63,6 +63,7 @@ class FastModule:
 
     def __init__(self, compiled: Any):
         self._compiled, self._own = compiled, threading.local()
+        self.name = f"openvino {version('openvino')}"  # what it runs on
 
     def __call__(self, images: Tensor) -> tuple[Tensor, ...]:
         """What the module gives, as new tensors."""
@@ -70,11 +71,6 @@ class FastModule:
             self._own.request = self._compiled.create_infer_request()
         found = self._own.request.infer([np.ascontiguousarray(images.numpy())])
         return tuple(torch.from_numpy(np.array(found[place])) for place in range(len(self._compiled.outputs)))
-
-    @property
-    def name(self) -> str:
-        """What it runs on."""
-        return f"openvino {version('openvino')}"
 
 
 _made: OrderedDict[str, FastModule | None] = OrderedDict()

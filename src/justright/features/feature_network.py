@@ -32,9 +32,11 @@ class FeatureNetwork:
         self._fast = MadeOnce()
         # prefix, then suffix: a plain ViT is quicker so, and has no batch norm; other networks go whole through torch
         self.is_cut = isinstance(backbone.cut, ClassTokenCut) or self._fast_suffix() is not None
-        self.model = backbone.model if self.is_cut else folded(backbone.model, self.black(2).to(self.device))
+        side = backbone.recipe.resolution
+        black = torch.zeros(2, 3, side, side)
+        self.model = backbone.model if self.is_cut else folded(backbone.model, black.to(self.device))
         self.dtype = "float32" if precision == "float32" else "float16"
-        self.shape = self(self.black(1)).shape[1:]
+        self.shape = self(black[:1]).shape[1:]
 
     def key(self) -> dict[str, Any]:
         """The header of a store and the key of the cache, but for the data."""
@@ -49,11 +51,6 @@ class FeatureNetwork:
         """What computes here, as far as it may show in the last bits."""
         fast = self._fast_suffix()
         return tools(self.device, "torch" if fast is None else fast.name)
-
-    def black(self, n: int) -> Batch:
-        """A batch of black images, to be filled."""
-        side = self.backbone.recipe.resolution
-        return torch.zeros(n, 3, side, side)
 
     def __call__(self, batch: Batch) -> Features:
         """The features of a batch, as they are stored."""

@@ -72,8 +72,7 @@ class KeptBanks:
 
 def _about(folder: Path) -> dict[str, Any]:
     shards = list(folder.glob("rows*.npy"))
-    stats = [path.stat() for path in shards]
-    read_or_written = [max(each.st_mtime, each.st_atime) for each in stats]
+    read_or_written = [max(stat.st_mtime, stat.st_atime) for stat in map(Path.stat, shards)]
     return {
         "name": folder.name,
         **_said(folder / INDEX),

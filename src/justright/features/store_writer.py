@@ -24,7 +24,7 @@ from justright.errors import DataError
 from justright.features import store
 from justright.features.home import home
 from justright.features.store_header import DamagedStoreError, Header, StoreMismatchError, indented
-from justright.features.store_shards import Shard, read_shards, shard_line
+from justright.features.store_shards import Shard, n_intact, read_shards, shard_line
 from justright.files import replacing, write_json
 from justright.hashing import hash_bytes
 from justright.locks import lock
@@ -99,12 +99,12 @@ class StoreWriter:
             self._lines.close()
             raise DataError(f"{place} is being written by another process", advice="wait for it, or name another --out")
         self._array: IO[bytes] = _opened(path / store.FEATURES)
-        self.shards = read_shards(path / store.SHARDS, header)
-        self.shards = self.shards[: store.whole_shards(path, header, self.shards)]
-        self.n_rows = sum(shard.n_rows for shard in self.shards)
-        beginning = store.npy_header(0, header)
+        beginning, row_bytes = store.npy_header(0, header), store.row_bytes(header)
         self._array.write(beginning)
-        self._array.truncate(self._array.seek(len(beginning) + self.n_rows * store.row_bytes(header)))
+        found = read_shards(path / store.SHARDS, header)
+        self.shards = found[: n_intact(self._array, row_bytes, found)]
+        self.n_rows = sum(shard.n_rows for shard in self.shards)
+        self._array.truncate(self._array.seek(len(beginning) + self.n_rows * row_bytes))
         self._lines.truncate(self._lines.seek(sum(map(len, map(self._line, range(len(self.shards)))))))
 
     def add(self, features: store.FeatureRows, bad: Mapping[int, tuple[str, str]]) -> None:

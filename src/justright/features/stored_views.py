@@ -25,7 +25,6 @@ class Views(ABC):
         images: what the views are of.
         transform: how they are drawn, or its name: weak, strong or plain.
         seed: of the drawing.
-        n_threads: how many threads draw, by default one a core.
         content_ids: `images.content_column()`, where it is known already.
     """
 
@@ -35,11 +34,9 @@ class Views(ABC):
         images: ImageSet,
         transform: str | Transform = "weak",
         seed: int = 0,
-        n_threads: int | None = None,
         content_ids: pa.ChunkedArray | None = None,
     ):
         self.backbone, self.transform, self.seed = backbone, transform_named(transform), seed
-        self.n_threads = n_cores() if n_threads is None else n_threads
         # a list may claim any id, so views are drawn for, and found by, what the files hold
         self.images = images.named_by(images.content_column() if content_ids is None else content_ids)
         self.ids = self.images.table["id"]
@@ -63,7 +60,7 @@ class FreshViews(Views):
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Draw the views now and push them through the prefix."""
-        drawn = self.drawer.one_of_each(self.images, rows.tolist(), views.tolist(), self.n_threads)
+        drawn = self.drawer.one_of_each(self.images, rows.tolist(), views.tolist(), n_cores())
         return self.backbone.prefix(drawn.to(self.backbone.device))
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
