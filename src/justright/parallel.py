@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeVar
 
 BLOCK = 1 << 16
@@ -44,7 +44,7 @@ def in_threads(
         return
     threads = ThreadPoolExecutor(n_threads)
     try:
-        yield from in_order(partial(threads.submit, work), Future.result, items, n_ahead or 4 * n_threads)
+        yield from in_order(lambda item: threads.submit(work, item), Future.result, items, n_ahead or 4 * n_threads)
     finally:
         threads.shutdown(cancel_futures=True)
 

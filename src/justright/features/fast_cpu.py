@@ -109,9 +109,6 @@ class MadeOnce:
             self._seen = seen
         return self._fast
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> MadeOnce:
-        return MadeOnce()
-
     def __reduce__(self) -> tuple[type[MadeOnce], tuple[()]]:
         return MadeOnce, ()
 

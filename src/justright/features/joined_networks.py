@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import islice
 
 import torch
 from jaxtyping import Float
@@ -81,8 +82,5 @@ class JoinedCut(Cut):
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The joined feature."""
-        left, features = list(stored), []
-        for each in self.cuts:
-            own, left = left[: len(each.names)], left[len(each.names) :]
-            features.append(each.suffix(tuple(own)))
-        return joined(features)
+        left = iter(stored)
+        return joined([each.suffix(tuple(islice(left, len(each.names)))) for each in self.cuts])

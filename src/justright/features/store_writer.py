@@ -39,16 +39,10 @@ def begin_store(path: Place, header: Header, overwrite: bool = False) -> bool:
     if isinstance(path, Path) and path.exists() and not _may_be_store(path):
         raise DataError(f"{path} exists and is no feature store", advice="name another place with --out")
     if (path / store.HEADER).exists():
-        try:
-            there, is_complete = store.read_header(path)
-            lines = there.differences(header)
-        except DamagedStoreError as error:
-            if not overwrite:
-                raise
-            lines, is_complete = [str(error)], False
-        if not lines and not overwrite:
-            return is_complete
         if not overwrite:
+            there, is_complete = store.read_header(path)
+            if not (lines := there.differences(header)):
+                return is_complete
             raise StoreMismatchError(
                 f"{path} holds other features. What differs (there, now asked for):\n" + indented(lines),
                 advice="name another place with --out, or replace it with --overwrite",
