@@ -77,9 +77,11 @@ class FeatureNetwork:
         return features.float().cpu().numpy().astype(self.dtype)
 
     def _features(self, batch: Tensor) -> Tensor:
-        if self.pooling != "class":
-            return self.backbone(batch, self.pooling)
-        return self._suffix(self.backbone.prefix(batch)) if self.is_cut else uncut_features(self.model, batch)
+        if self._fast_suffix() is not None:
+            return self._suffix(self.backbone.prefix(batch))
+        if self.pooling == "class" and not self.is_cut:
+            return uncut_features(self.model, batch)
+        return self.backbone(batch, self.pooling)
 
     def _suffix(self, stored: Stored) -> Tensor:
         fast = self._fast_suffix()
