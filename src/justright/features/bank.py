@@ -21,16 +21,15 @@ from justright.data.image_set import ImageSet
 from justright.data.views import Plain, Weak, describe
 from justright.engines import Engine
 from justright.errors import DataError, JustrightError
-from justright.features import bank_files, bank_records
+from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_build import BankBuild, MissingBlock
-from justright.features.bank_lock import building, hold
 from justright.features.bank_records import BankPrecision
 from justright.features.cache_section import digests
 from justright.features.choices import BATCH_SIZE
 from justright.features.cuts import Stored
-from justright.features.extracted_views import ExtractedViews, stored_by
-from justright.features.kept_banks import KeptBanks
+from justright.features.extracted_views import ExtractedViews, prefix_key
+from justright.features.kept_banks import KeptBanks, building, hold
 from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewWork
 from justright.features.workers import tools
@@ -111,7 +110,7 @@ class ViewBank(Views):
             "refresh": self.refresh_share,
             "rows_per_shard": self.rows_per_shard,
         }
-        return stored_by(self.backbone) | about | ({"batch_size": self.batch_size} if self.is_plain else {})
+        return prefix_key(self.backbone) | about | ({"batch_size": self.batch_size} if self.is_plain else {})
 
     @property
     def what(self) -> str:
@@ -180,7 +179,7 @@ class ViewBank(Views):
         """Blocks with the views that are not there. A shard that this bank has not seen yet is read once."""
         unseen = [path for path in self._paths.values() if path not in self._whole and path.exists()]
         for path in track(unseen, len(unseen), f"checking {self.what}") if unseen else ():
-            if bank_files.is_whole(path):
+            if bank_records.is_whole(path):
                 self._whole.add(path)
             else:
                 _log.warning("%s is damaged; it is built again", path)
@@ -200,7 +199,7 @@ class ViewBank(Views):
         pairs = list(zip(blocks.tolist(), views.tolist(), strict=True))
         shards = {pair: self._opened(self._paths[pair], len(self.blocks[pair[0]])) for pair in set(pairs)}
         records = [shards[pair][place] for pair, place in zip(pairs, places.tolist(), strict=True)]
-        return bank_records.read(records, self.backbone.stored_names)
+        return bank_records.unpacked(records, self.backbone.stored_names)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Views of the bank, drawn without replacement for each image."""
@@ -231,8 +230,8 @@ class ViewBank(Views):
     def _open(self, path: Path, n_rows: int) -> Array:
         if not path.exists():
             raise DataError(f"{path.name} is not in the bank yet", advice="bank.build() computes what is missing")
-        shard = bank_files.open_shard(path, self.layout, n_rows)
-        if path not in self._whole and not bank_files.is_whole(path):
+        shard = bank_records.open_shard(path, self.layout, n_rows)
+        if path not in self._whole and not bank_records.is_whole(path):
             raise DataError(f"{path} is damaged", advice="bank.build() computes it again")
         self._whole.add(path)
         return shard
