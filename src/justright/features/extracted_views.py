@@ -18,11 +18,10 @@ from jaxtyping import Bool
 
 from justright.data.views import Plain, describe
 from justright.features.backbone import Backbone
-from justright.features.bank_lock import alone, hold
 from justright.features.bank_records import record_type
 from justright.features.cache_section import CacheSection, Digests, blocks_of
 from justright.features.choices import BATCH_SIZE
-from justright.features.kept_banks import INDEX
+from justright.features.kept_banks import INDEX, alone, hold
 from justright.files import write_json
 from justright.hashing import hash_value
 from justright.types import Array
@@ -30,7 +29,7 @@ from justright.types import Array
 WAITING_BYTES = 32 << 20  # of views that wait in memory for the next file
 
 
-def stored_by(backbone: Backbone) -> dict[str, Any]:
+def prefix_key(backbone: Backbone) -> dict[str, Any]:
     """All that the stored bytes of a given view depend on."""
     runtime = {} if (name := backbone.runtime) == "torch" else {"runtime": name}
     return runtime | {
@@ -50,7 +49,7 @@ class ExtractedViews(CacheSection):
     def __init__(self, backbone: Backbone, root: Path):
         self.layout = record_type(backbone.stored_names, backbone.stored_shapes, "float32")
         how = {"transform": describe(Plain()), "precision": "float32", "batch_size": BATCH_SIZE}
-        self.index = stored_by(backbone) | how
+        self.index = prefix_key(backbone) | how
         super().__init__(root / f"staged-{hash_value(self.index)[:24]}")
         self._waiting: list[tuple[Digests, Array]] = []
         self._lock: finalize[Any, Any] | None = None
