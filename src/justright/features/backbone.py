@@ -15,7 +15,7 @@ from justright.errors import DataError
 from justright.features.checkpoints import CheckpointError
 from justright.features.choices import Pooling
 from justright.features.cuts import Cut, Stored, cut
-from justright.features.fast_cpu import FastModule, MadeOnce, Part
+from justright.features.fast_cpu import CompiledOnce, FastModule, Part
 from justright.features.fused_norms import fuse_norms
 from justright.features.guarded_timm import Network
 from justright.features.joined_networks import JoinedCut, JoinedNetworks
@@ -48,7 +48,7 @@ class Backbone(nn.Module):
             fuse_norms(model, self.cut.tuned, probe.to(self.device))
         for path in self.cut.tuned:
             model.get_submodule(path).requires_grad_(True)
-        self.probe, self._fast = probe, MadeOnce()
+        self.probe, self._fast = probe, CompiledOnce()
         # what the stored tensors are: ("n", "x_0"), ("tokens",), ("map",) or ("feature",)
         self.stored_names = self.cut.names
         stored = self._torch_prefix(probe[:1].to(self.device))
@@ -87,7 +87,7 @@ class Backbone(nn.Module):
             return None
         prefix = Part(self.model, self.cut.prefix)
         frozen = [part for part in (*self.model.parameters(), *self.model.buffers()) if not part.requires_grad]
-        return self._fast.made_of(prefix, self.probe, lambda: self.prefix_fingerprint, frozen)
+        return self._fast.compiled(prefix, self.probe, lambda: self.prefix_fingerprint, frozen)
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The tuned part, differentiable in its parameters. Reads stored tensors of any precision."""
@@ -98,23 +98,19 @@ class Backbone(nn.Module):
         """One feature an image, or with "patches" one a patch.
 
         "class" is what the network itself reads out: the class token after the final norm, or its own pooling where
-        it has none; "average" is the mean of the patch tokens; "patches" are all of them.
+        it has none; "average" is the mean of the patch tokens after that norm; "patches" are all of them, row by row.
         """
         if pooling == "class":
             return self.suffix(self.prefix(images))
-        tokens = self.tokens(images)
-        return tokens.mean(dim=1) if pooling == "average" else tokens
-
-    def tokens(self, images: Images) -> Float[Tensor, "batch patches dim"]:
-        """Patch tokens after the final norm, without class and register tokens; a conv net's map, row by row."""
-        model = self.model
-        x: Tensor = model.forward_features(images)
-        if x.ndim == 2:
+        tokens: Tensor = self.model.forward_features(images)
+        if tokens.ndim == 2:
             raise DataError(f"{self.name} has no patches that could be told apart", expected="the pooling class")
-        if x.ndim == 4:
-            is_channels_first = getattr(model, "output_fmt", "NCHW") == "NCHW"
-            return x.flatten(2).transpose(1, 2) if is_channels_first else x.flatten(1, 2)
-        return x[:, getattr(model, "num_prefix_tokens", 0) :]
+        if tokens.ndim == 4:  # a conv net's map
+            is_channels_first = getattr(self.model, "output_fmt", "NCHW") == "NCHW"
+            tokens = tokens.flatten(2).transpose(1, 2) if is_channels_first else tokens.flatten(1, 2)
+        else:  # without class and register tokens
+            tokens = tokens[:, getattr(self.model, "num_prefix_tokens", 0) :]
+        return tokens.mean(dim=1) if pooling == "average" else tokens
 
     def tuned_parameters(self) -> Iterator[nn.Parameter]:
         """What training changes."""
@@ -146,23 +142,21 @@ class Backbone(nn.Module):
     @property
     def fingerprint(self) -> str:
         """Names the features: changes with any tensor, the recipe or the name. Read anew at each call."""
-        return self._hash(self.model.state_dict())
+        return hash_pieces(self._pieces(self.model.state_dict()))
 
     @property
     def prefix_fingerprint(self) -> str:
         """Names what `prefix` computes: stays the same while the suffix is tuned."""
         tuned = self._tuned()
-        return self._hash({name: tensor for name, tensor in self.model.state_dict().items() if name not in tuned})
+        state = self.model.state_dict()
+        return hash_pieces(self._pieces({name: tensor for name, tensor in state.items() if name not in tuned}))
 
-    def _hash(self, state: State) -> str:
-        def pieces() -> Iterator[bytes | memoryview]:
-            of_parts = [recipe.as_dict() for recipe in getattr(self.model, "recipes", ())]
-            yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names, *of_parts], sort_keys=True).encode()
-            for name, tensor in sorted(state.items()):
-                yield f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
-                yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
-
-        return hash_pieces(pieces())
+    def _pieces(self, state: State) -> Iterator[bytes | memoryview]:
+        of_parts = [recipe.as_dict() for recipe in getattr(self.model, "recipes", ())]
+        yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names, *of_parts], sort_keys=True).encode()
+        for name, tensor in sorted(state.items()):
+            yield f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
+            yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def _plain(tensor: Tensor) -> Tensor:

@@ -73,12 +73,12 @@ class FastModule:
         return tuple(torch.from_numpy(np.array(found[place])) for place in range(len(self._compiled.outputs)))
 
 
-_made: OrderedDict[str, FastModule | None] = OrderedDict()
-_making = threading.Lock()
-N_MADE = 8
+_kept: OrderedDict[str, FastModule | None] = OrderedDict()
+_compiling = threading.Lock()
+N_KEPT = 8
 
 
-class MadeOnce:
+class CompiledOnce:
     """A fast module, made at first use, and anew when the tensors it depends on have changed.
 
     Those with the same name in a process share one, so copies of a network cost nothing; another process makes its own.
@@ -88,7 +88,7 @@ class MadeOnce:
         self._seen: tuple[tuple[int, int], ...] = ()
         self._fast: FastModule | None = None
 
-    def made_of(
+    def compiled(
         self, module: nn.Module, example: Tensor, name: Callable[[], str], tensors: Iterable[Tensor]
     ) -> FastModule | None:
         """The module for batches of images like the example, or None where torch is to be used.
@@ -98,19 +98,19 @@ class MadeOnce:
         seen = tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
         if seen == self._seen:
             return self._fast
-        with _making:
+        with _compiling:
             key = name()
-            if key not in _made:
-                _made[key] = fast_module(module, example)
-            _made.move_to_end(key)
-            while len(_made) > N_MADE:
-                _made.popitem(last=False)
-            self._fast = _made[key]
+            if key not in _kept:
+                _kept[key] = fast_module(module, example)
+            _kept.move_to_end(key)
+            while len(_kept) > N_KEPT:
+                _kept.popitem(last=False)
+            self._fast = _kept[key]
             self._seen = seen
         return self._fast
 
-    def __reduce__(self) -> tuple[type[MadeOnce], tuple[()]]:
-        return MadeOnce, ()
+    def __reduce__(self) -> tuple[type[CompiledOnce], tuple[()]]:
+        return CompiledOnce, ()
 
 
 def fast_module(module: nn.Module, example: Tensor) -> FastModule | None:

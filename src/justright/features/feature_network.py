@@ -14,7 +14,7 @@ from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.features.choices import Pooling, Precision
 from justright.features.cuts import ClassTokenCut, Stored, uncut_features
-from justright.features.fast_cpu import FastModule, MadeOnce, Part
+from justright.features.fast_cpu import CompiledOnce, FastModule, Part
 from justright.features.fused_norms import folded
 from justright.features.workers import tools
 from justright.types import Array
@@ -29,7 +29,7 @@ class FeatureNetwork:
     def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
         self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
         self.device = backbone.device
-        self._fast = MadeOnce()
+        self._fast = CompiledOnce()
         # prefix, then suffix: a plain ViT is quicker so, and has no batch norm; other networks go whole through torch
         self.is_cut = isinstance(backbone.cut, ClassTokenCut) or self._fast_suffix() is not None
         side = backbone.recipe.resolution
@@ -98,7 +98,7 @@ class FeatureNetwork:
         height_width_channels = backbone.stored_shapes[0]
         example = torch.randn(2, *height_width_channels, generator=torch.Generator().manual_seed(0))
         suffix = Part(backbone.model, lambda stored: backbone.cut.suffix((stored,)))
-        return self._fast.made_of(suffix, example, lambda: f"suffix of {backbone.fingerprint}", tensors)
+        return self._fast.compiled(suffix, example, lambda: f"suffix of {backbone.fingerprint}", tensors)
 
 
 def usable(device: str) -> str:
