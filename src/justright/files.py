@@ -60,12 +60,9 @@ def leftovers(folder: Path) -> list[Path]:
 
     Where one cannot ask whether a process is still there (outside POSIX) nothing is taken for one.
     """
-    found = []
-    for path in folder.rglob(".*.tmp") if os.name == "posix" else ():
-        process = path.suffixes[-2].removeprefix(".") if len(path.suffixes) > 1 else ""
-        if process.isdecimal() and not _is_running(int(process)):
-            found.append(path)
-    return found
+    found = folder.rglob(".*.tmp") if os.name == "posix" else ()
+    numbered = ((path, re.search(r"\.(\d+)\.tmp$", path.name)) for path in found)
+    return [path for path, process in numbered if process and not _is_running(int(process[1]))]
 
 
 def remove_leftovers(folder: Path) -> None:

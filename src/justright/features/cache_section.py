@@ -72,15 +72,13 @@ class CacheSection:
         self.folder, self._on_growth = folder, on_growth
         self._blocks, parts = [], []
         for block in blocks_of(folder):
-            try:
+            with suppress(FileNotFoundError):  # another process evicts at this moment
                 data = block.ids.read_bytes()
-            except FileNotFoundError:  # another process evicts at this moment
-                continue
-            if block.ids.name.endswith(f"-{hash_bytes(data)}{IDS}"):
-                self._blocks.append(block)
-                parts.append(np.load(io.BytesIO(data), allow_pickle=False))
-            else:
-                _drop(block, block.ids)
+                if block.ids.name.endswith(f"-{hash_bytes(data)}{IDS}"):
+                    self._blocks.append(block)
+                    parts.append(np.load(io.BytesIO(data), allow_pickle=False))
+                else:
+                    _drop(block, block.ids)
         known = np.concatenate([np.empty(0, "S16"), *parts])
         order = np.argsort(known, kind="stable")
         self._known = known[order]

@@ -134,5 +134,5 @@ def norm_pairs(model: Network, images: Tensor) -> list[tuple[str, str]]:
         for hook in hooks:
             hook.remove()
     convs, norms = [conv for conv, _ in pairs], [norm for _, norm in pairs]
-    # a module that runs twice serves two masters
+    # a module that runs twice has two inputs, and only one of them could be fused
     return [(c, n) for c, n in pairs if convs.count(c) == 1 and norms.count(n) == 1]

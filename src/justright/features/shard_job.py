@@ -9,15 +9,13 @@ that breaks this changes rounding, never more.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import InitVar, dataclass
-from itertools import repeat
+from itertools import repeat, tee
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
 import torch
 from jaxtyping import Float, Int
 
@@ -97,14 +95,16 @@ class Extraction:
     def run(self, n_workers: int, engine: Engine | None = None) -> Generator[None, None, None]:
         """Do what is left; one step for each image that is computed. Those of the last batch follow their shard."""
         parts: list[_Part] = []
-        begun: deque[_Task] = deque()
         layout = None if self.staged is None else self.staged.layout
-        work = BatchWork.of(self.network, self.images, layout)
-        with closing(on_one_core_each(work, self._places(begun), n_workers, engine)) as results:
-            for batch in results:
-                task = begun.popleft()
+        network, readers = self.network, self.images.readers
+        own = network if network.device.type == "cpu" else None
+        work = BatchWork(readers, network.backbone.recipe, network.batch_size, own, network.tools(), layout)
+        tasks, begun = tee(self._tasks())  # workers are told the places of images; the rest of a task stays here
+        places = (sent(self.images, task.rows) for task in tasks)
+        with closing(on_one_core_each(work, places, n_workers, engine)) as results:
+            for batch, task in zip(results, begun, strict=True):
                 if work.network is None:
-                    batch = computed(self.network, torch.from_numpy(batch.numbers), layout, batch.bad)
+                    batch = computed(network, torch.from_numpy(batch.numbers), layout, batch.bad)
                 self.bad |= {int(task.rows[slot]): reason for slot, reason in batch.bad.items()}
                 is_good = np.isin(np.arange(len(task.rows)), list(batch.bad), invert=True)
                 parts.append(_Part(task.rows[is_good], batch.numbers[: len(task.rows)][is_good]))
@@ -136,12 +136,6 @@ class Extraction:
             batches = [rows[i : i + size] for i in range(0, len(rows), size)] or [rows]
             yield from (_Task(start, batch) for batch in batches[:-1])
             yield _Task(start, batches[-1], cached)
-
-    def _places(self, begun: deque[_Task]) -> Iterator[pa.Table]:
-        """What workers are told of each batch; the rest of its task stays here."""
-        for task in self._tasks():
-            begun.append(task)
-            yield sent(self.images, task.rows)
 
     def _finish_shard(self, start: int, parts: list[_Part]) -> None:
         stop = min(start + self.shard_rows, len(self.images))

@@ -112,16 +112,13 @@ class FeatureTable:
         return self._part(self.features[rows], self.index.take(pa.array(rows)))
 
     def _part(self, features: StoredRows, index: pa.Table) -> FeatureTable:
-        return FeatureTable(
-            features, index, replace(self.header, data=data_fingerprint(index["id"].to_pylist(), index))
-        )
+        header = replace(self.header, data=data_fingerprint(index["id"].to_pylist(), index))
+        return FeatureTable(features, index, header)
 
     def without_labels(self) -> FeatureTable:
         """The same features with every column gone that tells their class."""
-        kept = {
-            name: self.index[name] for name in ("id", "source", "dataset", "path") if name in self.index.column_names
-        }
-        n = len(self)
+        columns, n = self.index.column_names, len(self)
+        kept = {name: self.index[name] for name in ("id", "source", "dataset", "path") if name in columns}
         blank = {"label": pa.array(np.full(n, UNLABELED, np.int32)), "class_name": pa.nulls(n, NAME)}
         return FeatureTable(self.features, pa.table(kept | blank), self.header, self.path)
 
