@@ -15,7 +15,7 @@ from justright.errors import DataError
 from justright.features.checkpoints import CheckpointError
 from justright.features.choices import Pooling
 from justright.features.cuts import Cut, Stored, cut
-from justright.features.fast_cpu import CompiledOnce, FastModule, Part
+from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
 from justright.features.fused_norms import fuse_norms
 from justright.features.guarded_timm import Network
 from justright.features.joined_networks import JoinedCut, JoinedNetworks
@@ -85,7 +85,7 @@ class Backbone(nn.Module):
         is_known = self.cut.is_staged or type(self.cut) is Cut
         if not is_known or self.device.type != "cpu":
             return None
-        prefix = Part(self.model, self.cut.prefix)
+        prefix = NetworkPart(self.model, self.cut.prefix)
         frozen = [part for part in (*self.model.parameters(), *self.model.buffers()) if not part.requires_grad]
         return self._fast.compiled(prefix, self.probe, lambda: self.prefix_fingerprint, frozen)
 

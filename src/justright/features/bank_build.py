@@ -48,7 +48,7 @@ class BankBuild:
 
     def run(self, missing: Sequence[MissingBlock], engine: Engine | None, what: str, track: Track) -> None:
         """Write all missing shards; progress is counted in computed views."""
-        pairs = [(block, self._to_compute(np.asarray(block.rows))) for block in missing]
+        pairs = [(block, self._to_compute(block)) for block in missing]
         n_views = sum(len(rows) * len(block.numbers) for block, rows in pairs)
         tasks = (task for block, rows in pairs for task in self._tasks(rows, block.numbers))
         with one_core_a_thread(), closing(on_one_core_each(self.work, tasks, n_cores(), engine)) as results:
@@ -57,7 +57,8 @@ class BankBuild:
                 self._write(block, rows, done)
             next(done, None)  # whoever shows progress learns that it has ended
 
-    def _to_compute(self, rows: Rows) -> Rows:
+    def _to_compute(self, block: MissingBlock) -> Rows:
+        rows = np.asarray(block.rows)
         return rows if self.staged is None else rows[~self.staged.holds(self._digests(rows))]
 
     def _digests(self, rows: range | Rows) -> Digests:

@@ -46,7 +46,7 @@ def _openvino() -> Any:
     return openvino
 
 
-class Part(nn.Module):
+class NetworkPart(nn.Module):
     """Some of what a network computes, as a module of its own."""
 
     def __init__(self, network: nn.Module, compute: Callable[[Tensor], Tensor | tuple[Tensor, ...]]):

@@ -14,7 +14,7 @@ from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.features.choices import Pooling, Precision
 from justright.features.cuts import ClassTokenCut, Stored, uncut_features
-from justright.features.fast_cpu import CompiledOnce, FastModule, Part
+from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
 from justright.features.fused_norms import folded
 from justright.features.workers import tools
 from justright.types import Array
@@ -97,7 +97,7 @@ class FeatureNetwork:
         tensors = [*backbone.model.parameters(), *backbone.model.buffers()]
         height_width_channels = backbone.stored_shapes[0]
         example = torch.randn(2, *height_width_channels, generator=torch.Generator().manual_seed(0))
-        suffix = Part(backbone.model, lambda stored: backbone.cut.suffix((stored,)))
+        suffix = NetworkPart(backbone.model, lambda stored: backbone.cut.suffix((stored,)))
         return self._fast.compiled(suffix, example, lambda: f"suffix of {backbone.fingerprint}", tensors)
 
 
