@@ -197,6 +197,7 @@ class ViewBank(Views):
             raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
         blocks, places = np.divmod(rows, self.rows_per_shard)
         pairs = list(zip(blocks.tolist(), views.tolist(), strict=True))
+        # looked up once a batch, not once a row
         shards = {pair: self._opened(self._paths[pair], len(self.blocks[pair[0]])) for pair in set(pairs)}
         records = [shards[pair][place] for pair, place in zip(pairs, places.tolist(), strict=True)]
         return bank_records.unpacked(records, self.backbone.stored_names)

@@ -27,7 +27,7 @@ DEFAULT_LIMIT = "100GB"
 
 
 def hold(bank: Path, reader: object) -> finalize[Any, Any]:
-    """Read a bank from now on until what comes back is called, or the reader is gone, however its process may end.
+    """Say that a bank is being read, until what this returns is called, the reader is gone or its process ends.
 
     Where files cannot be locked so (Windows) nothing is held, and nothing is removed unasked.
     """

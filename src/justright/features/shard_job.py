@@ -88,7 +88,7 @@ class Extraction:
         rows = self._first_and_readable(self.next_row, len(self.images))
         return len(rows) if self.section is None else int((~self.section.holds(self.ids[rows])).sum())
 
-    def _first_and_readable(self, start: int, stop: int) -> Rows:
+    def _first_and_readable(self, start: int, stop: int) -> Rows:  # copies take the feature of the first
         rows = np.arange(start, stop)
         return rows[(self.first[rows] == rows) & np.isin(rows, list(self.bad), invert=True)]
 
