@@ -84,7 +84,7 @@ class CacheSection:
         self._known = known[order]
         self._block = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[order]
         self._row = np.concatenate([np.empty(0, np.int64), *(np.arange(len(part)) for part in parts)])[order]
-        self._intact: dict[int, bool] = {}
+        self._intact: set[int] = set()
         self._is_dropped, self._n_kept = np.zeros(len(known), bool), np.array([len(part) for part in parts], np.int64)
 
     def holds(self, ids: Digests) -> Bool[Array, " images"]:
@@ -147,16 +147,16 @@ class CacheSection:
         try:
             if number not in self._intact:
                 stem = block.features.stem
-                self._intact[number] = stem == self._stem(hash_file(block.features), stem.partition("-")[2])
+                if stem != self._stem(hash_file(block.features), stem.partition("-")[2]):
+                    _drop(block, block.features)
+                    return None
                 os.utime(block.ids)
-            if self._intact[number]:
-                features: FeatureRows = np.load(block.features, mmap_mode="r", allow_pickle=False)
-                return features
+                self._intact.add(number)
+            features: FeatureRows = np.load(block.features, mmap_mode="r", allow_pickle=False)
+            return features
         except (OSError, ValueError, EOFError) as error:
             logger.info("%s is gone or cut short: %s", block.features, error)
             return None
-        _drop(block, block.features)
-        return None
 
 
 def _drop(block: Block, damaged: Path) -> None:
