@@ -12,6 +12,7 @@ import pytest
 import justright
 from justright.files import (
     bytes_of,
+    home,
     leftovers,
     naming,
     parsed_json,
@@ -103,3 +104,14 @@ def test_every_reader_of_json_minds_its_depth():
     sources = Path(justright.__file__).parent.rglob("*.py")
     calls = [path.name for path in sources if re.search(r"json\.loads?\((?!json\.dumps)", path.read_text("utf-8"))]
     assert calls == ["files.py"]
+
+
+def test_the_environment_says_where_files_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
+    assert home() == tmp_path
+
+
+def test_without_it_the_cache_of_the_user_is_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", "")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert home() == tmp_path / ".cache" / "justright"

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: temporary name, flush to disk, rename."""
+"""Files that are either whole or not there (temporary name, flush to disk, rename), and where they are kept."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What the system says where a file cannot grow: the disk is full, or a limit is reached."""
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def home() -> Path:
+    """Where checkpoints, features and banks are kept: JUSTRIGHT_HOME, or `.cache/justright` in the user's folder."""
+    return Path(os.environ.get("JUSTRIGHT_HOME") or Path.home() / ".cache" / "justright")
 
 
 @contextmanager

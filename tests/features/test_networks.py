@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from justright.errors import JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.guarded_timm import timm
-from justright.features.home import home
+from justright.files import home
 
 
 @pytest.fixture(autouse=True)

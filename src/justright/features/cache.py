@@ -23,8 +23,7 @@ import numpy as np
 
 from justright.errors import DataError
 from justright.features.cache_section import Block, CacheSection, blocks_of
-from justright.features.home import home
-from justright.files import UNITS, parsed_json, write_json
+from justright.files import UNITS, home, parsed_json, write_json
 from justright.hashing import hash_value
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 from justright.errors import JustrightError
 from justright.features.choices import BACKBONES, BackboneSpec
 from justright.features.guarded_timm import timm
-from justright.features.home import home
+from justright.files import home
 
 FILE_ON_HUB = "model.safetensors"
 HUB_SECONDS = 4.0  # a hub that does not answer within this time is taken for out of reach

@@ -16,8 +16,7 @@ from typing import Any
 from weakref import finalize
 
 from justright.features.cache import parse_size
-from justright.features.home import home
-from justright.files import bytes_of, parsed_json, size_text
+from justright.files import bytes_of, home, parsed_json, size_text
 from justright.locks import has_locks, lock, unlock
 
 logger = logging.getLogger(__name__)

@@ -22,10 +22,9 @@ from jaxtyping import Int
 from justright.audit.quarantine import Quarantined
 from justright.errors import DataError
 from justright.features import store
-from justright.features.home import home
 from justright.features.store_header import DamagedStoreError, Header, StoreMismatchError, indented
 from justright.features.store_shards import Shard, n_intact, read_shards, shard_line
-from justright.files import replacing, write_json
+from justright.files import home, replacing, write_json
 from justright.hashing import hash_bytes
 from justright.locks import lock
 from justright.remote import Place, RemotePath
