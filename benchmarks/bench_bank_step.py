@@ -79,7 +79,7 @@ def main() -> None:
         start = time.perf_counter()
         bank = ViewBank(backbone, images, Path(folder), n_views=2, precision=options.precision).build()
         built = time.perf_counter() - start
-        drawn = bank.drawer.one_of_each(rows.tolist(), views.tolist())
+        drawn = bank.drawer.one_of_each(bank.images, rows.tolist(), views.tolist(), options.threads)
         # a third copy takes more steps, only to be timed: a single short one says little on a busy machine
         timed = copy.deepcopy(backbone)
         sides = {

@@ -12,6 +12,7 @@ import pytest
 import justright
 from justright.files import (
     bytes_of,
+    home,
     leftovers,
     naming,
     parsed_json,
@@ -40,10 +41,11 @@ def test_after_an_error_the_old_file_is_there_and_nothing_else(tmp_path):
 def test_what_a_killed_process_left_is_removed_and_what_a_running_one_writes_is_not(tmp_path):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    for name in (f".model.safetensors.{ended.pid}.tmp", f".model.json.{os.getpid()}.tmp", ".mine.tmp", "a.1.tmp"):
+    kept = {f".model.json.{os.getpid()}.tmp", ".mine.tmp", "a.1.tmp"}
+    for name in (*kept, f".model.safetensors.{ended.pid}.tmp", f".no-process-has.{10**20}.tmp"):
         (tmp_path / name).write_text("half")
     remove_leftovers(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {f".model.json.{os.getpid()}.tmp", ".mine.tmp", "a.1.tmp"}
+    assert {path.name for path in tmp_path.iterdir()} == kept
 
 
 @pytest.mark.parametrize(
@@ -102,3 +104,14 @@ def test_every_reader_of_json_minds_its_depth():
     sources = Path(justright.__file__).parent.rglob("*.py")
     calls = [path.name for path in sources if re.search(r"json\.loads?\((?!json\.dumps)", path.read_text("utf-8"))]
     assert calls == ["files.py"]
+
+
+def test_the_environment_says_where_files_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
+    assert home() == tmp_path
+
+
+def test_without_it_the_cache_of_the_user_is_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", "")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert home() == tmp_path / ".cache" / "justright"

@@ -55,12 +55,6 @@ def test_whoever_stops_early_leaves_no_thread_behind():
     assert threading.active_count() == before
 
 
-def test_every_thread_is_prepared_once():
-    prepared = []
-    assert len(list(in_threads(str, range(50), 3, prepare_thread=lambda: prepared.append(1)))) == 50
-    assert 1 <= len(prepared) <= 3
-
-
 def test_there_is_at_least_one_core():
     assert n_cores() >= 1
 

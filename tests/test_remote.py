@@ -25,7 +25,7 @@ def test_a_file_elsewhere_is_written_read_in_part_and_removed(tmp_path):
     assert not there.is_file()
     there.put(tmp_path / "here")
     assert there.exists()
-    assert there.stat().st_size == 10
+    assert there.size() == 10
     assert there.read_bytes(2, 5) == b"234"
     assert there.read_text() == "0123456789"
     with there.open() as file:

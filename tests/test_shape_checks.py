@@ -31,7 +31,7 @@ def functions(room: str) -> list[FunctionType]:
 
 ROOMS = sorted({room for _, room in rooms()} - {"errors", "registry", "types"})  # which have no functions
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-PLAIN = ("str", "int", "float", "Path", "Array", "ImageSet", "bytes", "IO[Any]")
+PLAIN = ("str", "int", "float", "Path", "Array", "ImageSet", "bytes", "IO[Any]", "str | Place")
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -13,12 +13,8 @@ class JustrightError(Exception):
         self.came = came
         self.expected = expected
         self.advice = advice
-        lines = [came]
-        if expected:
-            lines.append(f"Expected: {expected}")
-        if advice:
-            lines.append(f"Try: {advice}")
-        super().__init__("\n".join(lines))
+        lines = (came, expected and f"Expected: {expected}", advice and f"Try: {advice}")
+        super().__init__("\n".join(filter(None, lines)))
 
 
 class DataError(JustrightError):

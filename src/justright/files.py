@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: temporary name, flush to disk, rename."""
+"""Files that are either whole or not there (temporary name, flush to disk, rename), and where they are kept."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What the system says where a file cannot grow: the disk is full, or a limit is reached."""
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def home() -> Path:
+    """Where checkpoints, features and banks are kept: JUSTRIGHT_HOME, or `.cache/justright` in the user's folder."""
+    return Path(os.environ.get("JUSTRIGHT_HOME") or Path.home() / ".cache" / "justright")
 
 
 @contextmanager
@@ -60,12 +65,9 @@ def leftovers(folder: Path) -> list[Path]:
 
     Where one cannot ask whether a process is still there (outside POSIX) nothing is taken for one.
     """
-    found = []
-    for path in folder.rglob(".*.tmp") if os.name == "posix" else ():
-        process = path.suffixes[-2].removeprefix(".") if len(path.suffixes) > 1 else ""
-        if process.isdecimal() and not _is_running(int(process)):
-            found.append(path)
-    return found
+    found = folder.rglob(".*.tmp") if os.name == "posix" else ()
+    numbered = ((path, re.search(r"\.(\d+)\.tmp$", path.name)) for path in found)
+    return [path for path, process in numbered if process and not _is_running(int(process[1]))]
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -93,10 +95,10 @@ def size_text(n_bytes: int) -> str:
 def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # the latter: no process has so large a number
         return False
-    except PermissionError:
-        return True
+    except PermissionError:  # it is another user's
+        pass
     return True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from importlib.util import find_spec
 from typing import IO, Any
 
@@ -17,10 +16,10 @@ def lock(file: IO[Any], *, is_shared: bool = False, waits: bool = True) -> bool:
 
     False where another process holds it and this one does not wait. Without locks it is always True.
     """
-    try:
-        import fcntl
-    except ImportError:
+    if not has_locks():
         return True
+    import fcntl
+
     kind = fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX
     try:
         fcntl.flock(file, kind if waits else kind | fcntl.LOCK_NB)
@@ -31,7 +30,7 @@ def lock(file: IO[Any], *, is_shared: bool = False, waits: bool = True) -> bool:
 
 def unlock(file: IO[Any]) -> None:
     """End the lock before the file is closed, also for workers that were forked meanwhile."""
-    with suppress(ImportError):
+    if has_locks():
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_UN)

@@ -32,27 +32,19 @@ def in_order(
 
 
 def in_threads(
-    work: Callable[[Item], Result],
-    items: Iterable[Item],
-    n_threads: int,
-    n_ahead: int | None = None,
-    prepare_thread: Callable[[], None] | None = None,
+    work: Callable[[Item], Result], items: Iterable[Item], n_threads: int, n_ahead: int | None = None
 ) -> Generator[Result, None, None]:
     """Results of `work` in the order of the items, computed by threads; 0 of them means in the calling thread.
 
     At most `n_ahead` items, by default four a thread, are begun and not yet given back: a million items do not wait
-    in memory. Whoever stops early waits only for what is being worked on. `prepare_thread` runs once in each thread.
+    in memory. Whoever stops early waits only for what is being worked on.
     """
     if n_threads == 0:
         yield from map(work, items)
         return
-    threads = ThreadPoolExecutor(n_threads, initializer=prepare_thread)
-
-    def submit(item: Item) -> Future[Result]:
-        return threads.submit(work, item)
-
+    threads = ThreadPoolExecutor(n_threads)
     try:
-        yield from in_order(submit, Future.result, items, n_ahead or 4 * n_threads)
+        yield from in_order(lambda item: threads.submit(work, item), Future.result, items, n_ahead or 4 * n_threads)
     finally:
         threads.shutdown(cancel_futures=True)
 

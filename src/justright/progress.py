@@ -12,10 +12,7 @@ T = TypeVar("T")
 class Track(Protocol):
     """A function that passes `steps` on and shows progress while they are taken, such as a progress bar.
 
-    Parameters:
-        steps: what is worked through.
-        total: how many steps there are.
-        what: the name of the work, such as "images".
+    `total` says how many steps there are, and `what` names the work, such as "images".
     """
 
     def __call__(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:

@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from justright.errors import DataError
 
 T = TypeVar("T")
-
-
-class RemoteStat(NamedTuple):
-    """What is known of a file elsewhere."""
-
-    st_size: int
 
 
 @dataclass(frozen=True)
@@ -32,13 +26,20 @@ class RemotePath:
 
     def is_file(self) -> bool:
         """Whether there is such a file."""
-        return self._ask(_is_file)
+
+        def asked(files: Any, path: str) -> bool:
+            try:
+                return bool(files.info(path)["type"] == "file")  # `isfile` would take whatever fails for a no
+            except FileNotFoundError:
+                return False
+
+        return self._ask(asked)
 
     exists = is_file  # a store of objects has no folders
 
-    def stat(self) -> RemoteStat:
-        """The size of the file."""
-        return RemoteStat(self._ask(lambda files, path: files.size(path)))
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._ask(lambda files, path: int(files.size(path)))
 
     def open(self, mode: str = "rb") -> Any:
         """The file, to be read piece by piece."""
@@ -76,13 +77,6 @@ class RemotePath:
                 expected="a place that can be reached, with the rights to read and write there",
                 advice="the documentation of fsspec says how to give address and keys",
             ) from error
-
-
-def _is_file(files: Any, path: str) -> bool:
-    try:
-        return bool(files.info(path)["type"] == "file")  # `isfile` would take whatever fails for a no
-    except FileNotFoundError:
-        return False
 
 
 Place: TypeAlias = Path | RemotePath  # where a store lies

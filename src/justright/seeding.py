@@ -18,10 +18,7 @@ def generator(seed: int, *purpose: Key) -> np.random.Generator:
 
     The key is hashed into Philox, a counter-based generator, so neighbouring keys are unrelated.
     """
-    return np.random.Generator(np.random.Philox(key=_philox_key(seed, purpose)))
-
-
-def _philox_key(seed: int, purpose: tuple[Key, ...]) -> int:
     # repr keeps 1 and "1" apart, and the length of each part unambiguous
     text = repr((int(seed), *(int(part) if isinstance(part, int) else part for part in purpose)))
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
+    key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
+    return np.random.Generator(np.random.Philox(key=key))

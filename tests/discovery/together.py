@@ -17,7 +17,7 @@ from justright.data.readers import FolderReader
 from justright.discovery import learner, loop
 from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
-from justright.features import bank_files
+from justright.features import bank_records
 from justright.features.bank import ViewBank
 from justright.hashing import hash_bytes
 
@@ -29,7 +29,7 @@ CALM = {"n_epochs": 2, "learning_rate": 0.01}
 
 def noting_reads(note):
     """Have banks note which rows they are asked for, and which files they compare with their checksum."""
-    batch, is_whole, outputs = ViewBank.batch, bank_files.is_whole, loop.Training._outputs
+    batch, is_whole, outputs = ViewBank.batch, bank_records.is_whole, loop.Training._outputs
     in_step = []
 
     def noted_outputs(training, *step):
@@ -51,7 +51,7 @@ def noting_reads(note):
 
     return [
         (ViewBank, "batch", noted_batch),
-        (bank_files, "is_whole", noted_check),
+        (bank_records, "is_whole", noted_check),
         (loop.Training, "_outputs", noted_outputs),
     ]
 

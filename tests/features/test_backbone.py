@@ -13,17 +13,11 @@ from justright.errors import JustrightError
 from justright.features.backbone import Backbone, load_backbone, random_backbone
 from justright.features.choices import POOLINGS
 from justright.features.guarded_timm import timm
-from justright.features.home import home
 
 
 @pytest.fixture
 def images():
     return torch.randn(3, 3, 32, 32, generator=torch.Generator().manual_seed(1))
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
 
 
 def test_batch_norm_keeps_its_statistics_while_training():
@@ -92,27 +86,6 @@ def test_pooling(images):
     torch.testing.assert_close(backbone(images, "patches"), tokens[:, 3:])
     torch.testing.assert_close(backbone(images, "average"), tokens[:, 3:].mean(dim=1))
     torch.testing.assert_close(backbone(images, "class"), tokens[:, 0], rtol=1e-5, atol=1e-5)
-
-
-def test_another_resolution_interpolates_the_positions():
-    model = timm.create_model("test_vit", num_classes=0).eval()
-    file = home() / "test_vit.safetensors"
-    home().mkdir()
-    save_file(model.state_dict(), file)
-    backbone = load_backbone("test_vit", checkpoint=file, img_size=96)
-    model.set_input_size((96, 96))
-    images = torch.randn(1, 3, 96, 96)
-    torch.testing.assert_close(backbone(images), model(images), rtol=1e-4, atol=1e-5)
-
-
-def test_a_checkpoint_of_another_network_is_refused():
-    file = home() / "x.safetensors"
-    home().mkdir()
-    save_file(timm.create_model("test_vit2", num_classes=0).state_dict(), file)
-    with pytest.raises(JustrightError, match="does not fit test_vit"):
-        load_backbone("test_vit", checkpoint=file)
-    with pytest.raises(JustrightError, match="no such checkpoint"):
-        load_backbone("test_vit", checkpoint=file.with_name("y.safetensors"))
 
 
 def test_importing_features_does_not_import_torch():

@@ -12,7 +12,7 @@ from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
 from tests.forked_programs import Program
 
 from justright.errors import DataError, JustrightError
-from justright.features import bank_files
+from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank import ViewBank, open_views
 from justright.features.stored_views import FreshViews
@@ -140,7 +140,7 @@ def test_open_views_knows_both_ways(tmp_path):
 def test_a_bank_that_another_process_has_built_is_read_unchecked_and_never_built(tmp_path, monkeypatch):
     rows, views = np.array([3, 0]), np.array([1, 0])
     built = bank_of(tmp_path, noise(4)).build().batch(rows, views)
-    monkeypatch.setattr(bank_files, "is_whole", None)
+    monkeypatch.setattr(bank_records, "is_whole", None)
     monkeypatch.setattr(ViewBank, "_compute", None)
     read = bank_of(tmp_path, noise(4), is_built=True).build().batch(rows, views)
     assert all(torch.equal(one, other) for one, other in zip(built, read, strict=True))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.features.tiny_banks import bank_of, noise, tiny
 
-from justright.data.views import Plain
 from justright.features.bank_build import BankBuild, MissingBlock
 from justright.features.view_work import ViewWork
+from justright.features.workers import tools
 from justright.progress import silent
 
 
@@ -38,10 +38,10 @@ def test_each_phase_has_a_name_and_counts_its_views_to_the_end(tmp_path):
 def test_plain_views_have_the_same_bytes_in_a_batch_that_is_not_full(tmp_path):
     images, backbone = noise(7).with_ids(), tiny()
     bank = bank_of(tmp_path / "banks", images, transform="plain")
-    work = ViewWork(images.readers, Plain(), backbone.recipe, 0, bank.layout, backbone, batch_size=5)
+    work = ViewWork(images.readers, bank.drawer, bank.layout, backbone, tools(backbone.device), batch_size=5)
     paths = {rows: tmp_path / f"{rows.start}-{rows.stop}.npy" for rows in (range(7), range(2), range(2, 7))}
     build = BankBuild(images, backbone, work, 5)
-    build.run([MissingBlock(rows, [0], [path]) for rows, path in paths.items()], 2, None, "views", silent)
+    build.run([MissingBlock(rows, [0], [path]) for rows, path in paths.items()], None, "views", silent)
     size = bank.layout.itemsize
     whole, first, last = (path.read_bytes()[-16 - len(rows) * size : -16] for rows, path in paths.items())
     assert whole == first + last

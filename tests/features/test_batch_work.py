@@ -28,8 +28,12 @@ def test_another_engine_gives_the_bytes_of_one_process_though_workers_are_killed
     assert len(table.quarantined) == 4
 
 
+def work_of(network, images):
+    return BatchWork(images.readers, network.backbone.recipe, network.batch_size, network, network.tools())
+
+
 def test_a_machine_of_another_kind_is_refused(drawn):
-    work = BatchWork.of(FeatureNetwork(tiny(), 2, "float32", "class"), drawn)
+    work = work_of(FeatureNetwork(tiny(), 2, "float32", "class"), drawn)
     assert work(sent(drawn, range(2)))[0].shape == (2, 16)
     with pytest.raises(JustrightError, match="a worker computes with") as error:
         replace(work, tools=work.tools | {"torch": "1.0"})(sent(drawn, range(2)))
@@ -38,7 +42,7 @@ def test_a_machine_of_another_kind_is_refused(drawn):
 
 def test_without_a_network_the_pixels_come_back(drawn):
     network = FeatureNetwork(tiny(), 2, "float32", "class")
-    pixels, bad, _ = replace(BatchWork.of(network, drawn), network=None)(sent(drawn, range(1)))
+    pixels, bad, _ = replace(work_of(network, drawn), network=None)(sent(drawn, range(1)))
     assert pixels.shape == (2, 3, 16, 16)
     assert not np.any(pixels[1])
     assert not bad

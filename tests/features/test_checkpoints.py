@@ -14,7 +14,7 @@ from justright.errors import JustrightError
 from justright.features import checkpoints
 from justright.features.backbone import load_backbone
 from justright.features.guarded_timm import timm
-from justright.features.home import home
+from justright.files import home
 
 
 @pytest.fixture(autouse=True)

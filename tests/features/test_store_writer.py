@@ -1,15 +1,21 @@
-"""Writing a store: it goes on where it was, and never over something else."""
+"""Writing a store: it goes on where it was, and never over something else; elsewhere it is whole or not there."""
 
 from __future__ import annotations
 
+import fsspec
 import numpy as np
 import pytest
+from tests.engines.lost_workers import FAR_ENGINES
+from tests.features.tiny_extraction import run, tiny
 
+from justright.engines import ENGINES, FileRows, row_shards
 from justright.errors import DataError
-from justright.features.store import DamagedStoreError
+from justright.features.store import FILES, HEADER, DamagedStoreError
 from justright.features.store_header import Header, StoreMismatchError
 from justright.features.store_writer import StoreWriter, begin_store
-from justright.features.table import FeatureTable
+from justright.features.table import FeatureTable, labeled_and_target
+from justright.remote import RemotePath
+from justright.selection import BetaSelector
 
 
 def test_an_unfinished_store_is_refused_and_says_how_far_it_is(table, tmp_path):
@@ -61,3 +67,102 @@ def test_a_directory_of_something_else_is_never_touched(table, tmp_path):
         with pytest.raises(DataError, match="no feature store"):
             table.write(tmp_path / "t", overwrite=overwrite)
     assert (tmp_path / "t" / "thesis.tex").read_text() == "all my work"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def place(tmp_path, home):
+    return RemotePath(f"memory://{tmp_path.name}/store")
+
+
+def test_extraction_leaves_the_bytes_of_a_store_here_and_nothing_in_between(drawn, tmp_path, place, home):
+    here, there = run(drawn, tmp_path / "here"), run(drawn, str(place))
+    differing = {"index.parquet", HEADER}  # how images are seen from the store, and the hash of that
+    for name in set(FILES) - differing:
+        assert (place / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+    assert isinstance(there.features, FileRows)
+    assert there.ids == here.ids
+    assert there.quarantined == []
+    assert list((home / "staging").iterdir()) == []
+    backbone = tiny()
+    run(drawn, place, backbone)
+    assert backbone.n_batches == 0
+
+
+def test_features_are_read_like_an_array(table, place):
+    there = table.write(place)
+    rows = np.array([7, 0, 0, 3])
+    for key in (rows, slice(2, 5), slice(None, None, 3), np.arange(10) % 2 == 0, slice(0, 0)):
+        np.testing.assert_array_equal(there.features[key], table.features[key])
+    np.testing.assert_array_equal(np.asarray(there.features), table.features)
+    np.testing.assert_array_equal(there.from_row(4).features, table.features[4:])
+    np.testing.assert_array_equal(there.take(rows).features, table.features[rows])
+    assert labeled_and_target(there, there)[0].shape == (20, 4)
+
+
+def test_before_the_header_there_is_no_store_and_the_next_call_delivers_it(drawn, tmp_path, place, monkeypatch):
+    plainly = RemotePath.put
+
+    def torn(self, file):
+        if file.name == HEADER:
+            raise KeyboardInterrupt
+        plainly(self, file)
+
+    monkeypatch.setattr(RemotePath, "put", torn)
+    with pytest.raises(KeyboardInterrupt):
+        run(drawn, place)
+    with pytest.raises(DataError, match="no feature store"):
+        FeatureTable.open(place)
+    monkeypatch.undo()
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    backbone = tiny()
+    assert len(run(drawn, place, backbone)) == len(drawn)
+    assert backbone.n_batches == 0
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_damage_is_refused_by_name(table, place, name):
+    table.write(place)
+    files, path = fsspec.core.url_to_fs(str(place / name))
+    data = bytearray(files.cat_file(path))
+    data[len(data) // 2] ^= 1
+    files.pipe_file(path, bytes(data))
+    with pytest.raises(DamagedStoreError, match=name):
+        _ = FeatureTable.open(place).quarantined
+
+
+def test_other_features_are_replaced_only_if_asked_for(table, place):
+    table.write(place)
+    other = table.take([0, 1])
+    with pytest.raises(StoreMismatchError):
+        other.write(place)
+    assert len(FeatureTable.open(place)) == 10
+    assert len(other.write(place, overwrite=True)) == 2
+
+
+def test_what_another_time_left_in_between_is_not_taken_for_these_features(table, place):
+    assert not begin_store(place, table.take([0]).header)
+    assert not begin_store(place, table.header)
+    assert len(table.write(place)) == 10
+
+
+@pytest.mark.parametrize("name", FAR_ENGINES)
+def test_workers_read_a_store_elsewhere_themselves(tmp_path, home, name):
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 4
+    pool, target = (1 + rng.normal(size=(60, 8)).astype(np.float32) for _ in "ab")
+    address = f"local://{tmp_path}/there"  # a kind of fsspec that other processes see too
+    stores = (FeatureTable.of(pool, label=labels).write(f"{address}/p"), FeatureTable.of(target).write(f"{address}/t"))
+    shards = [row_shards(store.features, 13) for store in stores]
+    assert isinstance(shards[0][0], FileRows)
+    labeled = list(zip(shards[0], row_shards(labels, 13), strict=True))
+    with ENGINES[name](1) as engine:
+        there = BetaSelector(domain="affine").fit_stream(labeled, shards[1], engine=engine).class_weight_
+    cut = list(zip(row_shards(pool, 13), row_shards(labels, 13), strict=True))
+    here = BetaSelector(domain="affine").fit_stream(cut, row_shards(target, 13)).class_weight_
+    assert there.tobytes() == here.tobytes()

@@ -35,7 +35,7 @@ def test_patch_tokens_keep_their_axes(tmp_path):
     tokens = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     read = FeatureTable.of(tokens).write(tmp_path / "t")
     np.testing.assert_array_equal(read.features, tokens)
-    assert read.header.dim == 4
+    assert list(read.header.shape) == [3, 4]
 
 
 def test_a_table_without_rows_is_a_table(tmp_path):

@@ -1,4 +1,4 @@
-"""Workers of a bank: the bytes of one process, though one of them is killed."""
+"""Views: drawn the same for any number of threads; workers of a bank give the bytes of one process."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from tests.engines.lost_workers import FAR_ENGINES, deadly
 from tests.features.tiny_banks import bank_of, tiny
 
+from justright.data import from_dataset, open_folder
+from justright.data.image_set import ImageSet
+from justright.data.recipe import ImageRecipe
 from justright.data.sent_images import sent
-from justright.data.views import transform_named
+from justright.data.views import Plain, Strong, draw_view, transform_named
 from justright.engines import ENGINES
 from justright.errors import BadImageError, JustrightError
 from justright.features.bank_records import record_type
-from justright.features.view_work import ViewTask, ViewWork, stored_records
+from justright.features.view_work import ViewDrawer, ViewTask, ViewWork
 from justright.features.workers import tools
 
 FEW = np.arange(7)
+RECIPE = ImageRecipe(resolution=16, resize=20)
+DRAWER = ViewDrawer(Strong(), RECIPE, seed=3)
 
 
 def files(bank):
@@ -37,14 +43,14 @@ def test_another_engine_gives_the_bytes_of_one_process_though_a_worker_is_killed
 
 def work_on(images, backbone):
     layout = record_type(backbone.stored_names, backbone.stored_shapes, "float32")
-    return ViewWork(images.readers, transform_named("weak"), backbone.recipe, 0, layout, backbone)
+    drawer = ViewDrawer(transform_named("weak"), backbone.recipe, 0)
+    return ViewWork(images.readers, drawer, layout, backbone, tools(backbone.device))
 
 
 def test_pixels_that_another_device_computes_with_become_the_same_records(drawn):
     images, backbone = drawn.take(FEW).with_ids(), tiny()
     task, work = ViewTask(sent(images, range(2)), [0, 1], [0, 5]), work_on(images, backbone)
-    drawn_only = ViewWork(work.readers, work.transform, work.recipe, work.seed, work.layout, None)
-    later = [stored_records(backbone, work.layout, views) for views in drawn_only(task)]
+    later = [work.records(backbone, views) for views in replace(work, backbone=None)(task)]
     assert [each.tobytes() for each in later] == [each.tobytes() for each in work(task)]
 
 
@@ -58,7 +64,44 @@ def test_a_bad_image_is_named_by_its_row_in_the_whole_set(with_bad):
 def test_a_machine_of_another_kind_is_refused(drawn):
     images, backbone = drawn.take(FEW).with_ids(), tiny()
     task, work = ViewTask(sent(images, range(2)), [0, 1], [0]), work_on(images, backbone)
-    here = tools(backbone.device)
-    assert len(replace(work, tools=here)(task)[0]) == 2
+    assert len(work(task)[0]) == 2
     with pytest.raises(JustrightError, match="a worker computes with"):
-        replace(work, tools=here | {"torch": "1.0"})(task)
+        replace(work, tools=work.tools | {"torch": "1.0"})(task)
+
+
+def noise(n: int = 6) -> ImageSet:
+    rng = np.random.default_rng(0)
+    return from_dataset([(rng.integers(0, 256, (24, 30, 3), dtype=np.uint8), 0) for _ in range(n)], "noise").with_ids()
+
+
+def test_each_row_gets_the_view_of_its_number_on_any_number_of_threads():
+    images, rows, numbers = noise(), [5, 0, 5, 3], [0, 7, 1, 1 << 61]
+    expected = [
+        draw_view(images.image(row), Strong(), RECIPE, seed=3, image_id=images.ids[row], view=number)
+        for row, number in zip(rows, numbers, strict=True)
+    ]
+    for n_threads in (1, 5):
+        assert torch.equal(DRAWER.one_of_each(images, rows, numbers, n_threads), torch.stack(expected))
+
+
+def test_all_views_of_some_rows_are_the_same_views():
+    images = noise()
+    first, second = DRAWER.all_of_each(images.take([4, 1]), [4, 1], [2, 9])
+    assert torch.equal(first, DRAWER.one_of_each(images, [4, 1], [2, 2], 2))
+    assert torch.equal(second, DRAWER.one_of_each(images, [4, 1], [9, 9], 2))
+
+
+def test_an_image_that_is_drawn_twice_is_decoded_once(monkeypatch):
+    images, decoded = noise(), []
+    plainly = ImageSet.image
+    monkeypatch.setattr(ImageSet, "image", lambda self, row: decoded.append(row) or plainly(self, row))
+    DRAWER.one_of_each(images, [1, 2, 1, 2], [0, 0, 1, 1], 2)
+    DRAWER.all_of_each(images.take([3]), [3], [0, 1])
+    assert sorted(decoded) == [0, 1, 2]
+
+
+def test_an_image_that_cannot_be_decoded_is_named_by_its_row(tmp_path):
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    images = open_folder(tmp_path).with_ids()
+    with pytest.raises(BadImageError, match=r"image 0: bad\.png: not an image"):
+        ViewDrawer(Plain(), RECIPE, 0).one_of_each(images, [0], [0], 1)

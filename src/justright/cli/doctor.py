@@ -146,7 +146,7 @@ def caches() -> list[dict[str, Any]]:
     """What is kept on this machine: its size, its place, and the room that is left there."""
     from huggingface_hub import constants
 
-    from justright.features.home import home
+    from justright.files import home
     from justright.runs.disk import existing
 
     places = {what: home() / what for what in KEPT} | {"hub": Path(constants.HF_HUB_CACHE)}

@@ -32,8 +32,8 @@ from justright.errors import DataError, DegenerateError
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
 from justright.features.extract import extract
-from justright.features.home import home
 from justright.features.stored_views import Views
+from justright.files import home
 from justright.models.teacher import own_copy
 from justright.progress import Track, silent
 from justright.types import Array

@@ -36,9 +36,7 @@ class FeatureViews(Views):
     """
 
     def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int, track: Track):
-        super().__init__(
-            views.backbone, views.images, views.transform, views.seed, views.n_threads, views.images.table["id"]
-        )
+        super().__init__(views.backbone, views.images, views.transform, views.seed, views.ids)
         self.views, self.rows, self.n_views, self.track = views, rows, n_views, track
         self.features: Float[Tensor, "views rows dim"] | None = None
 

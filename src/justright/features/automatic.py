@@ -51,8 +51,7 @@ def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoin
         reason = error.came
     for name in LITE:
         if local_checkpoint(name) is not None:
-            said = f"the best one of the installed packages, for {reason}"
-            return Choice(name, f"{said}{_cost(name, device)}")
+            return Choice(name, f"the best one of the installed packages, for {reason}{_cost(name, device)}")
     package = BACKBONES[LITE[0]].packaged
     raise CheckpointError(
         f"no network with its weights is on this machine: {reason}; no package brings one",

@@ -29,16 +29,14 @@ def content_ids(readers: Mapping[str, Reader], places: pa.Table) -> tuple[list[s
 
     Computed even where the table has an id: a manifest may bring ids that name something else than content.
     """
-    images, unreadable = ImageSet(places, readers), {}
-
-    def content_id(row: int) -> str:
+    images = ImageSet(places, readers)
+    found, unreadable = [""] * len(images), {}
+    for row in range(len(images)):
         try:
-            return images.computed_id(row)
+            found[row] = images.computed_id(row)
         except Exception as error:
             unreadable[row] = reason_at(error, images, row)
-            return ""
-
-    return [content_id(row) for row in range(len(images))], unreadable
+    return found, unreadable
 
 
 def quarantined(images: ImageSet, bad: Reasons) -> list[Quarantined]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 from weakref import finalize
@@ -23,16 +21,15 @@ from justright.data.image_set import ImageSet
 from justright.data.views import Plain, Weak, describe
 from justright.engines import Engine
 from justright.errors import DataError, JustrightError
-from justright.features import bank_files, bank_records
+from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_build import BankBuild, MissingBlock
-from justright.features.bank_lock import building, hold
 from justright.features.bank_records import BankPrecision
 from justright.features.cache_section import digests
 from justright.features.choices import BATCH_SIZE
 from justright.features.cuts import Stored
-from justright.features.extracted_views import ExtractedViews, stored_by
-from justright.features.kept_banks import KeptBanks
+from justright.features.extracted_views import ExtractedViews, prefix_key
+from justright.features.kept_banks import KeptBanks, building, hold
 from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewWork
 from justright.features.workers import tools
@@ -63,7 +60,7 @@ class ViewBank(Views):
         refresh: the share of the bank that is renewed every epoch.
         batch_size: images that go through the prefix at once; of plain views those of an extraction.
         shard_bytes: about how large a file gets.
-        engine: where views are drawn and computed instead of in `n_threads` threads; it changes no byte.
+        engine: where views are drawn and computed instead of in threads, one a core; it changes no byte.
         is_built: another process has built and checked the bank: it is neither built nor checked again.
     """
 
@@ -96,9 +93,9 @@ class ViewBank(Views):
         self.blocks = [range(start, min(start + size, n)) for start in range(0, n, size)]
         self.index = self._index(precision)
         self.directory = root / hash_value(self.index)[:24]
-        self._round = np.zeros((len(self.blocks), n_views), dtype=np.int64)
+        self._set_rounds(np.zeros((len(self.blocks), n_views), dtype=np.int64))
         self._whole: set[Path] = set()
-        self._is_held = False
+        self._lock: finalize[Any, Any] | None = None
         self._opened = lru_cache(maxsize=256)(self._open)  # each map holds a file descriptor
 
     def _index(self, precision: BankPrecision) -> dict[str, Any]:
@@ -108,12 +105,12 @@ class ViewBank(Views):
             "transform": describe(self.transform),
             "seed": self.seed,
             "n_images": len(self.images),
-            "images": hash_list(in_blocks(self.drawer.ids)),
+            "images": hash_list(in_blocks(self.ids)),
             "precision": precision,
             "refresh": self.refresh_share,
             "rows_per_shard": self.rows_per_shard,
         }
-        return stored_by(self.backbone) | about | ({"batch_size": self.batch_size} if self.is_plain else {})
+        return prefix_key(self.backbone) | about | ({"batch_size": self.batch_size} if self.is_plain else {})
 
     @property
     def what(self) -> str:
@@ -134,38 +131,38 @@ class ViewBank(Views):
         On a CPU every worker draws and computes with one core, so the bytes depend neither on how many there are nor
         on how many threads torch has; on another device or build they may differ by rounding.
         """
-        if not self._is_held:
-            self._is_held = True
-            if (lock := hold(self.directory)) is not None:
-                finalize(self, lock.close)
+        self._lock = self._lock or hold(self.directory, self)
         if self.is_built:
-            self._whole.update(self._path(*shard) for shard in self._shards())
+            self._whole.update(self._paths.values())
             return self
         with building(self.directory):
             missing, staged = self._missing(track), self._staged()
             if missing:
                 self._compute(missing, staged, track)
         if staged is not None:
-            for ids in in_blocks(self.drawer.ids):
+            for ids in in_blocks(self.ids):
                 staged.drop(digests(ids))
             staged.close()
         return self
 
     def _compute(self, missing: list[MissingBlock], staged: ExtractedViews | None, track: Track) -> None:
         KeptBanks(self.directory.parent).make_room(self.n_bytes)
-        self._expect_room(sum(len(block.rows) * len(block.paths) for block in missing))
+        n_records = sum(len(block.rows) * len(block.paths) for block in missing)
+        needed, free = n_records * self.layout.itemsize, shutil.disk_usage(self.directory).free
+        if needed > free:
+            raise JustrightError(
+                f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.directory.parent}",
+                advice="fewer views, precision int8, another root, or fresh views, which store nothing",
+            )
         write_json(self.directory / "index.json", self.index)
         own = self.backbone if self.backbone.device.type == "cpu" else None
         shape = self.batch_size if self.is_plain else None
         computed_by = tools(self.backbone.device, self.backbone.runtime)
-        work = ViewWork(
-            *(self.images.readers, self.transform, self.backbone.recipe, self.seed),
-            *(self.layout, own, shape, computed_by),
-        )
+        work = ViewWork(self.images.readers, self.drawer, self.layout, own, computed_by, shape)
         build = BankBuild(self.images, self.backbone, work, self.batch_size, staged)
-        build.run(missing, self.n_threads, self.engine, f"computing {self.what}", track)
+        build.run(missing, self.engine, f"computing {self.what}", track)
         paths = [path for block in missing for path in block.paths]
-        if not self.images.content_column().equals(self.drawer.ids):
+        if not self.images.content_column().equals(self.ids):
             for path in paths:
                 path.unlink(missing_ok=True)
             raise DataError("images changed while their views were computed", advice="run again once they stay")
@@ -178,27 +175,21 @@ class ViewBank(Views):
         staged = ExtractedViews(self.backbone, self.directory.parent)
         return staged if staged.folder.exists() else None
 
-    def _shards(self) -> Iterator[tuple[int, int]]:
-        return product(range(len(self.blocks)), range(self.n_views))
-
     def _missing(self, track: Track) -> list[MissingBlock]:
         """Blocks with the views that are not there. A shard that this bank has not seen yet is read once."""
-        unseen = [path for shard in self._shards() if (path := self._path(*shard)) not in self._whole and path.exists()]
+        unseen = [path for path in self._paths.values() if path not in self._whole and path.exists()]
         for path in track(unseen, len(unseen), f"checking {self.what}") if unseen else ():
-            if bank_files.is_whole(path):
+            if bank_records.is_whole(path):
                 self._whole.add(path)
             else:
                 _log.warning("%s is damaged; it is built again", path)
                 path.unlink()
-        missing: dict[int, list[int]] = {}
-        for block, view in self._shards():
-            if not self._path(block, view).exists():
-                missing.setdefault(block, []).append(view)
-        return [self._missing_block(block, views) for block, views in missing.items()]
-
-    def _missing_block(self, block: int, views: Sequence[int]) -> MissingBlock:
-        numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
-        return MissingBlock(self.blocks[block], numbers, [self._path(block, view) for view in views])
+        missing = []
+        for block, rows in enumerate(self.blocks):
+            views = [view for view in range(self.n_views) if not self._paths[block, view].exists()]
+            numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
+            missing.append(MissingBlock(rows, numbers, [self._paths[block, view] for view in views]))
+        return [each for each in missing if each.paths]
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Read one view of each row, as float32."""
@@ -206,9 +197,10 @@ class ViewBank(Views):
             raise DataError(f"views up to {views.max()}", expected=f"0 to {self.n_views - 1}: the bank holds no others")
         blocks, places = np.divmod(rows, self.rows_per_shard)
         pairs = list(zip(blocks.tolist(), views.tolist(), strict=True))
-        shards = {pair: self._shard(*pair) for pair in set(pairs)}  # looked up once a batch, not once a row
+        # looked up once a batch, not once a row
+        shards = {pair: self._opened(self._paths[pair], len(self.blocks[pair[0]])) for pair in set(pairs)}
         records = [shards[pair][place] for pair, place in zip(pairs, places.tolist(), strict=True)]
-        return bank_records.read(records, self.backbone.stored_names)
+        return bank_records.unpacked(records, self.backbone.stored_names)
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Views of the bank, drawn without replacement for each image."""
@@ -225,36 +217,25 @@ class ViewBank(Views):
         n_shards = self._round.size
         n_renewed = int(epoch * self.refresh_share * n_shards)
         turn = generator(self.seed, "refresh").permutation(n_shards)
-        old, self._round = self._round, np.maximum(0, -((turn - n_renewed) // n_shards)).reshape(self._round.shape)
+        old = set(self._paths.values())
+        self._set_rounds(np.maximum(0, -((turn - n_renewed) // n_shards)).reshape(self._round.shape))
         self.build()
-        for block, view in np.argwhere(old != self._round):
-            self._path(int(block), int(view), int(old[block, view])).unlink(missing_ok=True)
+        for path in old.difference(self._paths.values()):
+            path.unlink(missing_ok=True)
 
-    def _path(self, block: int, view: int, round_: int | None = None) -> Path:
-        number = int(self._round[block, view]) if round_ is None else round_
-        return self.directory / f"rows{block:06d}-view{view:03d}-round{number:04d}.npy"
-
-    def _shard(self, block: int, view: int) -> Array:
-        path = self._path(block, view)
-        if not path.exists():
-            raise DataError(f"{path.name} is not in the bank yet", advice="bank.build() computes what is missing")
-        return self._opened(path, len(self.blocks[block]))
+    def _set_rounds(self, rounds: Int[Array, "blocks views"]) -> None:
+        """Say how often each shard has been drawn anew, and so what its file is called."""
+        self._round, name = rounds, "rows{:06d}-view{:03d}-round{:04d}.npy"
+        self._paths = {shard: self.directory / name.format(*shard, each) for shard, each in np.ndenumerate(rounds)}
 
     def _open(self, path: Path, n_rows: int) -> Array:
-        shard = bank_files.open_shard(path, self.layout, n_rows)
-        if path not in self._whole and not bank_files.is_whole(path):
+        if not path.exists():
+            raise DataError(f"{path.name} is not in the bank yet", advice="bank.build() computes what is missing")
+        shard = bank_records.open_shard(path, self.layout, n_rows)
+        if path not in self._whole and not bank_records.is_whole(path):
             raise DataError(f"{path} is damaged", advice="bank.build() computes it again")
         self._whole.add(path)
         return shard
-
-    def _expect_room(self, n_records: int) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
-        needed, free = n_records * self.layout.itemsize, shutil.disk_usage(self.directory).free
-        if needed > free:
-            raise JustrightError(
-                f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.directory.parent}",
-                advice="fewer views, precision int8, another root, or fresh views, which store nothing",
-            )
 
 
 def open_views(

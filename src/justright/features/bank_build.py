@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
 from justright.data.sent_images import sent
 from justright.engines import Engine
-from justright.features import bank_files
+from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.cache_section import Digests, digests
 from justright.features.extracted_views import ExtractedViews
-from justright.features.view_work import ViewTask, ViewWork, stored_records
+from justright.features.view_work import ViewTask, ViewWork
 from justright.features.workers import on_one_core_each, one_core_a_thread
+from justright.parallel import n_cores
 from justright.progress import Track
 from justright.types import Array
 
@@ -46,44 +46,41 @@ class BankBuild:
     batch_size: int
     staged: ExtractedViews | None = None  # plain views that need not be computed
 
-    def run(
-        self, missing: Sequence[MissingBlock], n_threads: int, engine: Engine | None, what: str, track: Track
-    ) -> None:
+    def run(self, missing: Sequence[MissingBlock], engine: Engine | None, what: str, track: Track) -> None:
         """Write all missing shards; progress is counted in computed views."""
-        computed = [self._to_compute(block) for block in missing]
-        pairs = list(zip(missing, computed, strict=True))
+        pairs = [(block, self._to_compute(block)) for block in missing]
         n_views = sum(len(rows) * len(block.numbers) for block, rows in pairs)
         tasks = (task for block, rows in pairs for task in self._tasks(rows, block.numbers))
-        with one_core_a_thread(), closing(on_one_core_each(self.work, tasks, n_threads, engine)) as results:
+        with one_core_a_thread(), closing(on_one_core_each(self.work, tasks, n_cores(), engine)) as results:
             done = _counted_by_view(results, n_views, what, track) if n_views else iter(())
             for block, rows in pairs:
                 self._write(block, rows, done)
             next(done, None)  # whoever shows progress learns that it has ended
 
-    def _to_compute(self, block: MissingBlock) -> range | Rows:
-        rows = block.rows
-        return rows if self.staged is None else np.asarray(rows)[~self.staged.holds(self._digests(rows))]
+    def _to_compute(self, block: MissingBlock) -> Rows:
+        rows = np.asarray(block.rows)
+        return rows if self.staged is None else rows[~self.staged.holds(self._digests(rows))]
 
     def _digests(self, rows: range | Rows) -> Digests:
-        return digests(self.images.table["id"].take(pa.array(np.asarray(rows, dtype=np.int64))).to_pylist())
+        return digests(self.images.take(rows).ids)
 
-    def _tasks(self, rows: range | Rows, numbers: Sequence[int]) -> Iterator[ViewTask]:
+    def _tasks(self, rows: Rows, numbers: Sequence[int]) -> Iterator[ViewTask]:
         for start in range(0, len(rows), self.batch_size):
             batch = rows[start : start + self.batch_size]
-            yield ViewTask(sent(self.images, batch), [int(row) for row in batch], numbers)
+            yield ViewTask(sent(self.images, batch), batch.tolist(), numbers)
 
-    def _write(self, block: MissingBlock, rows: range | Rows, done: Iterator[list[Array]]) -> None:
+    def _write(self, block: MissingBlock, rows: Rows, done: Iterator[list[Array]]) -> None:
         n_rows, layout = len(block.rows), self.work.layout
         with ExitStack() as files:  # images are decoded once for all views, so these shards grow together
-            shards = [files.enter_context(bank_files.writing(path, layout, n_rows)) for path in block.paths]
+            writers = [files.enter_context(bank_records.writing(path, layout, n_rows)) for path in block.paths]
             if self.staged is None or len(rows) == n_rows:
                 for _ in range(0, n_rows, self.batch_size):
-                    for shard, records in zip(shards, self._records(next(done)), strict=True):
-                        shard.add(records)
+                    for write, records in zip(writers, self._records(next(done)), strict=True):
+                        write(records)
             else:
-                plain = self._with_staged(block, np.asarray(rows), done, self.staged)
-                for shard in shards:  # every plain view of an image is the same
-                    shard.add(plain)
+                plain = self._with_staged(block, rows, done, self.staged)
+                for write in writers:  # every plain view of an image is the same
+                    write(plain)
         if self.staged is not None:
             self.staged.drop(self._digests(block.rows))
 
@@ -105,7 +102,7 @@ class BankBuild:
         """What a worker gave, as records: another device than a CPU computes here."""
         if self.work.backbone is not None:
             return result
-        return [stored_records(self.backbone, self.work.layout, views, self.work.batch_size) for views in result]
+        return [self.work.records(self.backbone, views) for views in result]
 
 
 def _counted_by_view(results: Iterator[list[Array]], n_views: int, what: str, track: Track) -> Iterator[list[Array]]:

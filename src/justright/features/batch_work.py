@@ -43,12 +43,6 @@ class BatchWork:
     tools: Mapping[str, str]
     layout: np.dtype[np.void] | None = None
 
-    @classmethod
-    def of(cls, network: FeatureNetwork, images: ImageSet, layout: np.dtype[np.void] | None = None) -> BatchWork:
-        """The work on these images."""
-        own = network if network.device.type == "cpu" else None
-        return cls(images.readers, network.backbone.recipe, network.batch_size, own, network.tools(), layout)
-
     def __call__(self, places: pa.Table) -> WorkedBatch:
         """Decode a batch, and compute."""
         images, bad = ImageSet(places, self.readers), {}

@@ -23,8 +23,7 @@ import numpy as np
 
 from justright.errors import DataError
 from justright.features.cache_section import Block, CacheSection, blocks_of
-from justright.features.home import home
-from justright.files import UNITS, parsed_json, write_json
+from justright.files import UNITS, home, parsed_json, write_json
 from justright.hashing import hash_value
 
 logger = logging.getLogger(__name__)
@@ -73,7 +72,8 @@ class FeatureCache:
 
     def clear(self, backbone: str | None = None, limit: str | None = None) -> int:
         """Remove the sections of a backbone (of all without a name), or only what is above `limit`; the bytes freed."""
-        folders = [folder for folder in self._folders() if backbone in (None, folder.name, _backbone_of(folder))]
+        named = {backbone, *(each["name"] for each in self.sections() if each["backbone"] == backbone)}
+        folders = [folder for folder in self._folders() if backbone is None or folder.name in named]
         before = sum(block.n_bytes for block in self._blocks())
         if limit is not None:
             self._shrink(parse_size(limit), [block for folder in folders for block in blocks_of(folder)])
@@ -114,16 +114,8 @@ def _key_of(folder: Path) -> Any:
         return None
 
 
-def _backbone_of(folder: Path) -> str | None:
-    try:
-        return str(_key_of(folder)["backbone"]["name"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-
-
 def _about(folder: Path) -> dict[str, Any]:
-    key = _key_of(folder)
-    blocks = list(blocks_of(folder))
+    key, blocks = _key_of(folder), list(blocks_of(folder))
     return {
         "name": folder.name,
         "backbone": key["backbone"]["name"],

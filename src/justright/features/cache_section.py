@@ -15,6 +15,7 @@ import io
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -40,16 +41,12 @@ def digests(content_ids: Sequence[str]) -> Digests:
 
 @dataclass(frozen=True)
 class Block:
-    """One file of features, with the time it was last used."""
+    """A file of features and one of the ids they belong to, with the time they were last used."""
 
     ids: Path
+    features: Path
     n_bytes: int
     used: float
-
-    @property
-    def features(self) -> Path:
-        """The features that belong to the ids."""
-        return self.ids.with_name(self.ids.name.removesuffix(IDS) + ".npy")
 
     def remove(self) -> None:
         """The ids first: without them nobody looks for the features."""
@@ -60,11 +57,9 @@ class Block:
 def blocks_of(folder: Path) -> Iterator[Block]:
     """The blocks that lie in the folder of a section."""
     for ids in sorted(folder.glob(f"*{IDS}")):
-        try:
-            block = Block(ids, 0, ids.stat().st_mtime)
-            yield Block(ids, ids.stat().st_size + block.features.stat().st_size, block.used)
-        except FileNotFoundError:  # another process evicts at this moment
-            continue
+        features = ids.with_name(ids.name.removesuffix(IDS) + ".npy")
+        with suppress(FileNotFoundError):  # another process evicts at this moment
+            yield Block(ids, features, ids.stat().st_size + features.stat().st_size, ids.stat().st_mtime)
 
 
 class CacheSection:
@@ -73,26 +68,23 @@ class CacheSection:
     `on_growth` is told how many bytes each added block takes.
     """
 
-    def __init__(self, folder: Path, on_growth: Callable[[int], None]):
+    def __init__(self, folder: Path, on_growth: Callable[[int], None] = lambda n_bytes: None):
         self.folder, self._on_growth = folder, on_growth
-        self._blocks, self._prints, parts = [], [], []
+        self._blocks, parts = [], []
         for block in blocks_of(folder):
-            try:
+            with suppress(FileNotFoundError):  # another process evicts at this moment
                 data = block.ids.read_bytes()
-            except FileNotFoundError:  # another process evicts at this moment
-                continue
-            if block.ids.name.endswith(f"-{hash_bytes(data)}{IDS}"):
-                self._blocks.append(block)
-                self._prints.append(hash_bytes(data))
-                parts.append(np.load(io.BytesIO(data), allow_pickle=False))
-            else:
-                _drop(block, block.ids)
+                if block.ids.name.endswith(f"-{hash_bytes(data)}{IDS}"):
+                    self._blocks.append(block)
+                    parts.append(np.load(io.BytesIO(data), allow_pickle=False))
+                else:
+                    _drop(block, block.ids)
         known = np.concatenate([np.empty(0, "S16"), *parts])
         order = np.argsort(known, kind="stable")
         self._known = known[order]
         self._block = np.repeat(np.arange(len(parts)), [len(part) for part in parts])[order]
         self._row = np.concatenate([np.empty(0, np.int64), *(np.arange(len(part)) for part in parts)])[order]
-        self._intact: dict[int, bool] = {}
+        self._intact: set[int] = set()
         self._is_dropped, self._n_kept = np.zeros(len(known), bool), np.array([len(part) for part in parts], np.int64)
 
     def holds(self, ids: Digests) -> Bool[Array, " images"]:
@@ -119,8 +111,7 @@ class CacheSection:
         if not len(ids):
             return
         files = [_npy(np.ascontiguousarray(array)) for array in (features, ids)]
-        prints = [hash_bytes(file) for file in files]
-        stem = f"{self._checksum(*prints)}-{prints[1]}"
+        stem = self._stem(*map(hash_bytes, files))
         for name, data in zip((f"{stem}.npy", f"{stem}{IDS}"), files, strict=True):  # a block is there once its ids are
             with replacing(self.folder / name) as temporary:
                 temporary.write_bytes(data)
@@ -139,9 +130,9 @@ class CacheSection:
             if not self._n_kept[number]:
                 self._blocks[number].remove()
 
-    def _checksum(self, features: str, ids: str) -> str:
-        """What the name of a block begins with, from the fingerprints of its files: they belong together, and here."""
-        return hash_value([self.folder.name, features, ids])
+    def _stem(self, features: str, ids: str) -> str:
+        """What the files of a block are called, from their fingerprints: they belong together, and here."""
+        return f"{hash_value([self.folder.name, features, ids])}-{ids}"
 
     def _find(self, ids: Digests) -> Int[Array, " images"]:
         """Positions among the known ids, -1 where unknown."""
@@ -155,17 +146,17 @@ class CacheSection:
         block = self._blocks[number]
         try:
             if number not in self._intact:
-                checksum = self._checksum(hash_file(block.features), self._prints[number])
-                self._intact[number] = block.ids.name.startswith(f"{checksum}-")
+                stem = block.features.stem
+                if stem != self._stem(hash_file(block.features), stem.partition("-")[2]):
+                    _drop(block, block.features)
+                    return None
                 os.utime(block.ids)
-            if self._intact[number]:
-                features: FeatureRows = np.load(block.features, mmap_mode="r", allow_pickle=False)
-                return features
+                self._intact.add(number)
+            features: FeatureRows = np.load(block.features, mmap_mode="r", allow_pickle=False)
+            return features
         except (OSError, ValueError, EOFError) as error:
             logger.info("%s is gone or cut short: %s", block.features, error)
             return None
-        _drop(block, block.features)
-        return None
 
 
 def _drop(block: Block, damaged: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import threading
+from contextlib import suppress
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from urllib.request import Request, urlopen
 from justright.errors import JustrightError
 from justright.features.choices import BACKBONES, BackboneSpec
 from justright.features.guarded_timm import timm
-from justright.features.home import home
+from justright.files import home
 
 FILE_ON_HUB = "model.safetensors"
 HUB_SECONDS = 4.0  # a hub that does not answer within this time is taken for out of reach
@@ -77,10 +78,10 @@ def local_checkpoint(name: str) -> Path | None:
 
 def _in_package(name: str, package: str, folder: str) -> Path:
     inside = Path(str(resources.files(package))) / folder
-    for pattern in (f"{name}.safetensors", "*.pth"):
-        for file in sorted(inside.glob(pattern)):
-            return file
-    raise CheckpointError(f"the package {package} holds no checkpoint", expected=f"a .pth file in {inside}")
+    found = [*inside.glob(f"{name}.safetensors"), *sorted(inside.glob("*.pth"))]
+    if not found:
+        raise CheckpointError(f"the package {package} holds no checkpoint", expected=f"a .pth file in {inside}")
+    return found[0]
 
 
 def where_to_put(name: str) -> str:
@@ -127,21 +128,19 @@ def reach_hub() -> None:
 
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise OSError("HF_HUB_OFFLINE is set")
-    answers: list[OSError | None] = []
+    failure = [OSError(f"no answer from {constants.ENDPOINT} within {HUB_SECONDS} s")]
 
     def ask() -> None:
         try:
-            urlopen(Request(constants.ENDPOINT, method="HEAD"), timeout=HUB_SECONDS).close()  # noqa: S310
-            answers.append(None)
-        except HTTPError:
-            answers.append(None)  # a refusal is an answer too
+            with suppress(HTTPError):  # a refusal is an answer too
+                urlopen(Request(constants.ENDPOINT, method="HEAD"), timeout=HUB_SECONDS).close()  # noqa: S310
+            failure.clear()
         except OSError as error:
-            answers.append(OSError(f"{constants.ENDPOINT}: {getattr(error, 'reason', error)}"))
+            failure[:] = [OSError(f"{constants.ENDPOINT}: {getattr(error, 'reason', error)}")]
 
     # looking up a name knows no time limit: a thread that nobody waits for
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(HUB_SECONDS)
-    answer = answers[0] if answers else OSError(f"no answer from {constants.ENDPOINT} within {HUB_SECONDS} s")
-    if answer is not None:
-        raise answer
+    if failure:
+        raise failure[0]

@@ -92,8 +92,7 @@ class ClassTokenCut(Cut):
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The class token after block and final norm."""
-        model = self.model
-        return model.norm(class_token(model.blocks[-1], *stored))
+        return self.model.norm(class_token(self.model.blocks[-1], *stored))
 
 
 class LastBlockCut(Cut):
@@ -111,9 +110,8 @@ class LastBlockCut(Cut):
     @staticmethod
     def fits(model: Network) -> bool:
         """Blocks in a row, and one norm after them."""
-        blocks = getattr(model, "blocks", None)
-        named = hasattr(model, "norm") and hasattr(model, "forward_head")
-        return named and isinstance(blocks, nn.Sequential | nn.ModuleList) and hasattr(model, "patch_embed")
+        has_blocks = isinstance(getattr(model, "blocks", None), nn.Sequential | nn.ModuleList)
+        return has_blocks and all(hasattr(model, name) for name in ("norm", "forward_head", "patch_embed"))
 
     def prefix(self, images: Float[Tensor, "batch 3 height width"]) -> Stored:
         """The tokens that enter the last block."""

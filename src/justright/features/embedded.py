@@ -74,7 +74,8 @@ def centered(ink: Float[Tensor, "batch 1 height width"], side: int) -> Float[Ten
     """The ink moved to the middle by its center of mass and scaled by its larger standard deviation."""
     strong = (ink - FAINT).clamp(min=0)
     mass = strong.sum(dim=(1, 2, 3)) + 1e-3
-    y, x = (_pixel_middles(n).to(ink) for n in ink.shape[2:])
+    # the middles of the pixels, with the edges of the image at -1 and 1
+    y, x = (((2 * torch.arange(n) + 1) / n - 1).to(ink) for n in ink.shape[2:])
     across, down = strong.sum(dim=(1, 2)), strong.sum(dim=(1, 3))
     middle_x, middle_y = (across @ x) / mass, (down @ y) / mass
     spread_x = (across * (x - middle_x[:, None]) ** 2).sum(1) / mass
@@ -84,11 +85,6 @@ def centered(ink: Float[Tensor, "batch 1 height width"], side: int) -> Float[Ten
     move[:, 0, 0], move[:, 1, 1], move[:, 0, 2], move[:, 1, 2] = reach, reach, middle_x, middle_y
     grid = nn.functional.affine_grid(move, [len(ink), 1, side, side], align_corners=False)
     return nn.functional.grid_sample(strong, grid, align_corners=False)
-
-
-def _pixel_middles(n: int) -> Float[Tensor, " n"]:
-    """Where the middles of n pixels lie when the edges of the image are at -1 and 1."""
-    return (2 * torch.arange(n) + 1) / n - 1
 
 
 ARCHITECTURE: dict[str, Any] = {

@@ -34,7 +34,6 @@ from justright.features.extracted_views import ExtractedViews
 from justright.features.feature_network import FeatureNetwork
 from justright.features.shard_job import Extraction
 from justright.features.store_header import Header, data_fingerprint
-from justright.features.store_staging import deliver, staged
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable
 from justright.features.workers import one_core_a_thread
@@ -64,7 +63,7 @@ def extract(
 ) -> FeatureTable:
     """Compute the features of all images into the store `out`, or go on where an earlier call stopped.
 
-    `out` is a folder, or an address of fsspec such as s3://bucket/birds.features; see store_staging.py.
+    `out` is a folder, or an address of fsspec such as s3://bucket/birds.features; see store_writer.py.
 
     Parameters:
         batch_size: images that go through the network at once.
@@ -90,14 +89,10 @@ def extract(
         place = place_of(out)
         if begin_store(place, header, overwrite):
             return FeatureTable.open(place)
-        folder, is_complete = staged(place, header)
-        if is_complete:
-            deliver(folder, place)
-            return FeatureTable.open(place)
         section = None if cache is None else cache.section(network.key())
         gives_views = network.gives_views and batch_size == BATCH_SIZE
         extracted_views = ExtractedViews(backbone, banks) if gives_views and banks is not None else None
-        with StoreWriter(folder, header) as writer:
+        with StoreWriter(place, header) as writer:
             work = Extraction(images, ids, unreadable, network, writer, section, max_bad, extracted_views)
             try:
                 with closing(work.run(n_workers, engine)) as steps:  # after Ctrl-C workers end before the store closes
@@ -106,7 +101,6 @@ def extract(
             finally:
                 work.feed_cache()
             writer.finish(store_index(images, ids, work.position, place), quarantined(images, work.bad))
-    deliver(folder, place)
     return FeatureTable.open(place, verify=False)
 
 

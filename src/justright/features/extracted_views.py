@@ -18,11 +18,10 @@ from jaxtyping import Bool
 
 from justright.data.views import Plain, describe
 from justright.features.backbone import Backbone
-from justright.features.bank_lock import alone, hold
 from justright.features.bank_records import record_type
 from justright.features.cache_section import CacheSection, Digests, blocks_of
 from justright.features.choices import BATCH_SIZE
-from justright.features.kept_banks import INDEX
+from justright.features.kept_banks import INDEX, alone, hold
 from justright.files import write_json
 from justright.hashing import hash_value
 from justright.types import Array
@@ -30,7 +29,7 @@ from justright.types import Array
 WAITING_BYTES = 32 << 20  # of views that wait in memory for the next file
 
 
-def stored_by(backbone: Backbone) -> dict[str, Any]:
+def prefix_key(backbone: Backbone) -> dict[str, Any]:
     """All that the stored bytes of a given view depend on."""
     runtime = {} if (name := backbone.runtime) == "torch" else {"runtime": name}
     return runtime | {
@@ -41,7 +40,7 @@ def stored_by(backbone: Backbone) -> dict[str, Any]:
     }
 
 
-class ExtractedViews:
+class ExtractedViews(CacheSection):
     """Plain views below `root` that no bank has taken yet; those that were there when this was made can be read.
 
     Who holds it keeps them from being removed to make room.
@@ -50,19 +49,14 @@ class ExtractedViews:
     def __init__(self, backbone: Backbone, root: Path):
         self.layout = record_type(backbone.stored_names, backbone.stored_shapes, "float32")
         how = {"transform": describe(Plain()), "precision": "float32", "batch_size": BATCH_SIZE}
-        self.index = stored_by(backbone) | how
-        self.folder = root / f"staged-{hash_value(self.index)[:24]}"
-        self.section = CacheSection(self.folder, lambda n_bytes: None)
+        self.index = prefix_key(backbone) | how
+        super().__init__(root / f"staged-{hash_value(self.index)[:24]}")
         self._waiting: list[tuple[Digests, Array]] = []
         self._lock: finalize[Any, Any] | None = None
 
-    def holds(self, ids: Digests) -> Bool[Array, " images"]:
-        """For which of these images the view is here."""
-        return self.section.holds(ids)
-
     def read(self, ids: Digests) -> tuple[Bool[Array, " images"], Array]:
         """For which of these images the view is here and whole, and the records of those."""
-        is_found, rows = self.section.read(ids)
+        is_found, rows = super().read(ids)
         if rows is None:
             return is_found, np.zeros(0, self.layout)
         return is_found, np.ascontiguousarray(rows).view(self.layout)[:, 0]
@@ -77,17 +71,12 @@ class ExtractedViews:
         """Write what waits, as one block."""
         if not self._waiting:
             return
-        if self._lock is None and (lock := hold(self.folder)) is not None:
-            self._lock = finalize(self, lock.close)
+        self._lock = self._lock or hold(self.folder, self)
         if not (self.folder / INDEX).exists():
             write_json(self.folder / INDEX, self.index | {"n_images": 0})  # it tells people what is inside
         ids, records = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
-        self.section.add(ids, records.view("<f4").reshape(len(ids), -1))  # all fields are float32
+        super().add(ids, records.view("<f4").reshape(len(ids), -1))  # all fields are float32
         self._waiting = []
-
-    def drop(self, ids: Digests) -> None:
-        """Forget these images: their bank has them. A file of which nothing is left is deleted."""
-        self.section.drop(ids)
 
     def close(self) -> None:
         """Hold it no longer; nothing is left of a folder that is empty."""

@@ -33,8 +33,7 @@ TOLERANCE = 1e-4  # results may differ by this share of the largest number; a ne
 def _openvino() -> Any:
     """The runtime, or None where it is not installed."""
     # it reports its import, and each conversion, to its makers: a library that sees private images reports to nobody
-    missing = object()
-    telemetry = sys.modules.get("openvino_telemetry", missing)
+    telemetry = {name: sys.modules[name] for name in sys.modules if name == "openvino_telemetry"}
     sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
     try:
         import openvino
@@ -42,11 +41,21 @@ def _openvino() -> Any:
     except ImportError:
         return None
     finally:
-        if telemetry is missing:
-            del sys.modules["openvino_telemetry"]
-        else:
-            sys.modules["openvino_telemetry"] = telemetry  # type: ignore[assignment]
+        del sys.modules["openvino_telemetry"]
+        sys.modules.update(telemetry)
     return openvino
+
+
+class NetworkPart(nn.Module):
+    """Some of what a network computes, as a module of its own."""
+
+    def __init__(self, network: nn.Module, compute: Callable[[Tensor], Tensor | tuple[Tensor, ...]]):
+        super().__init__()
+        self.network, self.compute = network, compute
+
+    def forward(self, given: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """What it computes."""
+        return self.compute(given)
 
 
 class FastModule:
@@ -54,6 +63,7 @@ class FastModule:
 
     def __init__(self, compiled: Any):
         self._compiled, self._own = compiled, threading.local()
+        self.name = f"openvino {version('openvino')}"  # what it runs on
 
     def __call__(self, images: Tensor) -> tuple[Tensor, ...]:
         """What the module gives, as new tensors."""
@@ -62,18 +72,13 @@ class FastModule:
         found = self._own.request.infer([np.ascontiguousarray(images.numpy())])
         return tuple(torch.from_numpy(np.array(found[place])) for place in range(len(self._compiled.outputs)))
 
-    @property
-    def name(self) -> str:
-        """What it runs on."""
-        return f"openvino {version('openvino')}"
+
+_kept: OrderedDict[str, FastModule | None] = OrderedDict()
+_compiling = threading.Lock()
+N_KEPT = 8
 
 
-_made: OrderedDict[str, FastModule | None] = OrderedDict()
-_making = threading.Lock()
-N_MADE = 8
-
-
-class MadeOnce:
+class CompiledOnce:
     """A fast module, made at first use, and anew when the tensors it depends on have changed.
 
     Those with the same name in a process share one, so copies of a network cost nothing; another process makes its own.
@@ -83,7 +88,7 @@ class MadeOnce:
         self._seen: tuple[tuple[int, int], ...] = ()
         self._fast: FastModule | None = None
 
-    def made_of(
+    def compiled(
         self, module: nn.Module, example: Tensor, name: Callable[[], str], tensors: Iterable[Tensor]
     ) -> FastModule | None:
         """The module for batches of images like the example, or None where torch is to be used.
@@ -93,22 +98,19 @@ class MadeOnce:
         seen = tuple((tensor.data_ptr(), tensor._version) for tensor in tensors)
         if seen == self._seen:
             return self._fast
-        with _making:
+        with _compiling:
             key = name()
-            if key not in _made:
-                _made[key] = fast_module(module, example)
-            _made.move_to_end(key)
-            while len(_made) > N_MADE:
-                _made.popitem(last=False)
-            self._fast = _made[key]
+            if key not in _kept:
+                _kept[key] = fast_module(module, example)
+            _kept.move_to_end(key)
+            while len(_kept) > N_KEPT:
+                _kept.popitem(last=False)
+            self._fast = _kept[key]
             self._seen = seen
         return self._fast
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> MadeOnce:
-        return MadeOnce()
-
-    def __reduce__(self) -> tuple[type[MadeOnce], tuple[()]]:
-        return MadeOnce, ()
+    def __reduce__(self) -> tuple[type[CompiledOnce], tuple[()]]:
+        return CompiledOnce, ()
 
 
 def fast_module(module: nn.Module, example: Tensor) -> FastModule | None:

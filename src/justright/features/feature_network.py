@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.features.choices import Pooling, Precision
 from justright.features.cuts import ClassTokenCut, Stored, uncut_features
-from justright.features.fast_cpu import FastModule, MadeOnce
-from justright.features.folding import folded
+from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
+from justright.features.fused_norms import folded
 from justright.features.workers import tools
 from justright.types import Array
 
@@ -29,12 +29,14 @@ class FeatureNetwork:
     def __init__(self, backbone: Backbone, batch_size: int, precision: Precision, pooling: Pooling):
         self.backbone, self.batch_size, self.precision, self.pooling = backbone, batch_size, precision, pooling
         self.device = backbone.device
-        self._fast = MadeOnce()
+        self._fast = CompiledOnce()
         # prefix, then suffix: a plain ViT is quicker so, and has no batch norm; other networks go whole through torch
         self.is_cut = isinstance(backbone.cut, ClassTokenCut) or self._fast_suffix() is not None
-        self.model = backbone.model if self.is_cut else folded(backbone.model, self.black(2).to(self.device))
+        side = backbone.recipe.resolution
+        black = torch.zeros(2, 3, side, side)
+        self.model = backbone.model if self.is_cut else folded(backbone.model, black.to(self.device))
         self.dtype = "float32" if precision == "float32" else "float16"
-        self.shape = self(self.black(1)).shape[1:]
+        self.shape = self(black[:1]).shape[1:]
 
     def key(self) -> dict[str, Any]:
         """The header of a store and the key of the cache, but for the data."""
@@ -49,11 +51,6 @@ class FeatureNetwork:
         """What computes here, as far as it may show in the last bits."""
         fast = self._fast_suffix()
         return tools(self.device, "torch" if fast is None else fast.name)
-
-    def black(self, n: int) -> Batch:
-        """A batch of black images, to be filled."""
-        side = self.backbone.recipe.resolution
-        return torch.zeros(n, 3, side, side)
 
     def __call__(self, batch: Batch) -> Features:
         """The features of a batch, as they are stored."""
@@ -100,18 +97,8 @@ class FeatureNetwork:
         tensors = [*backbone.model.parameters(), *backbone.model.buffers()]
         height_width_channels = backbone.stored_shapes[0]
         example = torch.randn(2, *height_width_channels, generator=torch.Generator().manual_seed(0))
-        return self._fast.made_of(_Suffix(backbone), example, lambda: f"suffix of {backbone.fingerprint}", tensors)
-
-
-class _Suffix(nn.Module):
-    """The tuned part of a backbone as a module of its own, as it is now."""
-
-    def __init__(self, backbone: Backbone):
-        super().__init__()
-        self.cut, self.model = backbone.cut, backbone.model
-
-    def forward(self, stored: Tensor) -> Tensor:
-        return self.cut.suffix((stored,))
+        suffix = NetworkPart(backbone.model, lambda stored: backbone.cut.suffix((stored,)))
+        return self._fast.compiled(suffix, example, lambda: f"suffix of {backbone.fingerprint}", tensors)
 
 
 def usable(device: str) -> str:

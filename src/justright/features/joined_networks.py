@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import islice
 
 import torch
 from jaxtyping import Float
@@ -42,7 +43,16 @@ class JoinedNetworks(nn.Module):
 
     def rendered(self, images: Images) -> list[Rendered]:
         """The images as each of the networks wants them."""
-        return [_rendered(images, self.recipe, own) for own in self.recipes]
+        return [self._rendered(images, own) for own in self.recipes]
+
+    def _rendered(self, images: Images, own: ImageRecipe) -> Rendered:
+        if own.resolution != self.recipe.resolution:
+            images = interpolate(images, size=(own.resolution,) * 2, mode=own.interpolation, antialias=True)
+        colors = (self.recipe.mean, self.recipe.std, own.mean, own.std)
+        if colors[:2] == colors[2:]:
+            return images
+        mean, std, own_mean, own_std = (images.new_tensor(each).view(3, 1, 1) for each in colors)
+        return (images * std + mean - own_mean) / own_std
 
     def forward_features(self, images: Images) -> Float[Tensor, "batch dim"]:
         """The joined feature: what timm's networks do after `forward_features` is done for each of them."""
@@ -72,21 +82,5 @@ class JoinedCut(Cut):
 
     def suffix(self, stored: Stored) -> Float[Tensor, "batch dim"]:
         """The joined feature."""
-        left, features = list(stored), []
-        for each in self.cuts:
-            own, left = left[: len(each.names)], left[len(each.names) :]
-            features.append(each.suffix(tuple(own)))
-        return joined(features)
-
-
-def _rendered(images: Images, recipe: ImageRecipe, own: ImageRecipe) -> Rendered:
-    if own.resolution != recipe.resolution:
-        images = interpolate(images, size=(own.resolution,) * 2, mode=own.interpolation, antialias=True)
-    if (own.mean, own.std) == (recipe.mean, recipe.std):
-        return images
-    mean, std, own_mean, own_std = (images.new_tensor(each).view(3, 1, 1) for each in (*_colors(recipe), *_colors(own)))
-    return (images * std + mean - own_mean) / own_std
-
-
-def _colors(recipe: ImageRecipe) -> tuple[Sequence[float], Sequence[float]]:
-    return recipe.mean, recipe.std
+        left = iter(stored)
+        return joined([each.suffix(tuple(islice(left, len(each.names)))) for each in self.cuts])

@@ -1,7 +1,7 @@
-"""The view banks that are kept for later runs: what each is, what it takes, and how to be rid of it.
+"""The view banks that are kept for later runs: what each is, what it takes, who uses it, and how to be rid of it.
 
-A bank is made again when it is needed, so any of them may go, though not while a run reads it. Above a limit those go
-by themselves that were used longest ago.
+A bank is made again when it is needed, so any of them may go, though not while a run reads it: locks tell that. They
+also keep two runs from computing the same bank. Above a limit those go by themselves that were used longest ago.
 """
 
 from __future__ import annotations
@@ -9,19 +9,60 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
-from justright.features.bank_lock import alone
 from justright.features.cache import parse_size
-from justright.features.home import home
-from justright.files import bytes_of, parsed_json, size_text
-from justright.locks import has_locks
+from justright.files import bytes_of, home, parsed_json, size_text
+from justright.locks import has_locks, lock, unlock
 
 logger = logging.getLogger(__name__)
 
-INDEX = "index.json"
+INDEX, IN_USE = "index.json", "in-use"
 DEFAULT_LIMIT = "100GB"
+
+
+def hold(bank: Path, reader: object) -> finalize[Any, Any]:
+    """Say that a bank is being read, until what this returns is called, the reader is gone or its process ends.
+
+    Where files cannot be locked so (Windows) nothing is held, and nothing is removed unasked.
+    """
+    while has_locks():
+        bank.mkdir(parents=True, exist_ok=True)
+        file = (bank / IN_USE).open("a")
+        lock(file, is_shared=True)  # waits while the bank is being removed
+        if (bank / IN_USE).exists():
+            return finalize(reader, file.close)
+        file.close()  # it was removed with the bank
+    return finalize(reader, lambda: None)
+
+
+@contextmanager
+def alone(bank: Path) -> Iterator[bool]:
+    """Whether nobody is known to read the bank; nobody begins to meanwhile. Without locks nobody is known."""
+    if not has_locks():  # nor may the file be open there while the bank is removed
+        yield True
+        return
+    with (bank / IN_USE).open("a") as file:
+        yield lock(file, waits=False)
+
+
+@contextmanager
+def building(bank: Path) -> Iterator[None]:
+    """Be the only one to build a bank: who comes second waits, and then finds what the first has built.
+
+    Where files cannot be locked so (Windows), both build, and what they write is the same.
+    """
+    bank.mkdir(parents=True, exist_ok=True)
+    with (bank / "in-build").open("a") as file:
+        lock(file)
+        try:
+            yield
+        finally:
+            unlock(file)
 
 
 class KeptBanks:
@@ -47,17 +88,15 @@ class KeptBanks:
         Those that were used longest ago go first; one that a run reads now stays.
         """
         chosen = [bank for bank in self.all() if backbone in (None, bank["backbone"], bank["name"])]
-        left = sum(bank["bytes"] for bank in chosen)
-        freed = 0
+        left = before = sum(bank["bytes"] for bank in chosen)
         for bank in sorted(chosen, key=lambda bank: float(bank["used"])):
             if limit is not None and left <= limit:
                 break
             with alone(self.root / bank["name"]) as is_free:
                 if is_free:
                     shutil.rmtree(self.root / bank["name"], ignore_errors=True)
-            gone = bank["bytes"] - bytes_of(self.root / bank["name"])
-            left, freed = left - gone, freed + gone
-        return freed
+            left -= bank["bytes"] - bytes_of(self.root / bank["name"])
+        return before - left
 
     def make_room(self, n_bytes: int) -> None:
         """Remove what was used longest ago, as far as the limit asks for it, before so many bytes are added."""
@@ -72,8 +111,7 @@ class KeptBanks:
 
 def _about(folder: Path) -> dict[str, Any]:
     shards = list(folder.glob("rows*.npy"))
-    stats = [path.stat() for path in shards]
-    read_or_written = [max(each.st_mtime, each.st_atime) for each in stats]
+    read_or_written = [max(stat.st_mtime, stat.st_atime) for stat in map(Path.stat, shards)]
     return {
         "name": folder.name,
         **_said(folder / INDEX),

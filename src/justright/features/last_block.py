@@ -45,13 +45,9 @@ def is_covered(block: Network) -> bool:
         and all(isinstance(scale, LayerScale | nn.Identity) for scale in (block.ls1, block.ls2))
         and all(type(path) is nn.Identity for path in (block.drop_path1, block.drop_path2))
         and not any(isinstance(part, nn.Dropout) and part.p > 0 for part in block.modules())
-        and not any(_has_hooks(part) for part in block.modules())
+        # someone who hangs a hook into the block (LoRA, a probe) wants it to run
+        and not any(part._forward_hooks or part._forward_pre_hooks for part in block.modules())
     )
-
-
-def _has_hooks(part: nn.Module) -> bool:
-    # someone who hangs a hook into the block (LoRA, a probe) wants it to run
-    return bool(part._forward_hooks or part._forward_pre_hooks)
 
 
 def block_inputs(

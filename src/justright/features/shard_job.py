@@ -9,15 +9,13 @@ that breaks this changes rounding, never more.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import InitVar, dataclass
-from itertools import repeat
+from itertools import repeat, tee
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
 import torch
 from jaxtyping import Float, Int
 
@@ -63,23 +61,23 @@ class Extraction:
 
     images: ImageSet
     content_ids: InitVar[list[str]]
-    unreadable: Reasons
+    unreadable: InitVar[Reasons]  # images that are bad for certain, with the reason
     network: FeatureNetwork
     writer: StoreWriter
     section: CacheSection | None
     max_bad: float
     staged: ExtractedViews | None = None  # where plain views go that are computed on the way
 
-    def __post_init__(self, content_ids: list[str]) -> None:
-        images, unreadable, network, writer = self.images, self.unreadable, self.network, self.writer
+    def __post_init__(self, content_ids: list[str], unreadable: Reasons) -> None:
         self.ids = digests(content_ids)
         _, first, same = np.unique(self.ids, return_index=True, return_inverse=True)
         self.first = first[same]  # images with equal content are computed once
         self.first[list(unreadable)] = list(unreadable)
-        self.shard_rows = network.batch_size * SHARD_BATCHES
-        self.bad = {row: reason for shard in writer.shards for row, reason in shard.bad.items()}
-        self.next_row = min(len(writer.shards) * self.shard_rows, len(images))
-        self.position = np.full(len(images), -1)
+        self.shard_rows = self.network.batch_size * SHARD_BATCHES
+        shards = self.writer.shards
+        self.bad = dict(unreadable) | {row: reason for shard in shards for row, reason in shard.bad.items()}
+        self.next_row = min(len(shards) * self.shard_rows, len(self.images))
+        self.position = np.full(len(self.images), -1)
         done = np.setdiff1d(np.arange(self.next_row), list(self.bad))
         self.position[done] = np.arange(len(done))
         self._fed = 0
@@ -87,33 +85,35 @@ class Extraction:
     @property
     def n_left(self) -> int:
         """How many images are to be computed: those before the last whole shard, copies and cached ones are not."""
-        rows = np.arange(self.next_row, len(self.images))
-        is_left = (self.first[rows] == rows) & np.isin(rows, list(self.unreadable), invert=True)
-        if self.section is not None:
-            is_left &= ~self.section.holds(self.ids[rows])
-        return int(is_left.sum())
+        rows = self._first_and_readable(self.next_row, len(self.images))
+        return len(rows) if self.section is None else int((~self.section.holds(self.ids[rows])).sum())
+
+    def _first_and_readable(self, start: int, stop: int) -> Rows:  # copies take the feature of the first
+        rows = np.arange(start, stop)
+        return rows[(self.first[rows] == rows) & np.isin(rows, list(self.bad), invert=True)]
 
     def run(self, n_workers: int, engine: Engine | None = None) -> Generator[None, None, None]:
         """Do what is left; one step for each image that is computed. Those of the last batch follow their shard."""
         parts: list[_Part] = []
-        bad: dict[int, tuple[str, str]] = {}
-        begun: deque[_Task] = deque()
         layout = None if self.staged is None else self.staged.layout
-        work = BatchWork.of(self.network, self.images, layout)
-        with closing(on_one_core_each(work, self._places(begun), n_workers, engine)) as results:
-            for batch in results:
-                task = begun.popleft()
+        network, readers = self.network, self.images.readers
+        own = network if network.device.type == "cpu" else None
+        work = BatchWork(readers, network.backbone.recipe, network.batch_size, own, network.tools(), layout)
+        tasks, begun = tee(self._tasks())  # workers are told the places of images; the rest of a task stays here
+        places = (sent(self.images, task.rows) for task in tasks)
+        with closing(on_one_core_each(work, places, n_workers, engine)) as results:
+            for batch, task in zip(results, begun, strict=True):
                 if work.network is None:
-                    batch = computed(self.network, torch.from_numpy(batch.numbers), layout, batch.bad)
-                bad |= {int(task.rows[slot]): reason for slot, reason in batch.bad.items()}
+                    batch = computed(network, torch.from_numpy(batch.numbers), layout, batch.bad)
+                self.bad |= {int(task.rows[slot]): reason for slot, reason in batch.bad.items()}
                 is_good = np.isin(np.arange(len(task.rows)), list(batch.bad), invert=True)
                 parts.append(_Part(task.rows[is_good], batch.numbers[: len(task.rows)][is_good]))
                 self._check_finite(parts[-1])
                 if self.staged is not None and batch.records is not None:
                     self.staged.add(self.ids[parts[-1].rows], batch.records[: len(task.rows)][is_good])
                 if task.cached is not None:
-                    self._finish_shard(task.start, [*parts, task.cached], bad)
-                    parts, bad = [], {}
+                    self._finish_shard(task.start, [*parts, task.cached])
+                    parts = []
                 yield from repeat(None, len(task.rows))
 
     def feed_cache(self, n_waiting: int = 1) -> None:
@@ -126,8 +126,7 @@ class Extraction:
 
     def _tasks(self) -> Iterator[_Task]:
         for start in range(self.next_row, len(self.images), self.shard_rows):
-            rows = np.arange(start, min(start + self.shard_rows, len(self.images)))
-            rows = rows[(self.first[rows] == rows) & np.isin(rows, list(self.unreadable), invert=True)]
+            rows = self._first_and_readable(start, min(start + self.shard_rows, len(self.images)))
             cached = _Part(rows[:0], np.empty((0, *self.network.shape), self.network.dtype))
             if self.section is not None:
                 is_found, features = self.section.read(self.ids[rows])
@@ -138,18 +137,11 @@ class Extraction:
             yield from (_Task(start, batch) for batch in batches[:-1])
             yield _Task(start, batches[-1], cached)
 
-    def _places(self, begun: deque[_Task]) -> Iterator[pa.Table]:
-        """What workers are told of each batch; the rest of its task stays here."""
-        for task in self._tasks():
-            begun.append(task)
-            yield sent(self.images, task.rows)
-
-    def _finish_shard(self, start: int, parts: list[_Part], bad: dict[int, tuple[str, str]]) -> None:
+    def _finish_shard(self, start: int, parts: list[_Part]) -> None:
         stop = min(start + self.shard_rows, len(self.images))
         block = np.zeros((stop - start, *self.network.shape), self.network.dtype)
         for part in parts:
             block[part.rows - start] = part.features
-        self.bad |= bad | {row: self.unreadable[row] for row in range(start, stop) if row in self.unreadable}
         copies = start + np.flatnonzero(self.first[start:stop] != np.arange(start, stop))
         self.bad |= {row: self.bad[first] for row in copies.tolist() if (first := int(self.first[row])) in self.bad}
         copies = copies[np.isin(copies, list(self.bad), invert=True)]

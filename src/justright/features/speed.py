@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 
 import torch
-from torch import Tensor
 
 from justright.data.image_set import ImageSet
 from justright.errors import BadImageError
@@ -32,7 +32,10 @@ def try_out(backbone: Backbone, images: ImageSet, seconds: float = 2.0) -> tuple
 
     def extract(turn: int) -> int:
         nonlocal stored
-        read = list(_readable(images, backbone, batches[turn % len(batches)]))
+        read = []
+        for row in batches[turn % len(batches)]:
+            with suppress(BadImageError):
+                read.append(backbone.recipe.preprocess(images.image(row)))
         if read:
             stored = backbone.prefix(torch.stack(read).to(backbone.device))
             with torch.no_grad():
@@ -51,14 +54,6 @@ def try_out(backbone: Backbone, images: ImageSet, seconds: float = 2.0) -> tuple
         return 0.0, 0.0
     many = tuple(part.repeat(STEP_TIMES, *[1] * (part.ndim - 1)) for part in stored)
     return image / (n_cores() if backbone.device.type == "cpu" else 1), N_VIEWS * _seconds_each(step, seconds / 2)
-
-
-def _readable(images: ImageSet, backbone: Backbone, rows: list[int]) -> Iterator[Tensor]:
-    for row in rows:
-        try:
-            yield backbone.recipe.preprocess(images.image(row))
-        except BadImageError:
-            continue
 
 
 def _seconds_each(work: Callable[[int], int], seconds: float) -> float:

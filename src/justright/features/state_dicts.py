@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -58,20 +57,15 @@ def read(path: Path) -> State:
             return load_file(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch remarks on odd pickles before it refuses them
-            return _unwrapped(torch.load(path, map_location="cpu", weights_only=True), path)
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise CheckpointError(
             f"{path} is no plain file of tensors: opening it could run code, so it stays closed",
             expected="a .safetensors file, or a .pth file that torch.load(weights_only=True) reads",
             advice="where you trust the file, load it yourself and save its state dict with safetensors",
         ) from error
-    except CheckpointError:
-        raise
     except Exception as error:  # torch lets out whatever a damaged byte happens to cause
         raise CheckpointError(f"{path} cannot be read: {error}", expected="a whole checkpoint") from error
-
-
-def _unwrapped(content: Any, path: Path) -> State:
     for wrapper in WRAPPERS:
         if isinstance(content, Mapping) and isinstance(content.get(wrapper), Mapping):
             content = content[wrapper]

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -34,7 +34,7 @@ from justright.engines import FileRows
 from justright.errors import MissingDataError
 from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
-from justright.features.store_shards import Shard, n_intact, read_shards
+from justright.features.store_shards import n_intact, read_shards
 from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
 from justright.remote import Place, RemotePath
@@ -59,7 +59,7 @@ def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, 
     `verify` reads the features once to compare their checksums, about a second for each gigabyte or two.
     """
     header, is_complete = read_header(path)
-    shards = read_shards(path / SHARDS, header)
+    shards = read_shards(_file_of(path, SHARDS), header)
     n_rows = sum(shard.n_rows for shard in shards)
     if not is_complete:
         raise DamagedStoreError(
@@ -76,18 +76,19 @@ def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, 
         )
     except (OSError, pa.ArrowInvalid) as error:
         raise DamagedStoreError(f"{path / INDEX} cannot be read: {error}", advice="extract again") from error
-    size = _file_size(path / FEATURES) - len(npy_header(0, header))
+    array = _file_of(path, FEATURES)
+    size = (array.stat().st_size if isinstance(array, Path) else array.size()) - len(npy_header(0, header))
     if size != n_rows * row_bytes(header) or index.num_rows != n_rows:
         raise DamagedStoreError(
             f"{path / FEATURES} holds {size / row_bytes(header):,.6g} features, {INDEX} {index.num_rows:,} rows",
             expected=f"{n_rows:,} as {SHARDS} says",
             advice="extract again with --overwrite; what the cache knows is not computed again",
         )
-    if verify and (n_whole := whole_shards(path, header, shards)) < len(shards):
-        raise DamagedStoreError(f"{path / FEATURES}: shard {n_whole} has another checksum", advice="extract again")
-    with (path / FEATURES).open("rb") as file:
+    with array.open("rb") as file:
         if file.read(len(npy_header(0, header))) != npy_header(n_rows, header):
             raise DamagedStoreError(f"{path / FEATURES} begins with something else", advice="extract again")
+        if verify and (n_whole := n_intact(file, row_bytes(header), shards)) < len(shards):
+            raise DamagedStoreError(f"{path / FEATURES}: shard {n_whole} has another checksum", advice="extract again")
     return mapped(path, header, 0, n_rows), index, header
 
 
@@ -133,9 +134,7 @@ def write_header(path: Path, header: Header, is_complete: bool) -> None:
 
 def _require_unchanged(path: Place, name: str) -> None:
     """Refuse a file that is not the one a finished store was completed with."""
-    if not (path / name).is_file():
-        raise DamagedStoreError(f"{path / name} is missing", advice="extract again")
-    if hash_file(path / name) != _read_json(path)["files"].get(name):
+    if hash_file(_file_of(path, name)) != _read_json(path)["files"].get(name):
         raise DamagedStoreError(
             f"{path / name} cannot be read: it is not what was written with {HEADER}",
             expected="the files of one store, unchanged",
@@ -143,11 +142,11 @@ def _require_unchanged(path: Place, name: str) -> None:
         )
 
 
-def whole_shards(path: Place, header: Header, shards: Sequence[Shard]) -> int:
-    """How many shards, from the first on, have the bytes that their records say."""
-    with (path / FEATURES).open("rb") as file:
-        file.seek(len(npy_header(0, header)))
-        return n_intact(file, row_bytes(header), shards)
+def _file_of(path: Place, name: str) -> Place:
+    """A file of a store; one that is missing is refused."""
+    if not (path / name).is_file():
+        raise DamagedStoreError(f"{path / name} is missing", advice="extract again")
+    return path / name
 
 
 def read_quarantine(path: Place) -> list[Quarantined]:
@@ -184,9 +183,3 @@ def npy_header(n_rows: int, header: Header) -> bytes:
 def row_bytes(header: Header) -> int:
     """Bytes of one row of the array."""
     return math.prod(header.shape) * np.dtype(header.dtype).itemsize
-
-
-def _file_size(file: Place) -> int:
-    if not file.is_file():
-        raise DamagedStoreError(f"{file} is missing", advice="extract again")
-    return file.stat().st_size

@@ -36,11 +36,6 @@ class Header:
     computation: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def dim(self) -> int:
-        """Numbers a feature, or a patch token, has."""
-        return self.shape[-1]
-
     def differences(self, other: Header, parts: Sequence[str] = ()) -> list[str]:
         """One line for each entry that differs: `backbone.name: this, other`."""
         mine, theirs = _flat(self, parts), _flat(other, parts)

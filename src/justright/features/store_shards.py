@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from justright.features.store_header import DamagedStoreError, Header
+from justright.features.store_header import Header
 from justright.files import parsed_json
 from justright.hashing import hash_value
 from justright.remote import Place
@@ -35,8 +35,6 @@ def shard_line(shard: Shard, number: int, header: Header) -> bytes:
 
 def read_shards(file: Place, header: Header) -> list[Shard]:
     """The records of finished shards up to the first that is not whole, as a kill may leave the last."""
-    if not file.is_file():
-        raise DamagedStoreError(f"{file} is missing", advice="extract again")
     shards: list[Shard] = []
     for number, line in enumerate(file.read_bytes().split(b"\n")[:-1]):
         try:

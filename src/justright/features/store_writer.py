@@ -1,8 +1,14 @@
-"""Writing a feature store: begun or continued, grown by whole shards, and complete once `finish` has returned."""
+"""Writing a feature store: begun or continued, grown by whole shards, and complete once `finish` has returned.
+
+A store elsewhere (an address of fsspec) is made whole in a folder of this machine, then copied, the header last, for
+storage of that kind cannot append. Until the last file is there a reader elsewhere finds no store, and a kill loses
+nothing: the folder is found again by the address, and the work or the copying goes on.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,10 +23,11 @@ from justright.audit.quarantine import Quarantined
 from justright.errors import DataError
 from justright.features import store
 from justright.features.store_header import DamagedStoreError, Header, StoreMismatchError, indented
-from justright.features.store_shards import Shard, read_shards, shard_line
-from justright.files import replacing, write_json
+from justright.features.store_shards import Shard, n_intact, read_shards, shard_line
+from justright.files import home, replacing, write_json
+from justright.hashing import hash_bytes
 from justright.locks import lock
-from justright.remote import Place
+from justright.remote import Place, RemotePath
 from justright.types import Array
 
 INDEX_ROWS = 16_384  # small row groups keep the memory of writing them small
@@ -31,29 +38,43 @@ def begin_store(path: Place, header: Header, overwrite: bool = False) -> bool:
     if isinstance(path, Path) and path.exists() and not _may_be_store(path):
         raise DataError(f"{path} exists and is no feature store", advice="name another place with --out")
     if (path / store.HEADER).exists():
-        try:
-            there, is_complete = store.read_header(path)
-            lines = there.differences(header)
-        except DamagedStoreError as error:
-            if not overwrite:
-                raise
-            lines, is_complete = [str(error)], False
-        if not lines and not overwrite:
-            return is_complete
         if not overwrite:
+            there, is_complete = store.read_header(path)
+            if not (lines := there.differences(header)):
+                return is_complete
             raise StoreMismatchError(
                 f"{path} holds other features. What differs (there, now asked for):\n" + indented(lines),
                 advice="name another place with --out, or replace it with --overwrite",
             )
         for name in store.FILES:
             (path / name).unlink(missing_ok=True)
-    if isinstance(path, Path):  # elsewhere the header comes last, see store_staging.py
+    if isinstance(path, Path):
         store.write_header(path, header, is_complete=False)
-    return False
+        return False
+    folder = _folder_of(path)
+    try:
+        is_complete = begin_store(folder, header)
+    except (StoreMismatchError, DamagedStoreError):  # of another time
+        is_complete = begin_store(folder, header, overwrite=True)
+    if is_complete:
+        _copy(folder, path)
+    return is_complete
 
 
 def _may_be_store(path: Path) -> bool:
     return path.is_dir() and ((path / store.HEADER).exists() or not any(path.glob("[!.]*")))
+
+
+def _folder_of(place: Place) -> Path:
+    """Where on this machine a store is written."""
+    return place if isinstance(place, Path) else home() / "staging" / hash_bytes(str(place).encode())
+
+
+def _copy(folder: Path, place: RemotePath) -> None:
+    """Bring a finished store to its place elsewhere."""
+    for name in (store.FEATURES, *store.HASHED, store.HEADER):
+        (place / name).put(folder / name)
+    shutil.rmtree(folder)
 
 
 class StoreWriter:
@@ -62,17 +83,21 @@ class StoreWriter:
     Two writers of one store at a time are refused.
     """
 
-    def __init__(self, path: Path, header: Header):
-        self.path, self.header = path, header
+    def __init__(self, place: Place, header: Header):
+        self.place, self.header = place, header
+        self.path = path = _folder_of(place)
+        self._is_finished = False
         self._lines: IO[bytes] = _opened(path / store.SHARDS)
-        _lock(self._lines, path)
+        if not lock(self._lines, waits=False):  # Windows has no locks: there a second writer is the user's to avoid
+            self._lines.close()
+            raise DataError(f"{place} is being written by another process", advice="wait for it, or name another --out")
         self._array: IO[bytes] = _opened(path / store.FEATURES)
-        self.shards = read_shards(path / store.SHARDS, header)
-        self.shards = self.shards[: store.whole_shards(path, header, self.shards)]
-        self.n_rows = sum(shard.n_rows for shard in self.shards)
-        beginning = store.npy_header(0, header)
+        beginning, row_bytes = store.npy_header(0, header), store.row_bytes(header)
         self._array.write(beginning)
-        self._array.truncate(self._array.seek(len(beginning) + self.n_rows * store.row_bytes(header)))
+        found = read_shards(path / store.SHARDS, header)
+        self.shards = found[: n_intact(self._array, row_bytes, found)]
+        self.n_rows = sum(shard.n_rows for shard in self.shards)
+        self._array.truncate(self._array.seek(len(beginning) + self.n_rows * row_bytes))
         self._lines.truncate(self._lines.seek(sum(map(len, map(self._line, range(len(self.shards)))))))
 
     def add(self, features: store.FeatureRows, bad: Mapping[int, tuple[str, str]]) -> None:
@@ -105,6 +130,7 @@ class StoreWriter:
             file.flush()
             os.fsync(file.fileno())
         store.write_header(self.path, self.header, is_complete=True)
+        self._is_finished = True
 
     def __enter__(self) -> StoreWriter:
         return self
@@ -112,14 +138,10 @@ class StoreWriter:
     def __exit__(self, *error: object) -> None:
         self._array.close()
         self._lines.close()
+        if self._is_finished and isinstance(self.place, RemotePath):
+            _copy(self.path, self.place)
 
 
 def _opened(file: Path) -> IO[bytes]:
     file.touch()
     return file.open("r+b")
-
-
-def _lock(file: IO[bytes], path: Path) -> None:
-    if not lock(file, waits=False):  # Windows has no locks: there a second writer is the user's to avoid
-        file.close()
-        raise DataError(f"{path} is being written by another process", advice="wait for it, or name another --out")

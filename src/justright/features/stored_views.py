@@ -11,7 +11,7 @@ from justright.data.image_set import ImageSet
 from justright.data.views import Transform, transform_named
 from justright.features.backbone import Backbone
 from justright.features.cuts import Stored
-from justright.features.drawing import ViewDrawer
+from justright.features.view_work import ViewDrawer
 from justright.parallel import n_cores
 from justright.seeding import generator
 from justright.types import Array
@@ -25,7 +25,6 @@ class Views(ABC):
         images: what the views are of.
         transform: how they are drawn, or its name: weak, strong or plain.
         seed: of the drawing.
-        n_threads: how many threads draw, by default one a core.
         content_ids: `images.content_column()`, where it is known already.
     """
 
@@ -35,14 +34,13 @@ class Views(ABC):
         images: ImageSet,
         transform: str | Transform = "weak",
         seed: int = 0,
-        n_threads: int | None = None,
         content_ids: pa.ChunkedArray | None = None,
     ):
         self.backbone, self.transform, self.seed = backbone, transform_named(transform), seed
-        self.n_threads = n_cores() if n_threads is None else n_threads
         # a list may claim any id, so views are drawn for, and found by, what the files hold
         self.images = images.named_by(images.content_column() if content_ids is None else content_ids)
-        self.drawer = ViewDrawer(self.images, self.transform, backbone.recipe, seed, self.n_threads)
+        self.ids = self.images.table["id"]
+        self.drawer = ViewDrawer(self.transform, backbone.recipe, seed)
 
     @abstractmethod
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
@@ -62,7 +60,7 @@ class FreshViews(Views):
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
         """Draw the views now and push them through the prefix."""
-        drawn = self.drawer.one_of_each(rows.tolist(), views.tolist())
+        drawn = self.drawer.one_of_each(self.images, rows.tolist(), views.tolist(), n_cores())
         return self.backbone.prefix(drawn.to(self.backbone.device))
 
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:

@@ -16,7 +16,6 @@ from justright.data.columns import NAME
 from justright.errors import DataError
 from justright.features.store import FeatureRows, StoredRows, mapped, read_quarantine, read_store
 from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
-from justright.features.store_staging import deliver, staged
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.remote import Place, place_of
 from justright.types import UNLABELED, Array, Labels
@@ -113,16 +112,13 @@ class FeatureTable:
         return self._part(self.features[rows], self.index.take(pa.array(rows)))
 
     def _part(self, features: StoredRows, index: pa.Table) -> FeatureTable:
-        return FeatureTable(
-            features, index, replace(self.header, data=data_fingerprint(index["id"].to_pylist(), index))
-        )
+        header = replace(self.header, data=data_fingerprint(index["id"].to_pylist(), index))
+        return FeatureTable(features, index, header)
 
     def without_labels(self) -> FeatureTable:
         """The same features with every column gone that tells their class."""
-        kept = {
-            name: self.index[name] for name in ("id", "source", "dataset", "path") if name in self.index.column_names
-        }
-        n = len(self)
+        columns, n = self.index.column_names, len(self)
+        kept = {name: self.index[name] for name in ("id", "source", "dataset", "path") if name in columns}
         blank = {"label": pa.array(np.full(n, UNLABELED, np.int32)), "class_name": pa.nulls(n, NAME)}
         return FeatureTable(self.features, pa.table(kept | blank), self.header, self.path)
 
@@ -133,13 +129,11 @@ class FeatureTable:
             there = FeatureTable.open(place)
             self._require_same(place, there.features)
             return there
-        folder = staged(place, self.header)[0]
-        with StoreWriter(folder, self.header) as writer:
+        with StoreWriter(place, self.header) as writer:
             self._require_same(place, writer.read(np.arange(writer.n_rows)))
             for start in range(writer.n_rows, len(self), BLOCK_ROWS):
                 writer.add(self.features[start : start + BLOCK_ROWS], {})
             writer.finish(self.index, self.quarantined)
-        deliver(folder, place)
         return FeatureTable.open(place)
 
     def _require_same(self, path: Place, there: StoredRows) -> None:

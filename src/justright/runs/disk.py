@@ -11,8 +11,7 @@ from typing import Any
 
 from justright.discovery.methods import FIRST_PARTS, METHODS
 from justright.errors import JustrightError
-from justright.features.home import home
-from justright.files import bytes_of, parsed_json, size_text
+from justright.files import bytes_of, home, parsed_json, size_text
 
 FEATURE_BYTES = 4  # features are float32
 SMALLER = ({"views": 2}, {"bank_precision": "int8"}, {"views": 2, "bank_precision": "int8"}, {"views": "fresh"})

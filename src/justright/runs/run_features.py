@@ -125,7 +125,7 @@ def frozen_features(
     """Features before training: from stores that were given, found in the folder of the run, or computed into it."""
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract
-    from justright.features.home import home
+    from justright.files import home
 
     try:
         if stores is not None and (found := stores.copied(images, path)) is not None:
