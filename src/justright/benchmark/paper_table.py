@@ -12,7 +12,7 @@ from justright.benchmark.paper_numbers import doubts, paper_rows
 from justright.benchmark.suite import Suite, SuiteSetting
 from justright.benchmark.suite_line import Line, shown_value
 from justright.benchmark.suite_table import Difference, interval
-from justright.evaluation.means import spread
+from justright.evaluation.intervals import spread
 
 EVERY = "mean over targets"
 PERCENT = 100.0

@@ -13,7 +13,7 @@ from justright.benchmark.suite import Suite
 from justright.benchmark.suite_line import Line
 from justright.benchmark.table_csv import Record, csv_text
 from justright.benchmark.table_text import TextTable, mean_text
-from justright.evaluation.means import spread
+from justright.evaluation.intervals import spread
 from justright.evaluation.scores import GROUPS
 
 PROBLEM_COLUMNS = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from justright.benchmark.suite import Suite
 from justright.benchmark.suite_line import Line
-from justright.evaluation.means import MeanDifference, mean_difference
+from justright.evaluation.intervals import MeanDifference, mean_difference
 from justright.evaluation.scores import GROUPS
 
 COLUMNS = ("setting", "problems", "runs", "All", "Old", "New", "All against baseline", "New against baseline", "better")

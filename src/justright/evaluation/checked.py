@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.errors import DataError, DegenerateError
-from justright.evaluation.proportions import clopper_pearson, exact_interval, n_more_to_halve
+from justright.evaluation.intervals import clopper_pearson, exact_interval, n_more_to_halve
 from justright.evaluation.scores import LEVEL
 from justright.types import Array
 
@@ -141,8 +141,13 @@ class _Sample:
         unseen = 1 - self.n_checked / self.n_images
         return 1 / float((self.weight**2 * unseen / self.n_checked).sum())
 
-    def variance_of_mean(self, values: Float[Array, " checked"], n_fitted: int) -> tuple[float, int]:
-        """Variance of the weighted mean under sampling without replacement, and its degrees of freedom."""
+    def effective_size(self, accuracy: float, values: Float[Array, " checked"], n_fitted: int, level: float) -> float:
+        """The number of plain looks, with replacement, whose share of right ones would vary as little.
+
+        As little as the weighted mean of `values` varies under sampling without replacement.
+        """
+        from scipy.special import ndtri, stdtrit  # slow to import, and most commands judge nothing
+
         n_strata, n_checked = len(self.n_checked), len(values)
         deviation = values - self.means(values)[self.stratum]
         squares = np.bincount(self.stratum, deviation**2, minlength=n_strata)
@@ -151,15 +156,9 @@ class _Sample:
         if freedom < _ENOUGH:  # too few looks per stratum to see its spread: take that over all, which is larger
             freedom = max(n_checked - 1 - n_fitted, 1)
             pooled = float(np.var(values)) * n_checked / freedom
-        variance = (squares + _SHRINKAGE * pooled) / (self.n_checked - 1 + _SHRINKAGE) if n_strata > 1 else pooled
+        within = (squares + _SHRINKAGE * pooled) / (self.n_checked - 1 + _SHRINKAGE) if n_strata > 1 else pooled
         unseen = 1 - self.n_checked / self.n_images
-        return float((self.weight**2 * unseen * variance / self.n_checked).sum()), freedom
-
-    def effective_size(self, accuracy: float, values: Float[Array, " checked"], n_fitted: int, level: float) -> float:
-        """The number of plain looks, with replacement, whose share of right ones would vary as little."""
-        from scipy.special import ndtri, stdtrit  # slow to import, and most commands judge nothing
-
-        variance, freedom = self.variance_of_mean(values, n_fitted)
+        variance = float((self.weight**2 * unseen * within / self.n_checked).sum())
         if variance <= 0 or not 0 < accuracy < 1:
             return self.kish_size
         tail = (1 + level) / 2
