@@ -20,7 +20,7 @@ from justright.report.drawing import COLORS, INK, LINE, PAPER, TIGHT, add_legend
 from justright.report.elements import short
 from justright.runs.saved_selection import SavedSelection
 from justright.selection import SELECTORS, SelectionPlot
-from justright.selection.plot import from_the_closest
+from justright.selection.class_weights import from_the_closest
 from justright.types import Array
 
 SIZE = (5.6, 4.9)  # inches: at phone width the letters are still readable

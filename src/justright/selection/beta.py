@@ -12,8 +12,7 @@ from justright.errors import DegenerateError, JustrightError
 from justright.geometry import DOMAINS, cosine_similarity, row_norms
 from justright.selection.base import Resample, Selector
 from justright.selection.beta_weights import BetaCurve, final_weights, harden, remarks_about, weight_reasons
-from justright.selection.class_weights import ClassWeights, ImageWeights
-from justright.selection.plot import SelectionPlot
+from justright.selection.class_weights import ClassWeights, ImageWeights, SelectionPlot
 from justright.selection.shards import PoolFeatures, TargetFeatures, check_classes, n_rows
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount, cluster_target
 from justright.selection.target_similarity import REDUCTION, reduce_cosines, similarity_to_target
