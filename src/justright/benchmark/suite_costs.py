@@ -8,7 +8,7 @@ from pathlib import Path
 from justright.benchmark.suite import Suite
 from justright.benchmark.suite_problem import problem_of
 from justright.benchmark.suite_results import Todo
-from justright.benchmark.suite_runner import spread
+from justright.benchmark.suite_runner import process_parts
 from justright.files import size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.parts import config_of
@@ -55,4 +55,4 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
         n_runs += len(runs)
         seconds += work.n_images * image + sum(each[0] for each in banks.values())
         n_bytes += work.n_images * backbone.dim * 4 + sum(each[1] for each in banks.values())
-    return SuiteCosts(n_runs, seconds / max(1, min(n_jobs, len(spread(todo, n_jobs)))), n_bytes)
+    return SuiteCosts(n_runs, seconds / max(1, min(n_jobs, len(process_parts(todo, n_jobs)))), n_bytes)

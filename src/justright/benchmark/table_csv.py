@@ -6,11 +6,12 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from justright.benchmark.paper_table import PaperTable
 from justright.benchmark.verdicts import Verdict
 
-Record = dict[str, str | int | float | None]
+Record = dict[str, Any]  # by the name of the column; None for what is not there
 
 RECORD_COLUMNS = (
     *("table", "profile", "method", "row", "role", "target", "here", "group", "mean", "spread", "runs"),

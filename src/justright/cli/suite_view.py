@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from justright.benchmark.paper_table import PaperTable, paper_table
@@ -60,7 +61,7 @@ def show_suite(
     for each in (*tables, *([claims] if claims else [])):
         terminal.table(each.title, each.columns, each.rows)
     said = " ".join([f"{len(lines)} runs.", *notes(table), said])
-    result = {"lines": lines, "table": records(table), "claims": [each.to_json() for each in judged]}
+    result = {"lines": lines, "table": records(table), "claims": [asdict(each) for each in judged]}
     terminal.result(result, said)
 
 
@@ -76,8 +77,7 @@ def _show_plain(terminal: Terminal, suite: Suite, lines: list[Line], said: str, 
         write_text(to, problems_as_csv(by_problem) if ending == "csv" else text(tables, PLAIN_NOTES))
     for each in tables:
         terminal.table(each.title, each.columns, each.rows)
-    problems = [row.to_json() for row in by_problem]
-    terminal.result({"lines": lines, "rows": [row.to_json() for row in rows], "problems": problems}, said)
+    terminal.result({"lines": lines, "rows": [row.to_json() for row in rows], "problems": by_problem}, said)
 
 
 def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -44,7 +45,8 @@ def _quantile(reduction: str | float) -> float:
     return 0.5 if reduction == "median" else float(reduction)
 
 
-def _of_shard(centroids: Centroids, reduction: str | float, item: TargetItem) -> Similarity | CosineQuantile:
+def _of_shard(centroids: Centroids, reduction: str | float, item: TargetItem) -> Any:
+    """The similarity to the images of one shard, or what a quantile over all shards is made from."""
     batch = target_batch(item, centroids.shape[1])
     if reduction in EXTREMES:
         return EXTREMES[reduction][0](centroids, batch)
