@@ -21,18 +21,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import measuring
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from PIL import Image
 
 from justright.data.columns import COLUMNS, NAME
 from justright.discovery.predictions import Predictions, category_names
 from justright.hashing import hash_bytes
-from justright.review.actions import Line
+from justright.review.actions import LogLine
 from justright.review.cluster_actions import Keep, Move, SetName
 from justright.review.log import FORMAT, sealed
 from justright.review.open_review import OpenReview
@@ -53,9 +54,7 @@ def draw_run(path: Path, n_images: int, n_clusters: int) -> RunFolder:
     path.mkdir(parents=True)
     (path / "photos").mkdir()
     for number in range(N_PICTURES):
-        field = rng.integers(0, 256, (6, 6, 3), dtype=np.uint8)
-        picture = Image.fromarray(field).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-        picture.save(path / "photos" / f"{number}.jpg", quality=80)
+        measuring.blurred_noise(rng, (6, 6), (SIZE, SIZE)).save(path / "photos" / f"{number}.jpg", quality=80)
     ids = [hash_bytes(str(row).encode()) for row in range(n_images)]  # of their own: every image gets a thumbnail
     same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_images, np.int32)), pa.array(["folder:photos"]))
     dataset = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_images, np.int32)), pa.array(["photos"]))
@@ -100,7 +99,7 @@ def write_actions(run: RunFolder, n_actions: int) -> None:
         move = Move(cluster=cluster, rows=[row], to=to)
         action = move if seq % 3 == 0 and to != cluster else Keep(cluster=cluster)
         action = SetName(cluster=cluster, name=f"name {seq}") if seq % 10 == 0 else action
-        line = Line(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=secrets.token_hex(8), action=action)
+        line = LogLine(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=secrets.token_hex(8), action=action)
         opened.state.apply(line)
         lines.append(sealed(line.model_dump()))
     opened.log.path.write_bytes(b"".join(lines))
@@ -130,11 +129,7 @@ class Client:
 
 
 def timed(name: str, work: Callable[[int], object], n: int) -> float:
-    seconds = []
-    for number in range(n):
-        begun = time.perf_counter()
-        work(number)
-        seconds.append(time.perf_counter() - begun)
+    seconds = [measuring.timed(partial(work, number)).clock for number in range(n)]
     median = statistics.median(seconds)
     print(f"{name:38} median {1e3 * median:8.1f} ms   p95 {1e3 * sorted(seconds)[int(0.95 * n)]:8.1f} ms   of {n}")
     return median

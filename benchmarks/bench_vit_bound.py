@@ -16,19 +16,19 @@ round, and their median counts: other load on the machine slows all of them, tho
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import time
 from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 import torch
 from bench_extract import photos
+from measuring import load, timed
+from random_vit import random_vit
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from justright.features.backbone import Backbone, load_backbone, random_backbone
+from justright.features.backbone import Backbone, load_backbone
 from justright.features.extract import BATCH_SIZE
 from justright.features.fast_cpu import fast_module
 from justright.features.feature_network import FeatureNetwork
@@ -51,15 +51,6 @@ class Whole(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.cut.suffix(self.cut.prefix(images))
-
-
-def backbone_of(name: str) -> Backbone:
-    torch.manual_seed(0)
-    backbone = load_backbone(name) if name == EMBEDDED else random_backbone(name)
-    for parameter_name, parameter in backbone.model.named_parameters():
-        if parameter_name.endswith("gamma") and name != EMBEDDED:
-            parameter.data.fill_(1.0)  # fresh layer scales are 1e-5, and no difference could show
-    return backbone
 
 
 def products_of(network: FeatureNetwork, images: Tensor) -> tuple[Counter[Shape], float]:
@@ -105,10 +96,7 @@ def bare_product(shape: Shape, library: str) -> Callable[[], object]:
 
 
 def seconds(work: Callable[[], object], n_times: int = 1) -> float:
-    started = time.process_time()
-    for _ in range(n_times):
-        work()
-    return (time.process_time() - started) / n_times
+    return timed(work, n_times).processor / n_times
 
 
 def quicker_library(shape: Shape) -> tuple[float, Callable[[], object]]:
@@ -121,7 +109,7 @@ def quicker_library(shape: Shape) -> tuple[float, Callable[[], object]]:
 
 
 def report(name: str, n_rounds: int) -> None:
-    backbone = backbone_of(name)
+    backbone = load_backbone(name) if name == EMBEDDED else random_vit(name)
     side = backbone.recipe.resolution
     network = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class")
     images, files = torch.rand(BATCH_SIZE, 3, side, side) * 2 - 1, photos(BATCH_SIZE)
@@ -149,8 +137,7 @@ def report(name: str, n_rounds: int) -> None:
     def over(key: str) -> float:
         return statistics.median(each[key] / each["step"] for each in rounds)
 
-    load = f"load {os.getloadavg()[0]:.1f}"
-    print(f"\n{name}, {side} pixels, batches of {BATCH_SIZE}, one thread, median of {n_rounds} rounds, {load}")
+    print(f"\n{name}, {side} pixels, batches of {BATCH_SIZE}, one thread, median of {n_rounds} rounds, {load()}")
     line("decoding and resizing a photo", "decode")
     line("the step, by torch", "step")
     line("products of its layers alone", "products", f"{over('products'):.0%} of the step")
