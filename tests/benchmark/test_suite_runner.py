@@ -13,7 +13,7 @@ from tests.engines.lost_workers import FAR_ENGINES
 
 from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_problem import names_of, problem_of
+from justright.benchmark.suite_problem import images_fingerprint, problem_of
 from justright.benchmark.suite_results import RESULTS, failed_runs, missing_runs, suite_results
 from justright.benchmark.suite_runner import process_parts, run_suite
 from justright.engines import ENGINES
@@ -248,5 +248,5 @@ def test_a_line_tells_what_it_was_made_with_and_from_which_images(suite, tmp_pat
     line = run_suite(suite, tmp_path, only=("digits",))[0]
     assert line["made_with"]["config.n_init"] == 2
     assert line["made_with"]["config.max_iter"] == 100, "defaults too"
-    assert line["images"] == names_of(problem_of(suite.problems[1]))
+    assert line["images"] == images_fingerprint(problem_of(suite.problems[1]))
     assert line["new_as_pool"] == 0.0

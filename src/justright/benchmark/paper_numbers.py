@@ -11,7 +11,7 @@ from importlib.resources import files
 from justright.evaluation.scores import GROUPS
 
 ROUNDING = 0.1001  # two numbers that are rounded to one decimal each
-NO_NUMBERS = {("tab4", "xcon", "bins", "cars"): {"old": "Old's change is printed as -1..7, read as -1.7 here"}}
+MISPRINTS = {("tab4", "xcon", "bins", "cars"): {"old": "Old's change is printed as -1..7, read as -1.7 here"}}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def doubts(row: PaperRow, rows: Sequence[PaperRow]) -> dict[str, list[str]]:
     or is no number, or k-means, which sees no labels, differs from itself in another table.
     """
     found: dict[str, list[str]] = {group: [] for group in row.accuracy}
-    for group, misprint in NO_NUMBERS.get((row.table, row.method, row.selection, row.target), {}).items():
+    for group, misprint in MISPRINTS.get((row.table, row.method, row.selection, row.target), {}).items():
         found[group].append(misprint)
     if len(row.accuracy) == len(GROUPS):
         low, high = sorted((row.accuracy["old"], row.accuracy["new"]))

@@ -9,11 +9,11 @@ from justright.errors import DataError
 
 TomlTable = Mapping[str, Any]  # what TOML calls a table
 
-MAIN = ("cub", "cars", "aircraft", "dogs", "insects")  # the pool of Tab. 2
-WIDE = (*MAIN, "nabirds", "herbarium", "imagenet100", "imagenet1k-ssb")  # that of Tab. 3
-POOLS = {"all": MAIN, "wide": WIDE, "own": ()}
+MAIN_POOL = ("cub", "cars", "aircraft", "dogs", "insects")  # the pool of Tab. 2
+WIDE_POOL = (*MAIN_POOL, "nabirds", "herbarium", "imagenet100", "imagenet1k-ssb")  # that of Tab. 3
+POOLS = {"all": MAIN_POOL, "wide": WIDE_POOL, "own": ()}
 # the k-means row of the tables: features as they are
-PLAIN = {"method": "kmeans", "selector": "none", "settings": {"use_labels": False, "directions": "never"}}
+PLAIN_KMEANS = {"method": "kmeans", "selector": "none", "settings": {"use_labels": False, "directions": "never"}}
 
 
 def grid(content: TomlTable, shared: TomlTable, profile: TomlTable) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def _settings(
     for method in content["methods"]:
         if method == "kmeans":
             first = [each["name"] for each in problems if each.get("row", "original") == "original"]
-            yield {"name": "kmeans: none", "run": PLAIN, "row": "none", "problems": first}
+            yield {"name": "kmeans: none", "run": PLAIN_KMEANS, "row": "none", "problems": first}
             continue
         for role in roles:
             for row in content["rows"]:

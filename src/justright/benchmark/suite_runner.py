@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_line import Line, counts_of, result_of
-from justright.benchmark.suite_problem import names_of, problem_of
+from justright.benchmark.suite_problem import images_fingerprint, problem_of
 from justright.benchmark.suite_results import (
     RESULTS,
     Todo,
@@ -119,7 +119,7 @@ def _run_problem(
     from justright.features.backbone import load_backbone
     from justright.runs.run import Run
 
-    images, backbones = names_of(problem), dict[tuple[Any, ...], Any]()
+    images, backbones = images_fingerprint(problem), dict[tuple[Any, ...], Any]()
     for setting, seed in runs:
         started = time.perf_counter()
         about = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}

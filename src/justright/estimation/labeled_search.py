@@ -18,7 +18,6 @@ from justright.clustering.plusplus import SeedingOrder
 from justright.errors import DegenerateError
 from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.evaluation import Counts, match_counts
-from justright.evaluation.matching import Matching
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.settings import at_least, setting
@@ -76,7 +75,7 @@ class LabeledSearchCounter(CategoryCounter):
             drawn = generator(self.seed, "interval", resample).integers(len(classes), size=len(classes))
             times = np.bincount(drawn, minlength=len(classes))
             search = searches[resample % len(searches)]
-            estimates.append(_best({k: _repeated(counts, classes, times).accuracy for k, counts in search.items()}))
+            estimates.append(_best({k: match_counts(_repeat(c, classes, times)).accuracy for k, c in search.items()}))
         return middle_interval(estimates, level, holding=self.n_categories_)
 
     def _search(self, seed: int, track: Track) -> dict[int, Counts]:
@@ -139,7 +138,7 @@ def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int, trac
     return seen
 
 
-def _repeated(counts: Counts, classes: Int[Array, " classes"], times: Int[Array, " classes"]) -> Matching:
-    """The best map if the images of each class had come that many times; only clusters and classes that are left."""
+def _repeat(counts: Counts, classes: Int[Array, " classes"], times: Int[Array, " classes"]) -> Counts:
+    """The counts if the images of each class had come that many times; only clusters and classes that are left."""
     n = counts.n * times[np.searchsorted(classes, counts.class_)]
-    return match_counts(Counts(counts.cluster[n > 0], counts.class_[n > 0], n[n > 0]))
+    return Counts(counts.cluster[n > 0], counts.class_[n > 0], n[n > 0])

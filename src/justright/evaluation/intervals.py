@@ -69,16 +69,14 @@ def exact_interval(n_right: int, n_checked: int, n_images: int, level: float) ->
     """
     tail = (1 - level) / 2
 
-    def is_enough(total: int) -> bool:
-        return float(_hypergeometric(n_images, total, n_checked)[n_right:].sum()) > tail
-
-    def is_too_many(total: int) -> bool:
-        return float(_hypergeometric(n_images, total, n_checked)[: n_right + 1].sum()) <= tail
+    def chances(total: int) -> Float[Array, " outcomes"]:
+        return _hypergeometric(n_images, total, n_checked)
 
     # the counts that the checked images allow; the last one, or the first, needs no test
     least, most = n_right, n_images - (n_checked - n_right)
-    low = least + bisect_left(range(least, most), True, key=is_enough)
-    high = least + bisect_left(range(least + 1, most + 1), True, key=is_too_many)
+    low = least + bisect_left(range(least, most), True, key=lambda total: chances(total)[n_right:].sum() > tail)
+    more = range(least + 1, most + 1)
+    high = least + bisect_left(more, True, key=lambda total: chances(total)[: n_right + 1].sum() <= tail)
     return low / n_images, high / n_images
 
 
