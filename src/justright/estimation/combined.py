@@ -49,7 +49,6 @@ class CombinedCounter(CategoryCounter):
 
     def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Count by the spread, then split and merge from there."""
-        given.require_classes(1, advice="say K yourself")
         z = given.axes(self.n_axes).astype(np.float32)
         n = self._n_images = given.n_counted
         self._n_classes, self._has_pool = given.n_classes, given.has_pool

@@ -77,10 +77,12 @@ def estimate_accuracy(
     share of right images.
     """
     _check_sample(checked, is_right, n_images, level)
+    for name, given in (("clusters", clusters), ("confidence", confidence)):
+        if given is not None and given.shape != (n_images,):
+            raise DataError(f"{name} has shape {given.shape} for {n_images} images.", expected="one entry per image")
     n_checked = len(checked)
     stratum = np.zeros(n_images, dtype=np.int64)
     if clusters is not None:
-        _check_aligned(clusters.shape, n_images, "clusters")
         stratum = np.unique(clusters, return_inverse=True)[1]
     sample = _Sample(stratum[checked], np.bincount(stratum), np.bincount(stratum[checked], minlength=stratum.max() + 1))
     if n_missed := int((sample.n_checked == 0).sum()):
@@ -93,7 +95,6 @@ def estimate_accuracy(
     y, offset, n_fitted = is_right.astype(float), 0.0, 0
     is_enough = min(is_right.sum(), (~is_right).sum()) >= _ENOUGH
     if confidence is not None:
-        _check_aligned(confidence.shape, n_images, "confidence")
         if not np.isfinite(confidence).all():
             raise DataError("The confidence of some image is not finite.", expected="a number for every image")
         if is_enough:
@@ -180,8 +181,3 @@ def _check_sample(checked: Int[Array, " checked"], is_right: Bool[Array, " rows"
         )
     if not 0 < level < 1:
         raise DataError(f"level = {level}.", expected="a number between 0 and 1, e.g. 0.95")
-
-
-def _check_aligned(shape: tuple[int, ...], n_images: int, name: str) -> None:
-    if shape != (n_images,):
-        raise DataError(f"{name} has shape {shape} for {n_images} images.", expected="one entry per image")
