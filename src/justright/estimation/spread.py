@@ -57,8 +57,11 @@ class WardTree:
         return sums[::-1] / max(int(measured.sum()), 1) * n / np.maximum(n - k, 1)
 
 
-def neighbor_spread(x: Float[Array, "images axes"]) -> float:
-    """The spread of pairs of an image and its nearest one: half of their squared distance, on average."""
+def way_to_neighbors(x: Float[Array, "images axes"], of_all: float) -> float:
+    """The logarithmic way from the spread of all images to that of pairs of an image and its nearest one.
+
+    The latter is half of their squared distance, on average.
+    """
     x = x.astype(np.float64)
     norms, nearest = (x**2).sum(axis=1), np.zeros(len(x))
     for start in range(0, len(x), _BLOCK):
@@ -66,7 +69,8 @@ def neighbor_spread(x: Float[Array, "images axes"]) -> float:
         distance = norms[rows, None] + norms - 2 * x[rows] @ x.T
         distance[np.arange(len(rows)), rows] = np.inf
         nearest[rows] = distance.min(axis=1)
-    return float(np.maximum(nearest, 0.0).mean()) / 2
+    of_pairs = float(np.maximum(nearest, 0.0).mean()) / 2
+    return float(np.log(of_all / max(of_pairs, 1e-12 * of_all)))
 
 
 def k_of_spread(spread: Float[Array, " images"], level: float) -> int:
@@ -140,11 +144,6 @@ class SpreadCounter(CategoryCounter):
             measured = [np.minimum.accumulate(each) for each in (self._tree.spread(is_labeled), spread)]
             spread = np.sqrt(np.prod(measured, axis=0))
         elif min(spread[0], among_labeled[0], level) > 0:
-            way = np.log(among_labeled[0] / level) / _way_to_neighbors(labeled, among_labeled[0])
-            level = float(spread[0] * np.exp(-way * _way_to_neighbors(self._tree.x, spread[0])))
+            way = np.log(among_labeled[0] / level) / way_to_neighbors(labeled, among_labeled[0])
+            level = float(spread[0] * np.exp(-way * way_to_neighbors(self._tree.x, spread[0])))
         return max(k_of_spread(spread, level), self._fewest), spread
-
-
-def _way_to_neighbors(x: Float[Array, "images axes"], of_all: float) -> float:
-    """The logarithmic way from the spread of all images to that of nearest neighbors."""
-    return float(np.log(of_all / max(neighbor_spread(x), 1e-12 * of_all)))
