@@ -18,7 +18,7 @@ from justright.benchmark.suite_table import Difference, difference_text, interva
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "undecided", "not run"
 
 Key = tuple[Any, ...]  # target, seed (not in the paper's figures), method; None for a method that the claim names
-Found = tuple[tuple[Any, ...], str, str, float]  # target and seed, method, row, points
+ClaimValue = tuple[tuple[Any, ...], str, str, float]  # target and seed, method, row, points
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def verdict(difference: Difference, within: float | None = None, behind: float =
     return HOLDS if -within < low and high < within else FAILS if low > within or high < -within else UNDECIDED
 
 
-def _runs(suite: Suite, lines: Sequence[Line], group: str, is_guide: bool) -> Iterator[Found]:
+def _runs(suite: Suite, lines: Sequence[Line], group: str, is_guide: bool) -> Iterator[ClaimValue]:
     """Our runs that have the group, with the pool in this role."""
     settings = {each.name: each for each in suite.settings}
     for line in lines:
@@ -114,7 +114,7 @@ def _runs(suite: Suite, lines: Sequence[Line], group: str, is_guide: bool) -> It
             yield (suite.columns[line["problem"]], line["seed"]), own.method, own.row, PERCENT * value
 
 
-def _figures(table: str, group: str) -> Iterator[Found]:
+def _figures(table: str, group: str) -> Iterator[ClaimValue]:
     """What the paper prints of the group."""
     for row in paper_rows():
         if row.table == table and group in row.accuracy:
@@ -122,7 +122,7 @@ def _figures(table: str, group: str) -> Iterator[Found]:
 
 
 def _paired(
-    claim: Claim, better: Iterable[Found], than: Iterable[Found], names: Mapping[str, str] | None = None
+    claim: Claim, better: Iterable[ClaimValue], than: Iterable[ClaimValue], names: Mapping[str, str] | None = None
 ) -> dict[Key, float]:
     """The differences by the keys of `than`; a claim about one method compares it with every one of those.
 
@@ -137,7 +137,7 @@ def _paired(
 
 
 def _means(
-    claim: Claim, found: Iterable[Found], rows: Sequence[str], method: str, names: Mapping[str, str]
+    claim: Claim, found: Iterable[ClaimValue], rows: Sequence[str], method: str, names: Mapping[str, str]
 ) -> dict[Key, float]:
     """The mean over the rows, where there is a value of each, for the targets and methods that the claim is about."""
     asked = [names.get(row, row) for row in rows]
