@@ -25,8 +25,7 @@ PROBLEM_COLUMNS = (
 def problem_rows(suite: Suite, lines: Sequence[Line]) -> list[Record]:
     """What was run, by problem and setting in the order of the suite, under the names of `PROBLEM_COLUMNS`.
 
-    Accuracies in percent with their standard deviation over seeds, the rest as means over seeds; None for what there is
-    not.
+    Accuracies in percent and their standard deviation over seeds, other numbers as means over seeds; None without any.
     """
     rows = []
     for problem in suite.problems:

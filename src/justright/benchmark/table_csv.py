@@ -55,14 +55,13 @@ def csv_text(columns: Sequence[str], found: Iterable[Record]) -> str:
 
 
 def _claim_record(table: PaperTable, verdict: Verdict) -> Record:
-    change = dict(zip(("change", "change low", "change high"), verdict.difference or (), strict=False))
     return {
         "table": table.name,
         "profile": table.profile,
         "method": verdict.method,
         "role": "guide" if verdict.is_guide else "rival",
         "runs": verdict.n_pairs,
-        **change,
+        **dict(zip(("change", "change low", "change high"), verdict.difference or (), strict=False)),
         "paper change": verdict.paper,
         "claim": verdict.says,
         "verdict": verdict.verdict,

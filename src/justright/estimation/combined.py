@@ -17,7 +17,7 @@ from justright.estimation.spread import SpreadCounter
 from justright.progress import Track, silent
 from justright.settings import SHARE, at_least, setting
 
-# As spread_share chosen on drawn problems and judged on others: benchmarks/study_counts.py, docs/findings.md.
+# Chosen as spread_share was, on drawn problems, and judged on others: benchmarks/study_counts.py, docs/findings.md.
 ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
 POOL_ERROR = 0.92
 
