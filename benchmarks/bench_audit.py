@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import resource
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import imagehash
 import numpy as np
+from measuring import blurred_noise, load, peak_mb, timed
 from PIL import Image
 
 from justright.audit.audit import audit
@@ -38,8 +35,7 @@ def write_photos(root: Path, n_images: int) -> None:
     for number in range(n_images):
         is_copy = number % 100 == 99
         if not is_copy:
-            field = rng.integers(0, 256, (12, 12, 3), dtype=np.uint8)
-            image = Image.fromarray(field).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
+            image = blurred_noise(rng, (12, 12), (SIZE, SIZE))
         file = root / f"class{number % 20}" / f"{number}.jpg"
         file.parent.mkdir(parents=True, exist_ok=True)
         image.save(file, quality=60 if is_copy else 90)
@@ -54,12 +50,6 @@ def plain_way(root: Path) -> int:
     return sum(a - b <= NEAR for a, b in combinations(hashes, 2))
 
 
-def timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, float, Any]:
-    clock, processor = time.perf_counter(), time.process_time()
-    value = work(*arguments)
-    return time.perf_counter() - clock, time.process_time() - processor, value
-
-
 def clustered_hashes(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Half random, half within a few bits of one of the others."""
     rng = np.random.default_rng(0)
@@ -69,23 +59,23 @@ def clustered_hashes(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main(n_images: int) -> None:
-    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
+    print(f"{load()}, {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_photos(root, n_images)
-        clock, processor, report = timed(audit, [open_images(root)])
+        clock, processor, report = timed(lambda: audit([open_images(root)]))
         n_groups = sum(finding.kind.endswith("near") for finding in report.findings)
         print(f"audit: {n_images:,} JPEGs of {SIZE} px in {clock:.2f} s ({processor:.2f} s of processor), ", end="")
         print(f"{n_images / clock:,.0f} images/s, {n_groups} groups of near copies")
-        plain_clock, plain_processor, n_pairs = timed(plain_way, root)
+        plain_clock, plain_processor, n_pairs = timed(lambda: plain_way(root))
         print(f"plain way: {plain_clock:.2f} s ({plain_processor:.2f} s of processor), {n_pairs} pairs; ", end="")
         print(f"{plain_clock / clock:.1f} times the clock, {plain_processor / processor:.1f} times the processor")
     hashes, colors = clustered_hashes(N_HASHES)
     for near in (2, NEAR, 8, 10):
-        clock, processor, components = timed(near_components, hashes, colors, near)
+        clock, processor, components = timed(lambda near=near: near_components(hashes, colors, near))
         n_groups = sum(1 for _ in groups_of(components))
         print(f"near search: {N_HASHES:,} hashes, {near} bits: {clock:.2f} s ({processor:.2f} s), {n_groups:,} groups")
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
+    print(f"peak memory {peak_mb():,.0f} MB")
 
 
 if __name__ == "__main__":

@@ -13,14 +13,14 @@ import argparse
 import copy
 import statistics
 import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
-from random_vit import random_vit_b14
+from measuring import Took, blurred_noise, timed
+from random_vit import random_vit
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
@@ -49,13 +49,12 @@ def sgd(model: torch.nn.Module) -> torch.optim.Optimizer:
     return torch.optim.SGD(tuned, lr=0.1, momentum=0.9, weight_decay=5e-5)
 
 
-def step(features: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> tuple[float, float]:
-    start = time.perf_counter()
+def step(features: Callable[[], Tensor], optimizer: torch.optim.Optimizer) -> float:
     loss = contrast(features())
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
     optimizer.step()
-    return time.perf_counter() - start, loss.item()
+    return loss.item()
 
 
 def main() -> None:
@@ -68,36 +67,32 @@ def main() -> None:
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
-    backbone = random_vit_b14()
+    backbone = random_vit("dinov2_vitb14")
     plain = copy.deepcopy(backbone.model)
-    blobs = np.random.default_rng(0).integers(0, 256, (options.images, 5, 6, 3), dtype=np.uint8)
-    pictures = [np.asarray(Image.fromarray(blob).resize((500, 375), Image.Resampling.BICUBIC)) for blob in blobs]
+    rng = np.random.default_rng(0)
+    pictures = [np.asarray(blurred_noise(rng, (5, 6), (500, 375))) for _ in range(options.images)]
     images = from_dataset([(picture, 0) for picture in pictures], "blobs").with_ids()
     rows, views = np.tile(np.arange(options.images), 2), np.repeat([0, 1], options.images)
 
     with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        bank = ViewBank(backbone, images, Path(folder), n_views=2, precision=options.precision).build()
-        built = time.perf_counter() - start
+        bank = ViewBank(backbone, images, Path(folder), n_views=2, precision=options.precision)
+        built, _, bank = timed(bank.build)
         drawn = bank.drawer.one_of_each(bank.images, rows.tolist(), views.tolist(), options.threads)
         # a third copy takes more steps, only to be timed: a single short one says little on a busy machine
-        timed = copy.deepcopy(backbone)
+        quick = copy.deepcopy(backbone)
         sides = {
             "recipe": (plain, lambda: recipe_features(plain, drawn), 1),
             "bank": (backbone, lambda: backbone.suffix(bank.batch(rows, views)), 1),
-            "bank, timed": (timed, lambda: timed.suffix(bank.batch(rows, views)), 10),
+            "bank, timed": (quick, lambda: quick.suffix(bank.batch(rows, views)), 10),
         }
         optimizers = {name: sgd(side[0]) for name, side in sides.items()}
-        times: dict[str, list[float]] = {name: [] for name in sides}
-        losses: dict[str, list[float]] = {name: [] for name in sides}
+        runs: dict[str, list[Took]] = {name: [] for name in sides}
         for _ in range(options.rounds):  # in turns, so that a busy machine is busy for both
             for name, (_, features, n_steps) in sides.items():
-                for _ in range(n_steps):
-                    took, loss = step(features, optimizers[name])
-                    times[name].append(took)
-                    losses[name].append(loss)
+                runs[name] += [timed(partial(step, features, optimizers[name])) for _ in range(n_steps)]
 
-    medians = {name: statistics.median(values) for name, values in times.items()}
+    medians = {name: statistics.median(each.clock for each in own) for name, own in runs.items()}
+    losses = {name: [each.value for each in own] for name, own in runs.items()}
     ratio = medians["recipe"] / medians["bank, timed"]
     apart = max(abs(a - b) for a, b in zip(losses["recipe"], losses["bank"], strict=True))
     print(f"{options.images} images x 2 views, {options.precision}, {torch.get_num_threads()} threads, "

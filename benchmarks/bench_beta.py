@@ -7,34 +7,14 @@ has to sort 50 million cosines.
 
 from __future__ import annotations
 
-import argparse
-import os
-import resource
-import time
-from collections.abc import Callable
-
 import numpy as np
+from measuring import in_turns, load, options, peak_mb
 
 from justright.selection import BetaSelector
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def peak_gb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--images", type=int, default=50_000)
-    options.add_argument("--classes", type=int, default=1_000)
-    options.add_argument("--dim", type=int, default=768)
-    options.add_argument("--rounds", type=int, default=15)
-    args = options.parse_args()
+    args = options(__doc__, images=50_000, classes=1_000, dim=768, rounds=15)
     rng = np.random.default_rng(0)
     origin = rng.normal(size=args.dim).astype(np.float32)
     pool = rng.standard_normal((args.images, args.dim), dtype=np.float32) + origin
@@ -42,19 +22,21 @@ def main() -> None:
     labels = rng.integers(0, args.classes, args.images)
     centroids = pool[: args.classes].copy()
     product = np.empty((args.classes, args.images), dtype=np.float32)
-    print(f"{args.images} x {args.images} images, {args.dim}-d, {args.classes} classes; load {os.getloadavg()[0]:.1f}")
+    print(f"{args.images} x {args.images} images, {args.dim}-d, {args.classes} classes; {load()}")
 
     # Memory first: afterwards the bare product's own result would be counted.
-    before = peak_gb()
+    before = peak_mb() / 1024
     BetaSelector().fit(pool, labels, target)
-    print(f"memory: {before:.2f} GB with the features, {peak_gb():.2f} GB at the peak of fit")
+    print(f"memory: {before:.2f} GB with the features, {peak_mb() / 1024:.2f} GB at the peak of fit")
 
     for reduction in ("min", "median"):
-        bare, ours = [], []
-        for _ in range(args.rounds if reduction == "min" else 3):
-            bare.append(seconds(lambda: np.matmul(centroids, target.T, out=product)))
-            selector = BetaSelector(reduction=reduction)
-            ours.append(seconds(lambda: selector.fit(pool, labels, target)))  # noqa: B023
+        selector = BetaSelector(reduction=reduction)
+        ways = {
+            "bare": lambda: np.matmul(centroids, target.T, out=product),
+            "ours": lambda selector=selector: selector.fit(pool, labels, target),
+        }
+        took = in_turns(ways, args.rounds if reduction == "min" else 3)
+        bare, ours = ([each.clock for each in took[name]] for name in ways)
         print(
             f"{reduction}: bare product {min(bare):.3f} s, BetaSelector.fit {min(ours):.3f} s, "
             f"ratio {min(ours) / min(bare):.2f} of the best, {np.median(np.divide(ours, bare)):.2f} in the median round"

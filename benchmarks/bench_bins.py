@@ -7,23 +7,15 @@ transport problems alone.
 
 from __future__ import annotations
 
-import argparse
-import os
-import time
-
 import numpy as np
+from measuring import load, options, timed
 
 from justright.geometry.transport import euclidean_distance, flow
 from justright.selection import BinsSelector
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--classes", type=int, default=2_000)
-    options.add_argument("--clusters", type=int, default=1_000)
-    options.add_argument("--dim", type=int, default=768)
-    options.add_argument("--splits", type=int, default=10)
-    args = options.parse_args()
+    args = options(__doc__, classes=2_000, clusters=1_000, dim=768, splits=10)
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(args.classes), 20)
     clusters = np.repeat(np.arange(args.clusters), 40)
@@ -33,18 +25,12 @@ def main() -> None:
     pool = (places[labels] + 5 + rng.normal(size=(len(labels), args.dim))).astype(np.float32)
     target = (centers[clusters] + 5 + rng.normal(size=(len(clusters), args.dim))).astype(np.float32)
     flow(np.ones((2, 2)))  # loads POT
-    print(f"{args.classes} classes, {args.clusters} clusters, {args.splits} splits; load {os.getloadavg()[0]:.1f}")
+    print(f"{args.classes} classes, {args.clusters} clusters, {args.splits} splits; {load()}")
 
     half = args.clusters // 2
     distance = euclidean_distance(np.concatenate([places, centers[:half]]), centers[half:])
-    start = time.perf_counter()
-    for _ in range(args.splits):
-        flow(distance)
-    bare = time.perf_counter() - start
-
-    start = time.perf_counter()
-    selector = BinsSelector(n_splits=args.splits).fit(pool, labels, target, clusters)
-    ours = time.perf_counter() - start
+    bare = timed(lambda: flow(distance), args.splits).clock
+    ours, _, selector = timed(lambda: BinsSelector(n_splits=args.splits).fit(pool, labels, target, clusters))
     print(
         f"{args.splits} transport problems {bare:.2f} s, BinsSelector.fit {ours:.2f} s, ratio {ours / bare:.2f}; "
         f"{int((selector.bin_ > 0).sum())} classes survive, {len(selector.selected_classes_)} kept"

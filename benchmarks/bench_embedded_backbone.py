@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from justright.clustering import SemiSupKMeans
 from justright.data import glyph_set
-from justright.evaluation import match_clusters
+from justright.evaluation import Counts, match_counts
 from justright.features.backbone import Backbone, load_backbone
 from justright.features.embedded import ARCHITECTURE, HELD_OUT, RECIPE
 from justright.features.guarded_timm import VisionTransformer
@@ -37,7 +37,7 @@ def scores(features: np.ndarray, labels: np.ndarray) -> tuple[float, float, floa
     return (
         float((nearest == labels[~is_reference]).mean()),
         float(linear.score(features[~is_reference], labels[~is_reference])),
-        match_clusters(labels, kmeans.labels_).accuracy,
+        match_counts(Counts.of(labels, kmeans.labels_)).accuracy,
     )
 
 

@@ -8,12 +8,10 @@ Run: PYTHONPATH=src python benchmarks/bench_emd.py
 from __future__ import annotations
 
 import argparse
-import os
-import time
-from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
+from measuring import load, timed
 from scipy.optimize import linprog
 
 from justright.geometry.many_sources import flow_from_many
@@ -33,26 +31,14 @@ def linear_program(distance: np.ndarray, source_mass: np.ndarray, target_mass: n
     return float(solved.fun)
 
 
-def timed(work: Callable[[], float], rounds: int) -> tuple[float, float]:
-    best, value = float("inf"), 0.0
-    for _ in range(rounds):
-        start = time.perf_counter()
-        value = work()
-        best = min(best, time.perf_counter() - start)
-    return best, value
-
-
 def compare_many(n: int, m: int) -> None:
     rng = np.random.default_rng(0)
     sinks = rng.normal(size=(m, 64))
     sources = sinks[rng.integers(0, m, n)] + rng.normal(size=(n, 64)) * rng.uniform(0.2, 1.0, (n, 1))
     a, b = rng.integers(1, 50, n).astype(float), rng.integers(1, 200, m).astype(float)
     given = a / a.sum(), b / b.sum(), euclidean_distance(sources, sinks)
-    start = time.process_time()
-    few = flow_from_many(_solve, *given)
-    middle = time.process_time()
-    every, _ = _solve(*given)
-    quick, slow = middle - start, time.process_time() - middle
+    _, quick, few = timed(lambda: flow_from_many(_solve, *given))
+    _, slow, (every, _) = timed(lambda: _solve(*given))
     print(
         f"{n} x {m}: most left out {quick:.1f} s, all at once {slow:.1f} s, ratio {slow / quick:.1f}, "
         f"flows differ by {abs(few - every).max():.0e}"
@@ -66,12 +52,12 @@ def main() -> None:
     args = options.parse_args()
     rng = np.random.default_rng(0)
     emd(np.ones((2, 2)))  # loads POT
-    print(f"load {os.getloadavg()[0]:.1f}")
+    print(load())
     for n in args.sizes:
         distance = euclidean_distance(rng.normal(size=(n, 64)), rng.normal(size=(n // 2, 64)))
         masses = rng.integers(1, 50, n).astype(float), rng.integers(1, 50, n // 2).astype(float)
-        quick, ours = timed(lambda: emd(distance, *masses), rounds=7)  # noqa: B023
-        slow, theirs = timed(lambda: linear_program(distance, *masses), rounds=1)  # noqa: B023
+        quick, _, ours = min(timed(lambda: emd(distance, *masses)) for _ in range(7))  # noqa: B023
+        slow, _, theirs = timed(lambda: linear_program(distance, *masses))  # noqa: B023
         print(
             f"{n} x {n // 2}: emd {quick:.4f} s, linear program {slow:.3f} s, ratio {slow / quick:.0f}, "
             f"values differ by {abs(ours - theirs):.1e}"

@@ -1,21 +1,22 @@
 """One streaming selection in this process, in several and on Ray: seconds, and how far the weights are apart.
 
 Run: PYTHONPATH=src python benchmarks/bench_engines.py
-Features lie in files, as stores have them, in half precision. Opening an engine is timed apart: it costs the same
-whatever the data. Ray is left out where it is not installed; "default" is what `fit_stream` does without an engine.
+Features lie in files, as stores have them, in half precision; the pool has as many images as the target. Opening an
+engine is timed apart: it costs the same whatever the data. Ray is left out where it is not installed; "default" is what
+`fit_stream` does without an engine.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import os
 import tempfile
 import time
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from measuring import load, options, timed
 
 from justright.engines import ENGINES, OpenEngine, in_process, row_shards
 from justright.selection import BetaSelector, BinsSelector, Selector
@@ -36,13 +37,7 @@ def write_features(path: Path, n_images: int, dim: int, n_groups: int, seed: int
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--images", type=int, default=100_000, help="of the pool, and as many of the target")
-    options.add_argument("--dim", type=int, default=768)
-    options.add_argument("--classes", type=int, default=1_000)
-    options.add_argument("--shard-rows", type=int, default=16_384)
-    options.add_argument("--workers", type=int, default=2)
-    args = options.parse_args()
+    args = options(__doc__, images=100_000, dim=768, classes=1_000, shard_rows=16_384, workers=2)
     selectors: dict[str, Selector] = {
         "beta": BetaSelector(),
         "beta, median": BetaSelector(reduction="median"),
@@ -50,7 +45,7 @@ def main() -> None:
     }
     print(
         f"2 x {args.images} features, {args.dim}-d, {args.classes} classes, shards of {args.shard_rows}, "
-        f"{args.workers} workers; load {os.getloadavg()[0]:.1f}"
+        f"{args.workers} workers; {load()}"
     )
     with tempfile.TemporaryDirectory() as folder:
         pool, labels = write_features(Path(folder) / "pool.npy", args.images, args.dim, args.classes, seed=1)
@@ -68,9 +63,9 @@ def main() -> None:
                 list(engine(abs, range(args.workers)))  # so that workers are there before the clock starts
                 print(f"{name:10} opened in {time.perf_counter() - start:5.1f} s")
                 for said, selector in selectors.items():
-                    start = time.perf_counter()
-                    weight = selector.fit_stream(labeled, unlabeled, engine=engine).class_weight_
-                    seconds = time.perf_counter() - start
+                    fit = partial(selector.fit_stream, labeled, unlabeled, engine=engine)
+                    seconds, _, fitted = timed(fit)
+                    weight = fitted.class_weight_
                     apart = np.abs(weight - here.setdefault(said, weight)).max()
                     print(f"{name:10} {said:13} {seconds:5.1f} s, largest difference to local {apart:.1e}")
 

@@ -13,11 +13,10 @@ disagreed; what both sides share is a K that the data tell, not one that they le
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from measuring import timed
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
@@ -37,12 +36,6 @@ def draw(noise: float, decay: float, n_labeled_classes: int, seed: int) -> tuple
     x = (rng.standard_normal((N_CLASSES, DIM))[y] + noise * rng.standard_normal((N_IMAGES, DIM))) * spectrum
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     return x.astype(np.float32), np.where((y < n_labeled_classes) & (rng.random(N_IMAGES) < 0.5), y, -1)
-
-
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.process_time()
-    value = work()
-    return time.process_time() - start, value
 
 
 def search_with_scikit_learn(x: Any, labels: Any) -> tuple[int, int]:
@@ -67,14 +60,14 @@ def main() -> None:
     ratios, n_same = [], 0
     for what, *shape in draws:
         x, labels = draw(*shape)
-        ours, counter = seconds(lambda x=x, labels=labels: LabeledSearchCounter(max_k=MAX_K).fit(x, labels))
+        _, ours, counter = timed(lambda x=x, labels=labels: LabeledSearchCounter(max_k=MAX_K).fit(x, labels))
         print(f"{what}: ours K = {counter.n_categories_} from {len(counter.curve_)} fits in {ours:.1f} s", flush=True)
-        theirs, (k, n_fits) = seconds(lambda x=x, labels=labels: search_with_scikit_learn(x, labels))
+        _, theirs, (k, n_fits) = timed(lambda x=x, labels=labels: search_with_scikit_learn(x, labels))
         print(f"  scikit-learn K = {k} from {n_fits} fits in {theirs:.1f} s: {theirs / ours:.1f} times", flush=True)
         if what == "far apart":
             ratios.append(theirs / ours)
             n_same += k == counter.n_categories_
-    mixture, other = seconds(lambda: MixtureCounter().fit(x, labels))
+    _, mixture, other = timed(lambda: MixtureCounter().fit(x, labels))
     print(f"  split and merge K = {other.n_categories_} in {len(other.curve_) - 1} rounds, {mixture:.1f} s")
     is_met = min(ratios) >= GOAL and n_same == options.draws
     verdict = "met" if is_met else "MISSED"

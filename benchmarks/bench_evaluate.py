@@ -9,13 +9,14 @@ machine do not count.
 
 from __future__ import annotations
 
-import os
-import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from measuring import load, timed
 from scipy.optimize import linear_sum_assignment
 
-from justright.evaluation import break_down, evaluate, match_clusters
+from justright.evaluation import Counts, break_down, evaluate, match_counts
 
 N_IMAGES, N_CLASSES, N_RUNS = 1_000_000, 2_000, 3
 
@@ -35,13 +36,9 @@ def plain_way(y_true: np.ndarray, y_pred: np.ndarray, is_old: np.ndarray) -> tup
     return sum(right.values()) / len(y_true), right[True] / total[True], right[False] / total[False]
 
 
-def best_seconds(work, *arguments) -> tuple[float, object]:
-    seconds, value = [], None
-    for _ in range(N_RUNS):
-        started = time.process_time()
-        value = work(*arguments)
-        seconds.append(time.process_time() - started)
-    return min(seconds), value
+def best_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
+    runs = [timed(work) for _ in range(N_RUNS)]
+    return min(run.processor for run in runs), runs[0].value
 
 
 def main() -> None:
@@ -49,14 +46,14 @@ def main() -> None:
     y_true = rng.integers(0, N_CLASSES, N_IMAGES)
     y_pred = np.where(rng.random(N_IMAGES) < 0.4, rng.integers(0, N_CLASSES, N_IMAGES), (y_true * 7) % 2003)
     is_old = y_true < N_CLASSES // 2
-    print(f"{N_IMAGES:,} images, {N_CLASSES:,} classes, best of {N_RUNS}, load {os.getloadavg()[0]:.1f}")
-    plain, reference = best_seconds(plain_way, y_true, y_pred, is_old)
+    print(f"{N_IMAGES:,} images, {N_CLASSES:,} classes, best of {N_RUNS}, {load()}")
+    plain, reference = best_seconds(lambda: plain_way(y_true, y_pred, is_old))
     print(f"plain way                                  {plain:7.2f} s")
-    whole, scores = best_seconds(evaluate, y_true, y_pred, is_old)
+    whole, scores = best_seconds(lambda: evaluate(y_true, y_pred, is_old))
     print(f"evaluate, with intervals, NMI and ARI      {whole:7.2f} s  {plain / whole:5.1f} times")
-    matching, _ = best_seconds(match_clusters, y_true, y_pred)
-    print(f"match_clusters                             {matching:7.2f} s  {plain / matching:5.1f} times")
-    errors, _ = best_seconds(break_down, y_true, y_pred, is_old)
+    matching, _ = best_seconds(lambda: match_counts(Counts.of(y_true, y_pred)))
+    print(f"Counts.of and match_counts                 {matching:7.2f} s  {plain / matching:5.1f} times")
+    errors, _ = best_seconds(lambda: break_down(y_true, y_pred, is_old))
     print(f"break_down                                 {errors:7.2f} s")
     print(scores)
     np.testing.assert_allclose(reference, (scores.all, scores.old, scores.new))

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
+from measuring import blurred_noise, load, peak_mb
 from torch.utils.data import DataLoader, Dataset
 
 from justright.data.image_set import ImageSet
@@ -92,13 +92,12 @@ def photos(n: int) -> ImageSet:
         return images.take(np.linspace(0, len(images) - 1, n).astype(int))
     rng = np.random.default_rng(0)
 
-    def jpeg(i: int) -> bytes:
-        small = Image.fromarray(rng.integers(0, 256, (12, 16, 3), dtype=np.uint8))
+    def jpeg() -> bytes:
         buffer = io.BytesIO()
-        small.resize((500, 375), Image.Resampling.BICUBIC).save(buffer, "JPEG")
+        blurred_noise(rng, (12, 16), (500, 375)).save(buffer, "JPEG")
         return buffer.getvalue()
 
-    return from_dataset([(jpeg(i), 0) for i in range(n)], "noise")
+    return from_dataset([(jpeg(), 0) for _ in range(n)], "noise")
 
 
 def networks() -> list[tuple[Backbone, int]]:
@@ -139,7 +138,7 @@ def speed(n_rounds: int) -> None:
                 rates[name].append(len(images) / (time.perf_counter() - start))
                 works[name].append(1000 * (processor_seconds() - begun) / len(images))
             np.testing.assert_allclose(results[0], results[-1], rtol=1e-2, atol=1e-3)
-        print(f"\n{backbone.name}, {len(images)} images of {images.datasets[0]}, load {os.getloadavg()[0]:.1f}")
+        print(f"\n{backbone.name}, {len(images)} images of {images.datasets[0]}, {load()}")
         for name, values in rates.items():
             gains = [mine / other for mine, other in zip(rates["justright extract"], values, strict=True)]
             rate, work, gain = (statistics.median(each) for each in (values, works[name], gains))
@@ -171,7 +170,7 @@ def peak_of(n: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         images = from_dataset(Shades(n), "shades")
         extract(images, Backbone(vit, "tiny", ImageRecipe(8, 8)), Path(folder) / "f", batch_size=256)
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(peak_mb())
 
 
 def memory() -> None:

@@ -5,11 +5,11 @@ Both sides take turns in one process, so that other load on the machine hits the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from unittest.mock import patch
 
 import torch
+from measuring import in_turns
 
 from justright.features.backbone import load_backbone
 from justright.features.feature_network import FeatureNetwork
@@ -17,16 +17,9 @@ from justright.features.feature_network import FeatureNetwork
 ROUNDS, BATCH = 8, 16
 
 
-def seconds(work: Callable[[torch.Tensor], object], images: torch.Tensor) -> float:
-    started = time.process_time()
-    work(images)
-    return time.process_time() - started
-
-
 def compare(what: str, slow: Callable, fast: Callable, images: torch.Tensor) -> None:
-    slow(images), fast(images)
-    pairs = [(seconds(slow, images), seconds(fast, images)) for _ in range(ROUNDS)]
-    before, after = (sorted(side)[ROUNDS // 2] for side in zip(*pairs, strict=True))
+    took = in_turns({"slow": lambda: slow(images), "fast": lambda: fast(images)}, ROUNDS, n_unmeasured=1)
+    before, after = (sorted(each.processor for each in side)[ROUNDS // 2] for side in took.values())
     rates = f"{BATCH / before:.0f} images/s by torch, {BATCH / after:.0f} by openvino"
     print(f"{what}, {images.shape[-1]} pixels: {rates}, ratio {before / after:.2f}")
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
+from measuring import timed
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from justright.data.catalog.glyph_alphabet import BLOCKS, faces_of
@@ -32,12 +32,10 @@ def draw(jobs: list[Job]) -> None:
         draw_glyph(SEED, label, index, SIZE)
 
 
-def draw_plainly(jobs: list[Job]) -> float:
-    start = time.process_time()
+def draw_plainly(jobs: list[Job]) -> None:
     for label, index in jobs:
         rng = generator(SEED, "glyph", GLYPH_CLASSES[label].name, index)
         plain_image(draw_look(rng, FACES[label]), GLYPH_CLASSES[label].character, rng)
-    return time.process_time() - start
 
 
 def plain_image(look: Look, character: str, rng: np.random.Generator) -> np.ndarray:
@@ -68,16 +66,13 @@ def plain_stroke(image: Image.Image, stroke: Stroke) -> None:
 
 
 def cpu_seconds(jobs: list[Job]) -> float:
-    start = time.process_time()
-    draw(jobs)
-    return time.process_time() - start
+    return timed(lambda: draw(jobs)).processor
 
 
-def timed(name: str, n_images: int, work: Callable[[], float]) -> float:
+def told(name: str, n_images: int, work: Callable[[], float]) -> float:
     """Print the rate by the clock, and by the processor time that `work` returns; the clock's rate."""
-    start = time.perf_counter()
-    processor = work()
-    rate = n_images / (time.perf_counter() - start)
+    clock, _, processor = timed(work)
+    rate = n_images / clock
     print(f"{name:22} {rate:7.0f} images/s   {n_images / processor:7.0f} per second of processor time")
     return rate
 
@@ -94,9 +89,9 @@ def main(n_images: int) -> None:
         # short jobs first, so that starting the two processes is not what is measured
         list(two.map(cpu_seconds, [[(0, index)] for index in range(8)]))
         for state in ("cold", "warm"):
-            rates.append(timed(f"one process, {state}", n_images, lambda: cpu_seconds(jobs)))
-            rates.append(timed(f"two processes, {state}", n_images, lambda: sum(two.map(cpu_seconds, chunks))))
-    plain = timed("one process, plain", len(few), lambda: draw_plainly(few))
+            rates.append(told(f"one process, {state}", n_images, lambda: cpu_seconds(jobs)))
+            rates.append(told(f"two processes, {state}", n_images, lambda: sum(two.map(cpu_seconds, chunks))))
+    plain = told("one process, plain", len(few), lambda: timed(lambda: draw_plainly(few)).processor)
     print("times the plain way:", ", ".join(f"{rate / plain:.1f}" for rate in rates))
 
 

@@ -13,11 +13,10 @@ while it seeds, is given beside it. Same draws, so both sides start from the sam
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from measuring import in_turns, timed
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
@@ -35,12 +34,6 @@ def draw(n_images: int, n_classes: int, dim: int = 768) -> tuple[Any, Any]:
     x = (rng.standard_normal((n_classes, dim))[y] + rng.standard_normal((n_images, dim))) * spectrum
     x /= np.linalg.norm(x, axis=1, keepdims=True)
     return x.astype(np.float32), np.where((y < n_classes // 2) & (rng.random(n_images) < 0.5), y, -1)
-
-
-def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.process_time()
-    value = work()
-    return time.process_time() - start, value
 
 
 def column(x: Any, centroid: Any) -> Any:
@@ -72,16 +65,14 @@ def plain_restart(x: Any, labels: Any, n_clusters: int, max_iter: int, tol: floa
 def against_plain(size: str) -> None:
     n_images, n_clusters, max_iter = SIZES[size]
     x, labels = draw(n_images, n_clusters)
-    ours, kmeans = min(
-        (seconds(lambda: SemiSupKMeans(n_clusters, n_init=1, max_iter=max_iter).fit(x, labels)) for _ in range(2)),
-        key=lambda run: run[0],
-    )
+    runs = [timed(lambda: SemiSupKMeans(n_clusters, n_init=1, max_iter=max_iter).fit(x, labels)) for _ in range(2)]
+    _, ours, kmeans = min(runs, key=lambda run: run.processor)
     unlabeled = x[labels < 0]
-    per_column = min(seconds(lambda: [column(unlabeled, x[k]) for k in range(8)])[0] / 8 for _ in range(3))
+    per_column = min(timed(lambda: [column(unlabeled, x[k]) for k in range(8)]).processor / 8 for _ in range(3))
     # with j centroids there, the public seeding looks at all j before it draws the next one
     n_seeding = sum(range(len(kmeans.classes_), n_clusters))
     if size == "cub":
-        plain, (inertia, n_iter) = seconds(lambda: plain_restart(x, labels, n_clusters, max_iter, 1e-4))
+        _, plain, (inertia, n_iter) = timed(lambda: plain_restart(x, labels, n_clusters, max_iter, 1e-4))
         print(f"  inertia: ours {kmeans.inertia_:.2f} in {kmeans.n_iter_} iterations, plain {inertia:.2f} in {n_iter}")
     else:
         plain = per_column * (n_seeding + n_clusters * (1 + kmeans.n_iter_))
@@ -103,9 +94,9 @@ def against_scikit_learn(size: str) -> None:
             n_clusters, n_init=1, init=init, n_candidates=n_candidates, max_iter=max_iter, tol=0.0, normalize=False
         )
         rival = KMeans(n_clusters, init="k-means++" if init is None else init, n_init=1, max_iter=max_iter, tol=0)
-        rounds = range(3 if size == "cub" else 1)
-        pairs = [(seconds(lambda run=run: run.fit(x))[0], seconds(lambda rival=rival: rival.fit(x))[0]) for _ in rounds]
-        ours, theirs = np.min(pairs, axis=0)
+        ways = {"ours": lambda run=run: run.fit(x), "theirs": lambda rival=rival: rival.fit(x)}
+        took = in_turns(ways, 3 if size == "cub" else 1)
+        ours, theirs = (min(each.processor for each in took[name]) for name in ways)
         print(f"  {what}: {theirs / ours:.1f} times")
         print(f"    ours         {ours:6.2f} s, inertia {run.inertia_:.2f} in {run.n_iter_} iterations")
         print(f"    scikit-learn {theirs:6.2f} s, inertia {rival.inertia_:.2f} in {rival.n_iter_} iterations")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+import measuring
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -17,17 +16,10 @@ ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
 
 
 def timed(what: str, work, repeat: int = 3):
-    best, result = float("inf"), None
-    for _ in range(repeat):
-        started = time.perf_counter()
-        result = work()
-        best = min(best, time.perf_counter() - started)
+    runs = [measuring.timed(work) for _ in range(repeat)]
+    best = min(run.clock for run in runs)
     print(f"{what:<42} {best:6.2f} s")
-    return best, result
-
-
-def peak_gb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return best, runs[-1].value
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -37,7 +29,7 @@ with tempfile.TemporaryDirectory() as folder:
         for i in range(ROWS):
             c = i % 2000
             out.write(f"images/{c:04d}/{i:07d}.jpg,{c},class {c:04d},group {c % 50},{'train' if i % 3 else 'test'}\n")
-    before = peak_gb()
+    before = measuring.peak_mb() / 1024
     bare, _ = timed("bare read of the CSV", lambda: pa_csv.read_csv(csv))
     ours, images = timed("ImageSet from the CSV", lambda: open_images(csv))
     print(f"{'ratio':<42} {ours / bare:6.2f}")
@@ -47,4 +39,4 @@ with tempfile.TemporaryDirectory() as folder:
     print(f"{'ratio':<42} {ours / bare:6.2f}")
     timed("its classes, hierarchy and labels", lambda: (images.classes, images.hierarchy, images.labels), repeat=1)
     print(f"{'rows':<42} {len(images):,}")
-    print(f"{'peak memory of the process':<42} {peak_gb():6.2f} GB (before opening: {before:.2f})")
+    print(f"{'peak memory of the process':<42} {measuring.peak_mb() / 1024:6.2f} GB (before: {before:.2f})")

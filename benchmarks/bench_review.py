@@ -21,13 +21,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import measuring
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from PIL import Image
 
 from justright.data.columns import COLUMNS, NAME
 from justright.discovery.predictions import Predictions, category_names
@@ -53,9 +54,7 @@ def draw_run(path: Path, n_images: int, n_clusters: int) -> RunFolder:
     path.mkdir(parents=True)
     (path / "photos").mkdir()
     for number in range(N_PICTURES):
-        field = rng.integers(0, 256, (6, 6, 3), dtype=np.uint8)
-        picture = Image.fromarray(field).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-        picture.save(path / "photos" / f"{number}.jpg", quality=80)
+        measuring.blurred_noise(rng, (6, 6), (SIZE, SIZE)).save(path / "photos" / f"{number}.jpg", quality=80)
     ids = [hash_bytes(str(row).encode()) for row in range(n_images)]  # of their own: every image gets a thumbnail
     same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_images, np.int32)), pa.array(["folder:photos"]))
     dataset = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_images, np.int32)), pa.array(["photos"]))
@@ -130,11 +129,7 @@ class Client:
 
 
 def timed(name: str, work: Callable[[int], object], n: int) -> float:
-    seconds = []
-    for number in range(n):
-        begun = time.perf_counter()
-        work(number)
-        seconds.append(time.perf_counter() - begun)
+    seconds = [measuring.timed(partial(work, number)).clock for number in range(n)]
     median = statistics.median(seconds)
     print(f"{name:38} median {1e3 * median:8.1f} ms   p95 {1e3 * sorted(seconds)[int(0.95 * n)]:8.1f} ms   of {n}")
     return median

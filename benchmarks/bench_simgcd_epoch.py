@@ -14,13 +14,12 @@ from __future__ import annotations
 import argparse
 import copy
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
-from random_vit import random_vit_b14
+from measuring import blurred_noise, timed
+from random_vit import random_vit
 
 from justright.data import Split
 from justright.data.objects import from_dataset
@@ -34,18 +33,17 @@ GOAL, TOLERANCE, N_CATEGORIES = 50, 1e-3, 200
 
 
 def pictures(n: int) -> Split:
-    blobs = np.random.default_rng(0).integers(0, 256, (n, 5, 6, 3), dtype=np.uint8)
-    drawn = [np.asarray(Image.fromarray(blob).resize((300, 260), Image.Resampling.BICUBIC)) for blob in blobs]
+    rng = np.random.default_rng(0)
+    drawn = [np.asarray(blurred_noise(rng, (5, 6), (300, 260))) for _ in range(n)]
     images = from_dataset([(picture, row % 4) for row, picture in enumerate(drawn)], "blobs").with_ids()
     half = np.arange(n) < n // 2
     return Split(images.take(np.flatnonzero(half)), images.take(np.flatnonzero(~half)).without_labels())
 
 
-def recipe_epoch(learner: SimGCDLearner, training: Training, drawn: list[torch.Tensor]) -> tuple[float, float]:
-    """The seconds of an epoch and its mean loss, the views of each step being given."""
+def recipe_epoch(learner: SimGCDLearner, training: Training, drawn: list[torch.Tensor]) -> float:
+    """The mean loss of an epoch, the views of each step being given."""
     model, total = learner.backbone.model, 0.0
     rows = learner.batches[0].rows(0)
-    start = time.perf_counter()
     for step, images in enumerate(drawn):
         with torch.no_grad():
             tokens = model.blocks[:-1](model.norm_pre(model._pos_embed(model.patch_embed(images))))
@@ -57,7 +55,7 @@ def recipe_epoch(learner: SimGCDLearner, training: Training, drawn: list[torch.T
         parts.total.backward()
         training.optimizer.step()
         total += float(parts.total.detach())
-    return time.perf_counter() - start, total / len(drawn)
+    return total / len(drawn)
 
 
 def main() -> None:
@@ -69,7 +67,7 @@ def main() -> None:
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)
-    backbone = random_vit_b14()
+    backbone = random_vit("dinov2_vitb14")
     data = TrainingData.of(pictures(options.images))
     config = SimGCDConfig(n_epochs=1, batch_size=options.batch, views=2)
     batches = data.batches(options.batch, 0)
@@ -78,9 +76,8 @@ def main() -> None:
     plain = copy.deepcopy(ours)
 
     with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        bank = ViewBank(backbone, data.images, Path(folder), n_views=2, precision=options.precision).build()
-        built = time.perf_counter() - start
+        bank = ViewBank(backbone, data.images, Path(folder), n_views=2, precision=options.precision)
+        built, _, bank = timed(bank.build)
         drawn = []
         for step, rows in enumerate(batches.rows(0)):
             views = bank.choose(0, step, len(rows)).ravel()
@@ -88,13 +85,11 @@ def main() -> None:
         warm = copy.deepcopy(ours)  # the first step of a process pays for memory and caches
         Training(warm, {"weak": bank}, data, config, None, {}).run("")
         training = Training(ours, {"weak": bank}, data, config, Path(folder) / "run", {})
-        start = time.perf_counter()
-        training.run("")
-        of_bank = time.perf_counter() - start
+        of_bank = timed(lambda: training.run("")).clock
         loss = float((Path(folder) / "run" / "metrics.jsonl").read_text().split('"loss": ')[1].split(",")[0])
         unused = Training(plain, {"weak": bank}, data, config, None, {})
         before = {name: tensor.clone() for name, tensor in plain.changing().items()}
-        of_recipe, recipe_loss = recipe_epoch(plain, unused, drawn)
+        of_recipe, _, recipe_loss = timed(lambda: recipe_epoch(plain, unused, drawn))
 
     ratio, apart = of_recipe / of_bank, abs(loss - recipe_loss)
     moved = max(float((tensor - before[name]).abs().max()) for name, tensor in plain.changing().items())

@@ -7,21 +7,15 @@ growth of the process beyond what importing took is meant to stay below 1 GB.
 
 from __future__ import annotations
 
-import argparse
-import os
-import resource
-import time
+from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
+from measuring import load, options, peak_mb, timed
 
 from justright.selection import BetaSelector
 
 SHARD_ROWS = 20_000
-
-
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
 class Shards:
@@ -47,36 +41,19 @@ class Shards:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--images", type=int, default=1_000_000, help="of the pool, and as many of the target")
-    options.add_argument("--dim", type=int, default=768)
-    options.add_argument("--classes", type=int, default=1_000)
-    options.add_argument("--reduction", default="min")
-    args = options.parse_args()
+    args = options(__doc__, images=1_000_000, dim=768, classes=1_000, reduction="min")
     before = peak_mb()
     pool = Shards(args.images, args.dim, args.classes, seed=1)
     target = Shards(args.images, args.dim, args.classes, seed=2)
     print(
         f"2 x {args.images} features, {args.dim}-d, {args.classes} classes, reduction {args.reduction}: "
-        f"{2 * args.images * args.dim * 4 / 2**30:.1f} GB in shards of {SHARD_ROWS}; load {os.getloadavg()[0]:.1f}"
+        f"{2 * args.images * args.dim * 4 / 2**30:.1f} GB in shards of {SHARD_ROWS}; {load()}"
     )
-
-    start = time.perf_counter()
-    for features in pool.features():
-        del features
-    for features in target.features():
-        del features
-    drawing = time.perf_counter() - start
-
-    start = time.perf_counter()
-    BetaSelector(reduction=args.reduction).fit_stream(pool.labeled(), target.features())
-    ours = time.perf_counter() - start
-
+    drawing = timed(lambda: [deque(each.features(), maxlen=0) for each in (pool, target)]).clock
+    selector = BetaSelector(reduction=args.reduction)
+    ours = timed(lambda: selector.fit_stream(pool.labeled(), target.features())).clock
     centroids, block = target.noise[: args.classes].copy(), target.noise
-    start = time.perf_counter()
-    for _ in range(args.images // SHARD_ROWS):
-        centroids @ block.T
-    bare = time.perf_counter() - start
+    bare = timed(lambda: centroids @ block.T, args.images // SHARD_ROWS).clock
     print(f"drawing {drawing:.1f} s, fit_stream with drawing {ours:.1f} s, bare products {bare:.1f} s")
     print(f"ratio of fit_stream without drawing to bare products {(ours - drawing) / bare:.2f}")
     print(f"memory: grew by {peak_mb() - before:.0f} MB to {peak_mb():.0f} MB")

@@ -11,13 +11,10 @@ Run: python benchmarks/bench_tuned_stage.py
 
 from __future__ import annotations
 
-import argparse
-import os
-import time
-from collections.abc import Callable
-
+import numpy as np
 import torch
-from torch import Tensor, nn
+from measuring import in_turns, load, options
+from torch import nn
 
 from justright.features.backbone import Backbone, load_backbone
 from justright.features.chunked_suffix import chunked_suffix
@@ -41,18 +38,9 @@ def last_stage(backbone: Backbone) -> list[nn.Module]:
     return [model.blocks[-1], model.conv_head, model.bn2]
 
 
-def step(features: Callable[[], Tensor], tuned: list[nn.Parameter]) -> tuple[float, float, list[Tensor]]:
-    wall, processor = time.perf_counter(), time.process_time()
-    gradients = torch.autograd.grad(features().square().mean(), tuned)
-    return time.perf_counter() - wall, time.process_time() - processor, list(gradients)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    args = options(__doc__, rounds=5, threads=torch.get_num_threads())
+    torch.set_num_threads(args.threads)
     for side, batch in ((160, 64), (224, 64), (224, 128)):
         ours, plain, whole = (load_backbone("efficientnet_lite0", img_size=side) for _ in range(3))
         as_timm_has_it(plain), as_timm_has_it(whole)
@@ -65,20 +53,16 @@ def main() -> None:
             "timm": (lambda plain=plain, views=views: plain.suffix(views), list(plain.tuned_parameters())),
             "ours": (lambda ours=ours, views=views: chunked_suffix(ours, views), list(ours.tuned_parameters())),
         }
-        times: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
-        found: dict[str, list[Tensor]] = {}
-        for number in range(1 + options.rounds):
-            for name, (features, tuned) in sides.items():
-                *took, found[name] = step(features, tuned)
-                if number:
-                    times[name].append((took[0], took[1]))
-        medians = {n: [sorted(each)[len(each) // 2] for each in zip(*t, strict=True)] for n, t in times.items()}
-        pairs = zip(found["timm"], found["ours"], strict=True)
+        steps = {
+            name: lambda features=features, tuned=tuned: torch.autograd.grad(features().square().mean(), tuned)
+            for name, (features, tuned) in sides.items()
+        }
+        took = in_turns(steps, args.rounds, n_unmeasured=1)
+        medians = {n: np.median([(each.clock, each.processor) for each in runs], axis=0) for n, runs in took.items()}
+        pairs = zip(took["timm"][-1].value, took["ours"][-1].value, strict=True)
         apart = max(float((one - other).abs().max() / one.abs().max()) for one, other in pairs)
         said = ", ".join(f"{n} {m[0]:.2f} s ({m[1]:.2f} of the processor)" for n, m in medians.items())
-        print(
-            f"{side} pixels, {batch} images x 2 views, {options.threads} threads, load {os.getloadavg()[0]:.1f}: {said}"
-        )
+        print(f"{side} pixels, {batch} images x 2 views, {args.threads} threads, {load()}: {said}")
         ratio, same = (medians[name][1] / medians["ours"][1] for name in ("stage", "timm"))
         is_met = ratio >= GOAL and apart <= TOLERANCE
         print(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import torch
+from measuring import blurred_noise, in_turns
 from PIL import Image
 
 from justright.data.recipe import IMAGENET_MEAN as MEAN
@@ -29,8 +29,7 @@ assert timm  # imported first: it makes torchvision importable beside CPU torch
 def photo() -> np.ndarray:
     """Smooth and noisy parts, as a photo has them."""
     chance = np.random.default_rng(0)
-    small = Image.fromarray(chance.integers(0, 256, (12, 16, 3), dtype=np.uint8))
-    smooth = np.asarray(small.resize((500, 375), Image.Resampling.BICUBIC), dtype=np.int16)
+    smooth = np.asarray(blurred_noise(chance, (12, 16), (500, 375)), dtype=np.int16)
     return np.clip(smooth + chance.integers(-20, 21, smooth.shape), 0, 255).astype(np.uint8)
 
 
@@ -115,14 +114,8 @@ def main() -> None:
     print(f"ms a view, one thread, median of {options.rounds} rounds of {options.views}")
     for kind in TRANSFORMS:
         draws = {name: make(kind, pixels) for name, make in installed.items()}
-        times: dict[str, list[float]] = {name: [] for name in draws}
-        for _ in range(options.rounds + 1):  # in turns; the first warms up
-            for name, draw in draws.items():
-                start = time.perf_counter()
-                for _ in range(options.views):
-                    draw()
-                times[name].append((time.perf_counter() - start) / options.views * 1e3)
-        took = {name: statistics.median(values[1:]) for name, values in times.items()}
+        runs = in_turns(draws, options.rounds, n_unmeasured=1, n_times=options.views)
+        took = {name: 1e3 * statistics.median(each.clock for each in own) / options.views for name, own in runs.items()}
         ours = took["torch by hand (ours)"]
         for name, value in took.items():
             print(f"  {kind:6s} {name:24s} {value:7.2f}   {value / ours:4.1f} times ours")

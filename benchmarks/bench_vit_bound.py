@@ -16,19 +16,18 @@ round, and their median counts: other load on the machine slows all of them, tho
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
-import time
 from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 import torch
 from bench_extract import photos
+from measuring import in_turns, load, timed
+from random_vit import random_vit
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from justright.features.backbone import Backbone, load_backbone, random_backbone
+from justright.features.backbone import Backbone, load_backbone
 from justright.features.extract import BATCH_SIZE
 from justright.features.fast_cpu import fast_module
 from justright.features.feature_network import FeatureNetwork
@@ -51,15 +50,6 @@ class Whole(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         return self.cut.suffix(self.cut.prefix(images))
-
-
-def backbone_of(name: str) -> Backbone:
-    torch.manual_seed(0)
-    backbone = load_backbone(name) if name == EMBEDDED else random_backbone(name)
-    for parameter_name, parameter in backbone.model.named_parameters():
-        if parameter_name.endswith("gamma") and name != EMBEDDED:
-            parameter.data.fill_(1.0)  # fresh layer scales are 1e-5, and no difference could show
-    return backbone
 
 
 def products_of(network: FeatureNetwork, images: Tensor) -> tuple[Counter[Shape], float]:
@@ -104,24 +94,17 @@ def bare_product(shape: Shape, library: str) -> Callable[[], object]:
     return lambda: np.matmul(x.numpy(), weight.numpy(), out=out.numpy())
 
 
-def seconds(work: Callable[[], object], n_times: int = 1) -> float:
-    started = time.process_time()
-    for _ in range(n_times):
-        work()
-    return (time.process_time() - started) / n_times
-
-
 def quicker_library(shape: Shape) -> tuple[float, Callable[[], object]]:
     """Operations a second of a shape by the library that is quicker at it, and the product by it."""
     ways = [bare_product(shape, library) for library in ("torch", "numpy")]
     n_times = max(1, round(ENOUGH / operations(shape)))
-    times = [[seconds(way, n_times) for way in ways] for _ in range(4)][1:]  # the first warms up
+    times = [[timed(way, n_times).processor for way in ways] for _ in range(4)][1:]  # the first warms up
     took, place = min((min(each), place) for place, each in enumerate(zip(*times, strict=True)))
-    return operations(shape) / took, ways[place]
+    return n_times * operations(shape) / took, ways[place]
 
 
 def report(name: str, n_rounds: int) -> None:
-    backbone = backbone_of(name)
+    backbone = load_backbone(name) if name == EMBEDDED else random_vit(name)
     side = backbone.recipe.resolution
     network = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class")
     images, files = torch.rand(BATCH_SIZE, 3, side, side) * 2 - 1, photos(BATCH_SIZE)
@@ -140,17 +123,16 @@ def report(name: str, n_rounds: int) -> None:
     if fast is not None:
         ways["openvino"] = lambda: fast(images)
     n_times = max(1, round(ENOUGH / in_layers))
-    rounds = [{what: seconds(way, n_times) for what, way in ways.items()} for _ in range(n_rounds + 1)][1:]
+    runs = in_turns(ways, n_rounds, n_unmeasured=1, n_times=n_times)
+    took = {what: np.array([each.processor / n_times for each in own]) for what, own in runs.items()}
 
     def line(what: str, key: str, more: str = "") -> None:
-        took = statistics.median(each[key] for each in rounds)
-        print(f"  {what:30} {1000 * took / BATCH_SIZE:7.2f} ms an image  {more}")
+        print(f"  {what:30} {1000 * np.median(took[key]) / BATCH_SIZE:7.2f} ms an image  {more}")
 
     def over(key: str) -> float:
-        return statistics.median(each[key] / each["step"] for each in rounds)
+        return float(np.median(took[key] / took["step"]))
 
-    load = f"load {os.getloadavg()[0]:.1f}"
-    print(f"\n{name}, {side} pixels, batches of {BATCH_SIZE}, one thread, median of {n_rounds} rounds, {load}")
+    print(f"\n{name}, {side} pixels, batches of {BATCH_SIZE}, one thread, median of {n_rounds} rounds, {load()}")
     line("decoding and resizing a photo", "decode")
     line("the step, by torch", "step")
     line("products of its layers alone", "products", f"{over('products'):.0%} of the step")

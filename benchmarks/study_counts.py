@@ -25,8 +25,7 @@ from count_problems import Bank, Drawn, Setting, settings
 from threadpoolctl import threadpool_limits
 
 from justright import CombinedCounter, LabeledSearchCounter, MixtureCounter
-from justright.clustering.checks import prepared
-from justright.estimation.base import principal_axes
+from justright.estimation.base import Given
 from justright.estimation.combined import DISAGREEMENT, FEW_CLASSES, FEW_IMAGES
 from justright.files import write_text
 from justright.runs.counting import k_note
@@ -53,7 +52,7 @@ def counted(setting: Setting, drawn: Drawn) -> dict[str, Any]:
         "parts": combined.estimates_,
     }
     if drawn.pool is None:
-        x = principal_axes(prepared(drawn.features, True), min(N_AXES, len(drawn.features) - 1)).astype(np.float32)
+        x = Given.of(drawn.features, None, None, normalize=True).axes(N_AXES).astype(np.float32)
         search = LabeledSearchCounter(normalize=False).fit(x, drawn.labels)
         record["parts"]["labeled-search"] = search.n_categories_
         if setting.part == "judged":

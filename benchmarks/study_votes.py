@@ -17,7 +17,7 @@ import numpy as np
 
 from justright.discovery.consensus import consensus
 from justright.discovery.predictions import Predictions
-from justright.evaluation import match_clusters
+from justright.evaluation import Counts, match_counts
 from justright.evaluation.files import read_judged
 from justright.runs.run_folder import RunFolder
 
@@ -26,7 +26,7 @@ N_BINS = 10
 
 def judged(found: Predictions, y_true: np.ndarray) -> tuple[float, float, float]:
     """Accuracy, Brier score and calibration error."""
-    is_right = match_clusters(y_true, found.cluster).to_classes(found.cluster) == y_true
+    is_right = match_counts(Counts.of(y_true, found.cluster)).to_classes(found.cluster) == y_true
     sure = found.confidence.astype(float)
     bins = np.array_split(np.argsort(sure), N_BINS)
     error = sum(len(each) * abs(sure[each].mean() - is_right[each].mean()) for each in bins) / len(sure)

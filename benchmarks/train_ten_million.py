@@ -7,7 +7,6 @@ training keeps of every image. The features after training are kept too: four by
 
 from __future__ import annotations
 
-import argparse
 import gc
 import re
 import resource
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
+from measuring import options
 
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
@@ -132,10 +132,7 @@ def train_small(folder: Path) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--images", type=int, default=10_000_000)
-    options.add_argument("--steps", type=int, default=300)
-    args = options.parse_args()
+    args = options(__doc__, images=10_000_000, steps=300)
     with TemporaryDirectory() as folder:
         train(args.images, args.steps, Path(folder))
 

@@ -263,3 +263,16 @@ def test_ci_runs_the_test_command_of_the_readme():
 def test_a_module_runs_as_a_program():
     out = subprocess.run([sys.executable, "-m", "justright", "--version"], capture_output=True, text=True, check=True)
     assert justright.__version__ in out.stdout
+
+
+def test_benchmarks_import_only_what_there_is():
+    """Nobody runs them in passing, so a name that was changed would be missed."""
+    missing = []
+    for file in sorted((ROOT / "benchmarks").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("justright"):
+                try:
+                    exec(ast.unparse(node))
+                except ImportError as error:
+                    missing.append(f"{file.name}: {error}")
+    assert missing == []

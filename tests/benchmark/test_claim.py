@@ -8,4 +8,3 @@ def test_methods_are_compared_where_one_is_named():
     alike, plain = Claim("", **rows), Claim("", **rows, than_method="simgcd")
     two, each = (Claim("", **rows, method="mugcd", than_method=than) for than in ("simgcd", ""))
     assert [claim.method_of_better for claim in (alike, plain, two, each)] == ["", NO_LABELS, "mugcd", "mugcd"]
-    assert [claim.is_against_each for claim in (alike, plain, two, each)] == [False, False, False, True]

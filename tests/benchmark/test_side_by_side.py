@@ -93,7 +93,7 @@ def test_tasks_on_their_way_are_finished_and_no_other_is_begun(tmp_path):
 def test_whoever_stops_early_ends_the_processes(tmp_path):
     lines = side_by_side(any_of, {"endless": ("numbers", 1, "kill", tmp_path / "never")}, 1)
     assert next(lines) == 0
-    (worker,) = lines.gi_frame.f_locals["running"].values()
+    ((_, process),) = lines.gi_frame.f_locals["running"].values()
     lines.close()
-    worker.process.join(timeout=60)
-    assert worker.process.exitcode == -signal.SIGTERM
+    process.join(timeout=60)
+    assert process.exitcode == -signal.SIGTERM

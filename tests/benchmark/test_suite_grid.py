@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from justright.benchmark.suite_grid import MAIN, grid
+from justright.benchmark.suite_grid import MAIN_POOL, grid
 from justright.errors import DataError
 
 SHARED = {"none": {"selector": "none"}, "bins": {"selector": "bins", "selector_params": {"n_bins": 2}}}
@@ -48,7 +48,7 @@ def test_the_pool_is_every_other_data_set_by_the_protocol():
     assert dogs["pool"] == {"armenian": "A", "dots": "D"}
     assert cub["pool_by_protocol"]
     assert (cub["target"], cub["classes"], cub["settings"]) == ("A", 6, {"entropy_scale": 1.0})
-    assert "insects" in MAIN
+    assert "insects" in MAIN_POOL
 
 
 def test_own_labels_have_no_pool_and_no_guide():

@@ -7,7 +7,7 @@ import pytest
 from tests.benchmark.test_suite import TINY
 
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_problem import names_of, problem_of
+from justright.benchmark.suite_problem import images_fingerprint, problem_of
 from justright.benchmark.suite_results import (
     RESULTS,
     append_result,
@@ -44,7 +44,7 @@ def data(tmp_path):
 def lines_of(suite, data, **more):
     """A line for every run, as a finished suite has them."""
     for problem in suite.problems:
-        images = names_of(problem_of(problem, data))
+        images = images_fingerprint(problem_of(problem, data))
         for setting, seed in suite.runs_of(problem):
             about = {"problem": problem.name, "setting": setting.name, "seed": seed, "images": images, "new": 0.5}
             about["print"] = fingerprint(suite, problem, setting, seed)

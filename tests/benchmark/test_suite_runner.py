@@ -13,9 +13,9 @@ from tests.engines.lost_workers import FAR_ENGINES
 
 from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_problem import names_of, problem_of
+from justright.benchmark.suite_problem import images_fingerprint, problem_of
 from justright.benchmark.suite_results import RESULTS, failed_runs, missing_runs, suite_results
-from justright.benchmark.suite_runner import run_suite, spread
+from justright.benchmark.suite_runner import process_parts, run_suite
 from justright.engines import ENGINES
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features import backbone
@@ -113,8 +113,8 @@ def test_more_jobs_than_problems_run_seeds_at_once_and_leave_the_same_lines(suit
 
 def test_a_problem_stays_whole_unless_there_are_more_jobs_than_problems(suite, tmp_path):
     todo = missing_runs(suite, tmp_path)
-    assert spread(todo, 2) is todo
-    parts = spread(todo, 3)
+    assert process_parts(todo, 2) is todo
+    parts = process_parts(todo, 3)
     assert [(problem.name, {seed for _, seed in runs}) for problem, runs in parts] == [
         *(("hebrew", {0}), ("digits", {0}), ("hebrew", {1}), ("digits", {1})),
     ]
@@ -248,5 +248,5 @@ def test_a_line_tells_what_it_was_made_with_and_from_which_images(suite, tmp_pat
     line = run_suite(suite, tmp_path, only=("digits",))[0]
     assert line["made_with"]["config.n_init"] == 2
     assert line["made_with"]["config.max_iter"] == 100, "defaults too"
-    assert line["images"] == names_of(problem_of(suite.problems[1]))
+    assert line["images"] == images_fingerprint(problem_of(suite.problems[1]))
     assert line["new_as_pool"] == 0.0

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from justright.errors import DegenerateError
-from justright.estimation.base import Given, middle_interval, principal_axes
+from justright.estimation.base import Given, middle_interval
 
 
 def test_the_middle_of_the_estimates_rounded_outward():
@@ -54,7 +54,7 @@ def test_own_labels_need_no_pool():
 @pytest.mark.parametrize("shape", [(40, 7), (7, 40)])
 def test_principal_axes_keep_distances_and_are_ordered(shape):
     x = np.random.default_rng(0).normal(size=shape)
-    axes = principal_axes(x, min(shape))
+    axes = Given.of(x, None, None, normalize=False).axes(min(shape))
     assert (np.diff(axes.var(axis=0)) <= 1e-9).all()
     distance = ((x[:, None] - x) ** 2).sum(axis=2)
     np.testing.assert_allclose(((axes[:, None] - axes) ** 2).sum(axis=2), distance, atol=1e-9)

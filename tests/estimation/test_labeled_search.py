@@ -8,7 +8,7 @@ from justright.errors import DegenerateError
 from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.estimation.labeled_search import LabeledSearchCounter, _best, _brent
-from justright.evaluation import Counts, match_clusters
+from justright.evaluation import Counts, match_counts
 from justright.progress import silent
 from justright.seeding import generator
 
@@ -49,7 +49,7 @@ def test_the_curve_holds_the_accuracy_of_k_means_at_each_k():
     for k, accuracy in counter.curve_:
         start = unit[order.prefix(int(k))[0]]
         found = SemiSupKMeans(int(k), init=start, normalize=False).fit(unit).labels_
-        assert accuracy == match_clusters(y[known], found[known]).accuracy
+        assert accuracy == match_counts(Counts.of(y[known], found[known])).accuracy
     best = counter.curve_[counter.curve_[:, 1] == counter.curve_[:, 1].max(), 0]
     assert counter.n_categories_ in best
 

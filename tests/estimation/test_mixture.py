@@ -88,7 +88,7 @@ def test_works_without_labels_when_told_where_to_start():
     assert MixtureCounter(prior="gpc", start=4, max_rounds=5).fit(x, unlabeled).n_categories_ >= 1
     with pytest.raises(DegenerateError, match="No image is labeled"):
         MixtureCounter(prior="gpc").fit(x, unlabeled)
-    with pytest.raises(DegenerateError, match="0 labeled classes"):
+    with pytest.raises(DegenerateError, match="No image is labeled"):
         MixtureCounter(start=4).fit(x, unlabeled)
 
 
@@ -98,3 +98,10 @@ def test_duplicates_are_no_classes_and_no_error():
     assert counter.n_categories_ >= 3
     with pytest.raises(DegenerateError, match="All features are the same"):
         MixtureCounter().fit(np.ones((30, 4)), np.arange(30) % 3 - 1)
+
+
+def test_one_class_does_not_tell_how_far_apart_classes_are():
+    x, _, labels = mixture(n_images=200, n_classes=6)
+    with pytest.raises(DegenerateError, match="1 labeled classes") as error:
+        MixtureCounter().fit(x, np.where(labels == 0, 0, -1))
+    assert 'prior="gpc"' in str(error.value)

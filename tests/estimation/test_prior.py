@@ -6,7 +6,6 @@ from scipy.special import gammaln
 from scipy.stats import multivariate_t
 from tests.estimation.test_mixture import mixture
 
-from justright.errors import DegenerateError
 from justright.estimation.prior import NormalInverseWishart, labeled_prior
 
 
@@ -66,8 +65,3 @@ def test_the_labeled_prior_expects_classes_like_the_labeled_ones():
     # means were drawn with variance 1 per axis, noise with 0.25: its share of the means' variance is 0.25
     assert prior.kappa == pytest.approx(0.25, rel=0.3)
     assert prior.psi == pytest.approx(prior.nu - 32 - 1)
-
-
-def test_one_class_does_not_tell_how_far_apart_classes_are():
-    with pytest.raises(DegenerateError, match="1 labeled classes with 3 images"):
-        labeled_prior(np.random.default_rng(0).normal(size=(5, 2)), np.array([0, 0, 0, -1, -1]))

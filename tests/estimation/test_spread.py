@@ -6,7 +6,7 @@ import torch
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from justright.errors import DegenerateError
-from justright.estimation.spread import SpreadCounter, WardTree, k_of_spread, neighbor_spread
+from justright.estimation.spread import SpreadCounter, WardTree, k_of_spread, way_to_neighbors
 
 
 def spread_as_written(x, n_clusters, measured):
@@ -42,9 +42,9 @@ def test_duplicates_have_no_spread_and_one_image_is_a_tree():
     assert WardTree(x[:1]).spread().tolist() == [0]
 
 
-def test_neighbor_spread_is_half_the_squared_distance_to_the_nearest():
-    x = np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
-    assert neighbor_spread(x) == pytest.approx((1 + 1 + 4) / 3 / 2)
+def test_the_spread_of_neighbors_is_half_the_squared_distance_to_the_nearest():
+    x = 2 * np.array([[0.0, 0.0], [0.0, 1.0], [0.0, 3.0]])
+    assert way_to_neighbors(x, of_all=7.0) == pytest.approx(np.log(7.0 / (4 * (1 + 1 + 4) / 3 / 2)))
 
 
 def test_the_nearest_spread_is_taken_and_a_step_before_a_plain():

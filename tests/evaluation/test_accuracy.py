@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from justright.errors import DataError
-from justright.evaluation import evaluate, match_clusters
+from justright.evaluation import Counts, evaluate, match_counts
 from justright.evaluation.accuracy import Tally
 from justright.seeding import generator
 
@@ -24,7 +24,7 @@ def drawn(seed: int = 0, n: int = 900, n_classes: int = 12):
 
 
 def accuracies_as_loops(y_true, y_pred, is_old):
-    matching = match_clusters(y_true, y_pred)
+    matching = match_counts(Counts.of(y_true, y_pred))
     class_of = dict(zip(matching.clusters.tolist(), matching.classes.tolist(), strict=True))
     sums = {"all": [0, 0], "old": [0, 0], "new": [0, 0]}
     for c, k, old in zip(y_true.tolist(), y_pred.tolist(), is_old.tolist(), strict=True):

@@ -77,7 +77,7 @@ def test_checks_name_some_of_the_predictions(write):
         ("id,cluster\n7,0\n", "id,label\n7,0\n", "t.csv has no column is_old"),
         ("id,cluster\n7,0\n", "id,is_old\n7,true\n", "t.csv has no column label"),
         ("id,cluster\n7,0.5\n", "id,label,is_old\n7,0,true\n", "Column cluster of .* holds double"),
-        ("id,cluster\n7,0\n", "id,label,is_old\n7,0,2\n", "Column is_old of .* holds int64"),
+        ("id,cluster\n7,0\n", "id,label,is_old\n7,0,2\n", "Column is_old of .* holds 2"),
         ("id,cluster\n7,0\n8,\n", "id,label,is_old\n7,0,1\n8,0,1\n", "Column cluster of .* is empty in 1 of 2"),
         ("", TRUTH, "p.csv cannot be read"),
     ],

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from justright.errors import DegenerateError, JustrightError
+from justright.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.selection import BetaSelector
 
 
@@ -184,3 +184,17 @@ def test_the_target_calibrates_itself_by_how_similar_its_own_clusters_are(cloud)
     expected = [630 * x**4 * (1 - x) ** 4 for x in unit]
     assert selector.class_weight_ == pytest.approx(expected, rel=1e-9, abs=1e-12)
     assert math.isnan(BetaSelector().fit(cloud.pool, cloud.labels, cloud.target).target_similarity_)
+
+
+def final_weights(counts=(1, 1, 1), **params):
+    selector = BetaSelector(2.0, 1.0, **params)  # the density is twice the similarity
+    selector.target_similarity_ = float("nan")
+    return selector._final(np.array([0.25, 0.5, 1.0]), np.array(counts)).tolist()
+
+
+def test_weights_are_scaled_then_clamped():
+    assert final_weights(normalize="max") == pytest.approx([0.25, 0.5, 1.0])
+    assert final_weights((1, 1, 2), normalize="mean") == pytest.approx([4 / 11, 8 / 11, 16 / 11])
+    assert final_weights(weight_range=(0.75, 1.5)) == pytest.approx([0.75, 1.0, 1.5])
+    with pytest.raises(NothingSelectedError, match="all 3 weights are 0 at threshold 3"):
+        final_weights(threshold=3.0)

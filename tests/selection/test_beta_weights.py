@@ -3,10 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.errors import DegenerateError, NothingSelectedError
-from justright.selection.beta_weights import BetaCurve, final_weights, harden, remarks_about, weight_reasons
-
-ONES = np.ones(3, dtype=np.int64)
+from justright.errors import DegenerateError
+from justright.selection.beta_weights import BetaCurve, harden, remarks_about, weight_reasons
 
 
 def test_what_exceeds_the_threshold_is_kept():
@@ -27,15 +25,6 @@ def test_a_pole_is_refused_as_a_weight_and_may_be_drawn():
     assert curve.density(ends)[0] == np.inf
     with pytest.raises(DegenerateError, match="infinite weight at similarity 0"):
         curve.soft_weights(ends)
-
-
-def test_weights_are_scaled_then_clamped():
-    weight, counts = np.array([1.0, 2.0, 4.0]), np.array([1, 1, 2])
-    assert final_weights(weight, ONES, None, "max", None).tolist() == [0.25, 0.5, 1.0]
-    assert final_weights(weight, counts, None, "mean", None).tolist() == [4 / 11, 8 / 11, 16 / 11]
-    assert final_weights(weight, ONES, None, "none", (1.5, 3.0)).tolist() == [1.5, 2.0, 3.0]
-    with pytest.raises(NothingSelectedError, match="all 3 weights are 0 at threshold 4"):
-        final_weights(weight, ONES, 4.0, "none", None)
 
 
 def test_reasons_name_similarity_weight_and_side():

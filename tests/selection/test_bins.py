@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import linprog
 
 from justright.errors import DegenerateError, JustrightError
+from justright.geometry import ClassSums
 from justright.seeding import generator
 from justright.selection import BinsSelector
 
@@ -164,3 +165,68 @@ def test_nothing_left_is_an_error_that_says_at_which_step(plane):
 def test_wrong_options_are_refused_by_name(plane, wrong):
     with pytest.raises(JustrightError, match=next(iter(wrong))):
         BinsSelector(**wrong).fit(plane.pool, plane.labels, plane.target, plane.clusters)
+
+
+def bins_of(distance, threshold, counts=None, **params):
+    selector = BinsSelector(**params)
+    selector.class_count_ = np.ones(len(distance), dtype=int) if counts is None else np.array(counts)
+    return selector._bins(np.array(distance), threshold).tolist()
+
+
+def test_survivors_fall_into_equal_bins_nearest_first_with_extra_classes_in_earlier_ones():
+    assert bins_of([5.0, 1.0, 9.0, 3.0, 2.0, 4.0, 6.0], 5.0, n_bins=2) == [2, 1, 0, 1, 1, 2, 0]
+
+
+def test_a_class_at_the_threshold_stays():
+    assert bins_of([1.0, 2.0], 2.0, n_bins=1) == [1, 1]
+
+
+def test_all_survive_where_nothing_is_discarded():
+    assert bins_of([3.0, 1.0, 2.0], 0.0, n_bins=3, discard=False) == [3, 1, 2]
+
+
+def test_bins_of_equal_images_follow_the_counts():
+    counts = [100, 10, 30, 30, 30]
+    assert bins_of([0.0, 1.0, 2.0, 3.0, 4.0], 9.0, counts, n_bins=2, equal="images") == [1, 2, 2, 2, 2]
+
+
+def test_a_vote_takes_the_most_frequent_bin_and_of_equally_frequent_ones_the_smaller(monkeypatch):
+    distance = np.array([[9.0, 1.0, 2.0], [9.0, 2.0, 1.0], [1.0, 2.0, 9.0]])  # bins 0 1 2, 0 2 1, 1 2 0
+    monkeypatch.setattr(BinsSelector, "_measure", lambda *_: (distance, np.full(3, 5.0)))
+    selector = BinsSelector(n_splits=3, combine="majority")
+    sums = ClassSums().update(np.eye(3), np.arange(3))
+    weights = selector._decide(sums, sums)
+    assert selector.bin_.tolist() == [0, 2, 0]
+    assert weights.weight.tolist() == [0.0, 1.0, 0.0]
+
+
+def reasons(bins, is_kept, distance=None, kept_share=None, threshold=0.64, **params):
+    selector = BinsSelector(**params)
+    selector.bin_, selector.threshold_, selector.kept_share_ = np.array(bins), threshold, kept_share
+    selector.class_distance_ = np.zeros(len(bins)) if distance is None else np.array(distance)
+    return [selector._reason(place, kept) for place, kept in enumerate(is_kept)]
+
+
+def test_reasons_say_which_step_decided():
+    bins, distance = [0, 1, 2, 3], [0.71, 0.1, 0.3, 0.6]
+    assert reasons(bins, [False, False, True, False], distance, n_bins=3, keep_bin=2) == [
+        "too far: 0.71 > 0.64",
+        "too near: bin 1 of 3",
+        "kept: bin 2 of 3",
+        "too far: bin 3 of 3",
+    ]
+    assert reasons(bins, [False, True, True, True], distance, select=False)[1] == "kept: 0.10 <= 0.64"
+    assert reasons([1, 2], [True, True], select=False, discard=False)[0] == "kept: nothing is discarded"
+
+
+def test_reasons_show_enough_digits_to_be_true():
+    assert reasons([0], [False], [0.6412], threshold=0.6411) == ["too far: 0.6412 > 0.6411"]
+
+
+def test_votes_are_counted_out():
+    said = reasons([2, 1, 0], [True, False, False], kept_share=[0.7, 0.2, 0.0], n_splits=10, combine="majority")
+    assert said == [
+        "kept: chosen in 7 of 10 splits",
+        "too near: chosen in 2 of 10 splits",
+        "too far: chosen in 0 of 10 splits",
+    ]

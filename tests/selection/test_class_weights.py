@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.selection import ClassWeights, Remark
+from justright.selection import BetaSelector, BinsSelector, ClassWeights, CuiSelector, Remark, UniformSelector
+from justright.selection.class_weights import SelectionPlot, from_the_closest
 
 
 @pytest.mark.parametrize("measure", ["similarity", "distance", ""])
@@ -16,3 +17,44 @@ def test_a_remark_advises_in_the_words_of_the_caller():
     remark = Remark("few labels count", {"domain": "affine", "weight_range": "0.1 1"})
     assert remark.for_python() == "few labels count; try domain='affine' or weight_range='0.1 1'"
     assert remark.for_command_line() == "few labels count; try --domain affine or --weight-range 0.1 1"
+
+
+def test_the_closest_is_the_least_distant_or_the_most_similar_and_equals_keep_their_order():
+    values = np.array([0.2, 0.1, 0.2, 0.3])
+    assert from_the_closest("distance", values).tolist() == [1, 0, 2, 3]
+    assert from_the_closest("similarity", values).tolist() == [3, 0, 2, 1]
+
+
+def test_a_selector_says_what_its_figure_shows(plane):
+    given = (plane.pool, plane.labels, plane.target, plane.clusters)
+    bins = BinsSelector(n_splits=100).fit(*given)
+    plot = bins.plot(bins.weights_)
+    assert plot.parts == ((12, "bin 1", False), (12, "bin 2, kept", True), (6, "discarded", False))
+    assert plot.level == (bins.threshold_, f"threshold {bins.threshold_:.3g}")
+    cui = CuiSelector(n_classes=4).fit(*given)
+    assert cui.plot(cui.weights_) == SelectionPlot("similarity", cut=(4, "4 kept"))
+    none = UniformSelector().fit(*given)
+    assert none.plot(none.weights_) is None
+
+
+@pytest.mark.parametrize("domain", ["clip", "affine", "minmax", "rank", "target"])
+def test_the_curve_of_beta_runs_through_its_classes(cloud, domain):
+    selector = BetaSelector(domain=domain, n_clusters=5, reduction="median", normalize="max")
+    selector.fit(cloud.pool, cloud.labels, cloud.target)
+    plot = selector.plot(selector.weights_)
+    ((x, y),) = plot.curves
+    assert np.interp(selector.class_similarity_, x, y) == pytest.approx(selector.class_weight_, abs=2e-3)
+    assert (plot.kind, plot.title) == ("weights", "Beta(5, 5)")
+
+
+def test_a_threshold_is_a_level_and_a_second_curve_of_zeros_and_ones(cloud):
+    selector = BetaSelector(domain="affine", threshold=1.0).fit(cloud.pool, cloud.labels, cloud.target)
+    plot = selector.plot(selector.weights_)
+    soft, hard = (y for _, y in plot.curves)
+    assert np.array_equal(hard, (soft > 1).astype(float))
+    assert plot.level == (1.0, "threshold 1")
+
+
+def test_a_figure_is_told_from_parameters_and_record_alone(cloud):
+    fitted = BinsSelector(select=False, discard=False).fit(cloud.pool, cloud.labels, cloud.target, cloud.clusters)
+    assert BinsSelector(select=False, discard=False).plot(fitted.weights_) == fitted.plot(fitted.weights_)

@@ -3,11 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.engines import in_process
 from justright.errors import DataError, DegenerateError
-from justright.geometry import ClassSums
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector
-from justright.selection.shards import merge_all
 
 SELECTORS = [BetaSelector(domain="affine"), BinsSelector(n_clusters=5), CuiSelector(n_clusters=5)]
 each = pytest.mark.parametrize("selector", SELECTORS, ids=repr)
@@ -83,5 +80,7 @@ def test_shards_that_cannot_be_read_again_are_refused_where_they_must_be(cloud):
     assert len(once.class_weight_) == 10
 
 
-def test_nothing_merges_to_an_empty_accumulator():
-    assert len(merge_all(ClassSums(), ClassSums().update, [], in_process).classes) == 0
+def test_a_pool_without_shards_is_empty():
+    for selector in (BetaSelector(), UniformSelector()):
+        with pytest.raises(DegenerateError, match="the pool is empty"):
+            selector.fit_stream([], [np.ones((2, 3))])

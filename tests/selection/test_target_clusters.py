@@ -5,7 +5,7 @@ import pytest
 
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.selection import TargetFeatures, target_clusters
-from justright.selection.target_clusters import cluster_target, nearest_center
+from justright.selection.target_clusters import _assign, cluster_target
 
 
 def same_partition(a, b):
@@ -39,7 +39,7 @@ def test_each_image_joins_the_nearest_center():
     rng = np.random.default_rng(0)
     features, centers = rng.normal(size=(30, 3)), rng.normal(size=(4, 3))
     expected = np.linalg.norm(features[:, None] - centers, axis=2).argmin(axis=1)
-    assert np.array_equal(nearest_center(features, centers), expected)
+    assert np.array_equal(_assign(centers, (0, features), normalize=False)[0], expected)
 
 
 def test_more_clusters_than_images_is_an_error_with_the_most_that_works(plane):

@@ -30,8 +30,3 @@ class Claim:
     def method_of_better(self) -> str:
         """The one method that is compared with others; empty where every method is compared with itself."""
         return self.method or (NO_LABELS if self.than_method else "")
-
-    @property
-    def is_against_each(self) -> bool:
-        """Whether one method is said to be better than every other one."""
-        return bool(self.method and not self.than_method)

@@ -11,35 +11,24 @@ from importlib.resources import files
 from justright.evaluation.scores import GROUPS
 
 ROUNDING = 0.1001  # two numbers that are rounded to one decimal each
-NO_NUMBERS = {("tab4", "xcon", "bins", "cars"): {"old": "Old's change is printed as -1..7, read as -1.7 here"}}
+MISPRINTS = {("tab4", "xcon", "bins", "cars"): {"old": "Old's change is printed as -1..7, read as -1.7 here"}}
 
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One method with one selection on one target, in percent, as printed; a group that is not printed is missing.
+    """One method with one selection on one target, in percent, as printed; a group that is not printed is missing."""
 
-    Attributes:
-        table: tab1 to tab6 and taba1 to taba8, as suites are called.
-        method, selection, target: by our names; a selection may say what differs, as in "bins, L 3".
-        accuracy: by group: all, old, new.
-        change: printed beside it, against no selection.
-    """
-
-    table: str
-    method: str
-    selection: str
+    table: str  # tab1 to tab6 and taba1 to taba8, as suites are called
+    method: str  # by our name, as are the next two
+    selection: str  # may say what differs, as in "bins, L 3"
     target: str
-    accuracy: dict[str, float]
-    change: dict[str, float]
-
-
-def paper_rows(table: str | None = None) -> list[PaperRow]:
-    """The rows of a table, or of all."""
-    return [row for row in _all_rows() if table in (None, row.table)]
+    accuracy: dict[str, float]  # by group: all, old, new
+    change: dict[str, float]  # printed beside it, against no selection
 
 
 @cache
-def _all_rows() -> tuple[PaperRow, ...]:
+def paper_rows() -> tuple[PaperRow, ...]:
+    """The rows of all tables."""
     text = files(__package__).joinpath("paper_numbers.csv").read_text(encoding="utf-8")
     rows = []
     for cells in csv.DictReader(text.splitlines()):
@@ -57,14 +46,17 @@ def doubts(row: PaperRow, rows: Sequence[PaperRow]) -> dict[str, list[str]]:
     or is no number, or k-means, which sees no labels, differs from itself in another table.
     """
     found: dict[str, list[str]] = {group: [] for group in row.accuracy}
-    for group, misprint in NO_NUMBERS.get((row.table, row.method, row.selection, row.target), {}).items():
+    for group, misprint in MISPRINTS.get((row.table, row.method, row.selection, row.target), {}).items():
         found[group].append(misprint)
     if len(row.accuracy) == len(GROUPS):
         low, high = sorted((row.accuracy["old"], row.accuracy["new"]))
         if not low <= row.accuracy["all"] <= high:
             for said in found.values():
                 said.append(f"All {row.accuracy['all']:g} is not between Old and New ({low:g} to {high:g})")
-    base = [other for other in rows if _is_base(other, row)]
+    # in some tables the base is Beta without a slope, in the paper the same as no selection
+    selection = "beta, alpha 1 beta 1" if row.table in ("tab5", "taba1") else "none"
+    wanted = row.table, row.method, selection, row.target
+    base = [other for other in rows if (other.table, other.method, other.selection, other.target) == wanted]
     for group, printed in row.change.items():
         if base and abs((change := row.accuracy[group] - base[0].accuracy[group]) - printed) >= ROUNDING / 2:
             found[group].append(f"{group.capitalize()} is printed as {printed:+g} where its numbers give {change:+.1f}")
@@ -74,10 +66,3 @@ def doubts(row: PaperRow, rows: Sequence[PaperRow]) -> dict[str, list[str]]:
                 text = f"{group.capitalize()} {row.accuracy[group]:g} is {also:g} in {other.table}, on the same images"
                 found[group].append(text)
     return {group: said for group, said in found.items() if said}
-
-
-def _is_base(other: PaperRow, row: PaperRow) -> bool:
-    same = (other.method, other.target) == (row.method, row.target)
-    if row.table in ("tab5", "taba1"):  # their base is Beta without a slope, in the paper the same as no selection
-        return same and other.table == row.table and other.selection == "beta, alpha 1 beta 1"
-    return same and other.table == row.table and other.selection == "none"

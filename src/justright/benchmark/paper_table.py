@@ -12,7 +12,7 @@ from justright.benchmark.paper_numbers import doubts, paper_rows
 from justright.benchmark.suite import Suite, SuiteSetting
 from justright.benchmark.suite_line import Line, shown_value
 from justright.benchmark.suite_table import Difference, interval
-from justright.evaluation.means import spread
+from justright.evaluation.intervals import spread
 
 EVERY = "mean over targets"
 PERCENT = 100.0
@@ -113,14 +113,17 @@ def values_of(suite: Suite, lines: Sequence[Line], setting: str, group: str) -> 
 def _row(suite: Suite, setting: SuiteSetting, lines: Sequence[Line], targets: Sequence[str]) -> PaperTableRow:
     base = _base(suite, setting)
     cells = {}
-    for place, group in enumerate(suite.groups):
+    for group in suite.groups:
         own = values_of(suite, lines, setting.name, group)
         against = {} if base is setting else values_of(suite, lines, base.name, group)
         for target in (*targets, EVERY):
-            found = _complete(own, targets) if target == EVERY else {key: own[key] for key in own if key[0] == target}
+            wanted = targets if target == EVERY else (target,)
+            # only seeds that every target was run with: a mean over some of them is not to be compared
+            seeds = {seed for _, seed in own if all((each, seed) in own for each in wanted)}
+            found = {key: value for key, value in own.items() if key[0] in wanted and key[1] in seeds}
             if found:
                 changes = [value - against[key] for key, value in found.items() if key in against]
-                printed = [] if setting.is_guide else list(_printed(suite, setting, target, targets, group, place))
+                printed = [] if setting.is_guide else list(_printed(suite, setting, target, wanted, group))
                 cells[target, group] = _cell(found, changes, printed)
     n_wanted = sum(each is setting for problem in suite.problems for each, _ in suite.runs_of(problem))
     n_runs = sum(line["setting"] == setting.name for line in lines)
@@ -134,13 +137,6 @@ def _base(suite: Suite, setting: SuiteSetting) -> SuiteSetting:
     return next((each for row in ("none", "bins") for each in alike if each.row == row), alike[0])
 
 
-def _complete(values: Values, targets: Sequence[str]) -> Values:
-    """Those of the seeds that every target was run with: a mean over some of them is not to be compared."""
-    return {
-        (target, seed): value for (target, seed), value in values.items() if {(t, seed) for t in targets} <= {*values}
-    }
-
-
 def _cell(found: Values, changes: list[float], printed: list[Printed]) -> Cell:
     """Seed by seed first: the spread of a mean over targets is not that between targets."""
     seeds = sorted({seed for _, seed in found})
@@ -152,16 +148,14 @@ def _cell(found: Values, changes: list[float], printed: list[Printed]) -> Cell:
     return Cell(float(np.mean(values)), spread(values), len(found), interval(changes), paper, by_paper, said)
 
 
-def _printed(
-    suite: Suite, setting: SuiteSetting, target: str, targets: Sequence[str], group: str, place: int
-) -> Iterator[Printed]:
+def _printed(suite: Suite, setting: SuiteSetting, target: str, wanted: Sequence[str], group: str) -> Iterator[Printed]:
     """What the paper prints for a cell; nothing where it does not print all of it."""
     if suite.printed:
         if target in suite.printed:
             said = suite.doubted.get(target, {}).get(group)
-            yield Printed(float(suite.printed[target][place]), None, [said] if said else [])
+            value = suite.printed[target][suite.groups.index(group)]
+            yield Printed(float(value), None, [said] if said else [])
         return
-    wanted = [target] if target != EVERY else list(targets)
     key = suite.name, setting.method, suite.printed_as.get(setting.row, setting.row)
     rows = paper_rows()
     found = [

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from justright.benchmark.suite import Suite
 from justright.benchmark.suite_line import Line
 from justright.benchmark.table_csv import Record, csv_text
 from justright.benchmark.table_text import TextTable, mean_text
-from justright.evaluation.means import spread
+from justright.evaluation.intervals import spread
 from justright.evaluation.scores import GROUPS
 
 PROBLEM_COLUMNS = (
@@ -23,71 +22,50 @@ PROBLEM_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class ProblemRow:
-    """A setting on one problem, in percent; NaN for what there is not."""
+def problem_rows(suite: Suite, lines: Sequence[Line]) -> list[Record]:
+    """What was run, by problem and setting in the order of the suite, under the names of `PROBLEM_COLUMNS`.
 
-    suite: str
-    problem: str
-    part: str
-    setting: str
-    n_runs: int
-    means: tuple[float, ...]  # in the order of GROUPS
-    spreads: tuple[float, ...]  # standard deviation over seeds, NaN from one
-    n_categories: float  # mean over seeds, as is the next
-    n_used: float  # categories that have images
-
-    def cells(self) -> tuple[str, ...]:
-        """Text for a table: setting, runs, accuracies, categories in use."""
-        scores = [
-            mean_text(*pair) if math.isfinite(pair[0]) else "" for pair in zip(self.means, self.spreads, strict=True)
-        ]
-        used = f"{_count(self.n_used)} of {_count(self.n_categories)}" if math.isfinite(self.n_used) else ""
-        return (self.setting, str(self.n_runs), *scores, used)
-
-    def to_json(self) -> Record:
-        """By the names of `PROBLEM_COLUMNS`; None for what there is not."""
-        pairs = [value for pair in zip(self.means, self.spreads, strict=True) for value in pair]
-        numbers = [None if math.isnan(value) else value for value in (*pairs, self.n_categories, self.n_used)]
-        values = (self.suite, self.problem, self.part, self.setting, self.n_runs, *numbers)
-        return dict(zip(PROBLEM_COLUMNS, values, strict=True))
-
-
-def problem_rows(suite: Suite, lines: Sequence[Line]) -> list[ProblemRow]:
-    """What was run, by problem and setting in the order of the suite."""
+    Accuracies in percent and their standard deviation over seeds, other numbers as means over seeds; None without any.
+    """
     rows = []
     for problem in suite.problems:
         for setting in suite.settings:
             own = [line for line in lines if (line["problem"], line["setting"]) == (problem.name, setting.name)]
             if own:
-                found = [_finite(own, group, PERCENT) for group in GROUPS]
-                means = tuple(float(np.mean(each)) if each else math.nan for each in found)
-                spreads = tuple(map(spread, found))
-                counts = [_finite(own, name) for name in ("n_categories", "n_used")]
-                categories, used = (float(np.mean(each)) if each else math.nan for each in counts)
-                place = suite.name, problem.name, problem.part, setting.name, len(own)
-                rows.append(ProblemRow(*place, means, spreads, categories, used))
+                values: list[Any] = [suite.name, problem.name, problem.part, setting.name, len(own)]
+                for group in GROUPS:
+                    scores = [PERCENT * score for score in _values(own, group)]
+                    values += [_mean(scores), spread(scores) if len(scores) > 1 else None]
+                values += [_mean(_values(own, name)) for name in ("n_categories", "n_used")]
+                rows.append(dict(zip(PROBLEM_COLUMNS, values, strict=True)))
     return rows
 
 
-def problem_tables(rows: Sequence[ProblemRow]) -> list[TextTable]:
-    """One table for each problem."""
+def problem_tables(rows: Sequence[Record]) -> list[TextTable]:
+    """One table for each problem: setting, runs, accuracies, categories in use."""
     columns = ("setting", "runs", "All", "Old", "New", "categories in use")
-    parts = {row.problem: f"{row.problem} ({row.part})" if row.part else row.problem for row in rows}
+    titles = {row["problem"]: f"{row['problem']} ({row['part']})" if row["part"] else row["problem"] for row in rows}
     return [
-        TextTable(title, columns, [row.cells() for row in rows if row.problem == problem])
-        for problem, title in parts.items()
+        TextTable(title, columns, [_cells(row) for row in rows if row["problem"] == problem])
+        for problem, title in titles.items()
     ]
 
 
-def problems_as_csv(rows: Sequence[ProblemRow]) -> str:
+def problems_as_csv(rows: Sequence[Record]) -> str:
     """A row for every problem and setting; what is not there stays empty."""
-    return csv_text(PROBLEM_COLUMNS, [row.to_json() for row in rows])
+    return csv_text(PROBLEM_COLUMNS, rows)
 
 
-def _finite(lines: Sequence[Line], name: str, scale: float = 1.0) -> list[float]:
-    return [scale * line[name] for line in lines if line.get(name) is not None]
+def _cells(row: Record) -> tuple[str, ...]:
+    scores = ["" if row[group] is None else mean_text(row[group], row[f"{group} spread"]) for group in GROUPS]
+    counts = [row[name] for name in ("categories in use", "categories")]
+    used = "" if counts[0] is None else " of ".join(f"{each:.1f}".removesuffix(".0") for each in counts)
+    return (row["setting"], str(row["runs"]), *scores, used)
 
 
-def _count(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
+def _values(lines: Sequence[Line], name: str) -> list[float]:
+    return [float(line[name]) for line in lines if line.get(name) is not None]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None

@@ -7,7 +7,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from justright.errors import JustrightError
 
@@ -16,13 +16,6 @@ T = TypeVar("T")
 ENDED = "ended"
 FAILED = "failed"
 FOUND = "found"
-
-
-class _Worker(NamedTuple):
-    """A process and the name of its task."""
-
-    name: str
-    process: Any
 
 
 def side_by_side(
@@ -37,27 +30,27 @@ def side_by_side(
         tasks: the arguments for it, by the name that an error message uses.
         n_processes: how many tasks to carry out at once.
     """
-    waiting, running, failures = deque(tasks.items()), dict[Connection, _Worker](), list[str]()
+    waiting, running, failures = deque(tasks.items()), dict[Connection, tuple[str, Any]](), list[str]()
     try:
         while running or (waiting and not failures):
             while waiting and not failures and len(running) < n_processes:
                 name, task = waiting.popleft()
                 receiver, process = _started(work, task)
-                running[receiver] = _Worker(name, process)
+                running[receiver] = name, process
             ready = wait(list(running))
             for receiver in [each for each in running if each in ready]:
                 kind, value = _received(receiver)
                 if kind == FOUND:
                     yield value
                     continue
-                worker = running.pop(receiver)
-                worker.process.join()
+                name, process = running.pop(receiver)
+                process.join()
                 receiver.close()
                 if kind == FAILED:
-                    failures.append(f"{worker.name}: {value or _why_it_ended(worker.process.exitcode)}")
+                    failures.append(f"{name}: {value or _why_it_ended(process.exitcode)}")
     finally:
-        for worker in running.values():
-            worker.process.terminate()
+        for _, process in running.values():
+            process.terminate()
     if failures:
         raise JustrightError(
             "\n".join(failures), advice="mend it and give the same command again: what was finished is kept"

@@ -147,9 +147,8 @@ def read_suite(name: str | Path, profile: str | None = None) -> Suite:
         )
     content = _content(path)
     if "targets" in content:
-        content = grid(content, _shared("selections"), _shared(profile or PROFILES[-1])) | {
-            "profile": profile or PROFILES[-1]
-        }
+        profile = profile or PROFILES[-1]
+        content = grid(content, _shared("selections"), _shared(profile)) | {"profile": profile}
     elif profile is not None:
         raise DataError(f"{name} has no profiles", expected="no --profile: it is no table of the paper")
     problems = tuple(_make(SuiteProblem, each, "a problem") for each in content.pop("problems", []))

@@ -8,13 +8,13 @@ from pathlib import Path
 from justright.benchmark.suite import Suite
 from justright.benchmark.suite_problem import problem_of
 from justright.benchmark.suite_results import Todo
-from justright.benchmark.suite_runner import spread
+from justright.benchmark.suite_runner import process_parts
 from justright.files import size_text
 from justright.runs.costs import CostPlan, Rates, Work, time_text
 from justright.runs.spec import config_of
 
-BEGIN = 1.5  # seconds of a run beside what grows with its images
-TRIED = 0.5  # seconds that the network is tried
+START_SECONDS = 1.5  # seconds of a run beside what grows with its images
+TRIAL_SECONDS = 0.5  # seconds that the network is tried
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
         if number == 0:
             first = specs[0]
             backbone = load_backbone(first.backbone, first.checkpoint, first.device, first.img_size)
-            image, step = try_out(backbone, problem.target, TRIED)
+            image, step = try_out(backbone, problem.target, TRIAL_SECONDS)
             rates = Rates(extract=image, view=image, step=step)
         work, banks = Work(len(problem.target), len(problem.pool.images)), dict[tuple[str, int], tuple[float, int]]()
         for spec in specs:
             plan = CostPlan(work, rates, spec.method, config_of(spec), backbone)
-            seconds += BEGIN + plan.seconds()["train"]
+            seconds += START_SECONDS + plan.seconds()["train"]
             own_seed = spec.seed if getattr(plan.config, "views_by_seed", False) else 0
             stored = [each for each in plan.disk.files() if " view" in each.what]
             for n_views, each in zip(plan.disk.views().values(), stored, strict=True):
@@ -55,4 +55,4 @@ def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int 
         n_runs += len(runs)
         seconds += work.n_images * image + sum(each[0] for each in banks.values())
         n_bytes += work.n_images * backbone.dim * 4 + sum(each[1] for each in banks.values())
-    return SuiteCosts(n_runs, seconds / max(1, min(n_jobs, len(spread(todo, n_jobs)))), n_bytes)
+    return SuiteCosts(n_runs, seconds / max(1, min(n_jobs, len(process_parts(todo, n_jobs)))), n_bytes)

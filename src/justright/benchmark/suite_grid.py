@@ -9,11 +9,11 @@ from justright.errors import DataError
 
 TomlTable = Mapping[str, Any]  # what TOML calls a table
 
-MAIN = ("cub", "cars", "aircraft", "dogs", "insects")  # the pool of Tab. 2
-WIDE = (*MAIN, "nabirds", "herbarium", "imagenet100", "imagenet1k-ssb")  # that of Tab. 3
-POOLS = {"all": MAIN, "wide": WIDE, "own": ()}
+MAIN_POOL = ("cub", "cars", "aircraft", "dogs", "insects")  # the pool of Tab. 2
+WIDE_POOL = (*MAIN_POOL, "nabirds", "herbarium", "imagenet100", "imagenet1k-ssb")  # that of Tab. 3
+POOLS = {"all": MAIN_POOL, "wide": WIDE_POOL, "own": ()}
 # the k-means row of the tables: features as they are
-PLAIN = {"method": "kmeans", "selector": "none", "settings": {"use_labels": False, "directions": "never"}}
+PLAIN_KMEANS = {"method": "kmeans", "selector": "none", "settings": {"use_labels": False, "directions": "never"}}
 
 
 def grid(content: TomlTable, shared: TomlTable, profile: TomlTable) -> dict[str, Any]:
@@ -42,8 +42,9 @@ def _problems(content: TomlTable, profile: TomlTable) -> Iterator[dict[str, Any]
         common = {**base, "target": own["source"], "settings": own.get("settings", {}), "stands_for": target}
         if labeled == "subsets":
             for row in content["rows"]:
-                if row in profile["subsets"] and _is_there(profile["subsets"][row], own):
-                    differs = _filled(profile["subsets"][row], own)
+                subset = profile["subsets"].get(row)
+                if subset is not None and all(key in own for key in subset.get("needs", ())):
+                    differs = _filled(subset, own)
                     yield {**common, **differs, "name": f"{own['name']}, {row} labels", "row": row}
         elif labeled == "own":
             yield {**common, "name": f"{own['name']}, own labels"}
@@ -61,7 +62,7 @@ def _settings(
     for method in content["methods"]:
         if method == "kmeans":
             first = [each["name"] for each in problems if each.get("row", "original") == "original"]
-            yield {"name": "kmeans: none", "run": PLAIN, "row": "none", "problems": first}
+            yield {"name": "kmeans: none", "run": PLAIN_KMEANS, "row": "none", "problems": first}
             continue
         for role in roles:
             for row in content["rows"]:
@@ -74,25 +75,18 @@ def _settings(
                 }
                 run |= {"settings": settings, "pool_role": role, "select_labeled": role == "rival"}
                 name = f"{run['method']}: {row}{', as a guide' * (role == 'guide')}"
-                only = [each["name"] for each in _of_row(problems, row, role)] if is_subsets else None
-                if only != []:
-                    yield {"name": name, "run": run, "row": row} | ({} if only is None else {"problems": only})
-
-
-def _of_row(problems: list[Any], row: str, role: str) -> list[Any]:
-    """The problems with these labels; only a pool can guide."""
-    return [each for each in problems if each["row"] == row and (role == "rival" or each.get("pool"))]
+                setting = {"name": name, "run": run, "row": row}
+                if is_subsets:  # the problems with these labels; only a pool can guide
+                    of_row = [each for each in problems if each["row"] == row and (role == "rival" or each.get("pool"))]
+                    setting["problems"] = [each["name"] for each in of_row]
+                if setting.get("problems") != []:
+                    yield setting
 
 
 def _meaning(meanings: TomlTable, row: str) -> TomlTable:
     if row not in meanings:
         raise DataError(f"nobody says what the row {row!r} means", expected=f"one of {', '.join(meanings)}")
     return meanings[row]
-
-
-def _is_there(differs: TomlTable, own: TomlTable) -> bool:
-    """Whether the data set has all that a subset asks for."""
-    return all(key in own for key in differs.get("needs", ()))
 
 
 def _filled(value: Any, own: TomlTable) -> Any:

@@ -19,8 +19,6 @@ from justright.types import UNLABELED, Labels
 Line = dict[str, Any]
 """What results.jsonl says about a run: problem, part, setting, seed, print (its fingerprint), and scores or failed."""
 
-N_FOLDS = 4
-
 
 def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
     """The line of a run that came to an end."""
@@ -96,5 +94,5 @@ def probe(features: Any, labels: Labels) -> float:
     from sklearn.linear_model import RidgeClassifier  # imported here because it takes a second
     from sklearn.model_selection import KFold, cross_val_score
 
-    folds = KFold(N_FOLDS, shuffle=True, random_state=0)
+    folds = KFold(4, shuffle=True, random_state=0)
     return float(cross_val_score(RidgeClassifier(0.1), unit_or_zero_rows(features), labels, cv=folds).mean())

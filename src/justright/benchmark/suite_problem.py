@@ -45,7 +45,7 @@ def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
     return _with_wrong_labels(problem, described.wrong_labels, seed)
 
 
-def names_of(problem: Problem) -> str:
+def images_fingerprint(problem: Problem) -> str:
     """The fingerprint of the images by their names and classes, for which none has to be read."""
     sets = problem.pool.images, problem.target
     return hash_value([[each.paths, each.labels.tolist()] for each in sets], size=8)

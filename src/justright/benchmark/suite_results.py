@@ -12,7 +12,7 @@ from typing import Any
 
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_line import Line, lacks
-from justright.benchmark.suite_problem import is_in_data, names_of, problem_of
+from justright.benchmark.suite_problem import images_fingerprint, is_in_data, problem_of
 from justright.errors import DataError
 from justright.files import parsed_json
 from justright.hashing import SIGNATURE, hash_value, signed, verified
@@ -42,7 +42,8 @@ def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path
     for problem in wanted:
         runs = [(run, lines.get(fingerprint(suite, problem, *run))) for run in suite.runs_of(problem)]
         is_known = any("images" in line for _, line in runs if line is not None)
-        now = names_of(problem_of(problem, data)) if is_known and data is not None and is_in_data(problem) else None
+        is_checked = is_known and data is not None and is_in_data(problem)
+        now = images_fingerprint(problem_of(problem, data)) if is_checked else None
         missing = [
             run
             for run, line in runs

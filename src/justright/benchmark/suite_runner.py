@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_line import Line, counts_of, result_of
-from justright.benchmark.suite_problem import names_of, problem_of
+from justright.benchmark.suite_problem import images_fingerprint, problem_of
 from justright.benchmark.suite_results import (
     RESULTS,
     Todo,
@@ -69,14 +69,14 @@ def run_suite(
         todo = missing_runs(suite, out, only, data)
         places = out.absolute(), data and data.absolute()  # a worker may stand in another folder
         dealt = [suite.with_run(device=device) for device in devices] or [suite]
-        parts = enumerate(spread(todo, n_jobs))
+        parts = enumerate(process_parts(todo, n_jobs))
         tasks = [(dealt[i % len(dealt)], problem, runs, *places) for i, (problem, runs) in parts]
         for line in track(_lines(tasks, n_jobs, engine), sum(len(runs) for _, runs in todo), f"runs of {suite.name}"):
             append_result(out / RESULTS, line)
         return suite_results(suite, out)
 
 
-def spread(todo: Todo, n_jobs: int) -> Todo:
+def process_parts(todo: Todo, n_jobs: int) -> Todo:
     """What one process does each: a problem, or one seed of it where there are more jobs than problems.
 
     The first seed of every problem comes first, so that those who begin together rarely need the same views.
@@ -90,13 +90,10 @@ def spread(todo: Todo, n_jobs: int) -> Todo:
 
 def _lines(tasks: list[tuple[Any, ...]], n_jobs: int, engine: Engine | None) -> Iterator[Line]:
     if engine is not None:
-        yield from chain.from_iterable(engine(_lines_of_problem, tasks))
-        return
+        return chain.from_iterable(engine(_lines_of_problem, tasks))
     if n_jobs > 1:
-        yield from side_by_side(_run_problem_on_one_core, dict(zip(_names(tasks), tasks, strict=True)), n_jobs)
-        return
-    for task in tasks:
-        yield from _run_problem(*task)
+        return side_by_side(_run_problem_on_one_core, dict(zip(_names(tasks), tasks, strict=True)), n_jobs)
+    return chain.from_iterable(_run_problem(*task) for task in tasks)
 
 
 def _names(tasks: list[tuple[Any, ...]]) -> Iterator[str]:
@@ -122,7 +119,7 @@ def _run_problem(
     from justright.features.backbone import load_backbone
     from justright.runs.run import Run
 
-    images, backbones = names_of(problem), dict[tuple[Any, ...], Any]()
+    images, backbones = images_fingerprint(problem), dict[tuple[Any, ...], Any]()
     for setting, seed in runs:
         started = time.perf_counter()
         about = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
@@ -143,8 +140,8 @@ def _run_problem(
                 yield about | result_of(finished, time.perf_counter() - started, suite.is_probed)
             except DegenerateError as error:
                 yield about | {"failed": str(error)}
-            _remove(path / each for each in ("checkpoint", *FIRST_PARTS, "pool.features", "target.features"))
-            _remove([path / "model.safetensors"])
+            large = ("checkpoint", *FIRST_PARTS, "pool.features", "target.features", "model.safetensors")
+            _remove(path / each for each in large)
 
 
 def _carried_out(made: Callable[[], Run]) -> RunFolder:

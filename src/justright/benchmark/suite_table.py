@@ -11,7 +11,7 @@ import numpy as np
 
 from justright.benchmark.suite import Suite
 from justright.benchmark.suite_line import Line
-from justright.evaluation.means import MeanDifference, mean_difference
+from justright.evaluation.intervals import mean_difference
 from justright.evaluation.scores import GROUPS
 
 COLUMNS = ("setting", "problems", "runs", "All", "Old", "New", "All against baseline", "New against baseline", "better")
@@ -36,7 +36,7 @@ class SettingRow:
     def cells(self) -> tuple[object, ...]:
         """The row as text and numbers, in the order of COLUMNS."""
         means = [f"{100 * value:.1f}" for value in (self.all, self.old, self.new)]
-        differences = [_in_points(self.all_difference), _in_points(self.new_difference)]
+        differences = [difference_text(each, scale=100.0) for each in (self.all_difference, self.new_difference)]
         better = "" if self.all_difference is None else f"{self.n_better} of {self.n_problems}"
         return (self.setting, self.n_problems, self.n_runs, *means, *differences, better)
 
@@ -59,15 +59,13 @@ def suite_table(suite: Suite, lines: Sequence[Line]) -> list[SettingRow]:
         if not by_problem:
             continue
         everything, old, new = (
-            _mean([_mean([_accuracy(line, group) for line in each]) for each in by_problem.values()])
-            for group in GROUPS
+            _mean([_mean([_accuracy(x, group) for x in each]) for each in by_problem.values()]) for group in GROUPS
         )
         changes = {group: paired(lines, setting, suite.baseline, group) for group in ("all", "new")}
         n_better = sum(value > 0 for value in changes["all"])
-        differences = {group: None if setting == suite.baseline else interval(each) for group, each in changes.items()}
+        of_all, of_new = (None if setting == suite.baseline else interval(each) for each in changes.values())
         counts = len(by_problem), sum(map(len, by_problem.values()))
-        gained = differences["all"], differences["new"]
-        rows.append(SettingRow(setting, *counts, everything, old, new, *gained, n_better))
+        rows.append(SettingRow(setting, *counts, everything, old, new, of_all, of_new, n_better))
     return rows
 
 
@@ -98,5 +96,6 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(finite)) if finite else math.nan
 
 
-def _in_points(difference: Difference | None) -> str:
-    return "" if difference is None else str(MeanDifference(*difference))
+def difference_text(difference: Difference | None, scale: float = 1.0) -> str:
+    """Mean, low and high with one decimal; empty where there is no difference."""
+    return "" if difference is None else "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(scale * each for each in difference))

@@ -6,11 +6,12 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from justright.benchmark.paper_table import PaperTable
 from justright.benchmark.verdicts import Verdict
 
-Record = dict[str, str | int | float | None]
+Record = dict[str, Any]  # by the name of the column; None for what is not there
 
 RECORD_COLUMNS = (
     *("table", "profile", "method", "row", "role", "target", "here", "group", "mean", "spread", "runs"),
@@ -54,14 +55,13 @@ def csv_text(columns: Sequence[str], found: Iterable[Record]) -> str:
 
 
 def _claim_record(table: PaperTable, verdict: Verdict) -> Record:
-    change = dict(zip(("change", "change low", "change high"), verdict.difference or (), strict=False))
     return {
         "table": table.name,
         "profile": table.profile,
         "method": verdict.method,
         "role": "guide" if verdict.is_guide else "rival",
         "runs": verdict.n_pairs,
-        **change,
+        **dict(zip(("change", "change low", "change high"), verdict.difference or (), strict=False)),
         "paper change": verdict.paper,
         "claim": verdict.says,
         "verdict": verdict.verdict,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from justright.benchmark.paper_table import Cell, PaperTable
+from justright.benchmark.suite_table import difference_text
 from justright.benchmark.verdicts import Verdict
 
 DOUBTED = "?"  # stands beside a figure of the paper that cannot be right as printed
@@ -25,21 +26,18 @@ class TextTable(NamedTuple):
 
 def text_tables(table: PaperTable) -> list[TextTable]:
     """One table for each target that something was run on; counts of all targets in one."""
-    if table.is_count:
-        parts = [_of_target(table, target) for target in table.targets]
-        rows = [
-            (table.label(target), *row[1:])
-            for target, part in zip(table.targets, parts, strict=True)
-            for row in part.rows
-        ]
-        return [TextTable(f"{table.name}: images and classes", parts[0].columns, rows)] if rows else []
-    return [found for target in table.targets if (found := _of_target(table, target)).rows]
+    parts = {target: _of_target(table, target) for target in table.targets}
+    found = [part for part in parts.values() if part.rows]
+    if not (found and table.is_count):
+        return found
+    rows = [(table.label(target), *row[1:]) for target, part in parts.items() for row in part.rows]
+    return [TextTable(f"{table.name}: images and classes", found[0].columns, rows)]
 
 
 def claims_table(table: PaperTable, verdicts: Sequence[Verdict]) -> TextTable | None:
     """What became of the claims; None where the paper makes none."""
-    rows = [each.cells() for each in verdicts]
-    return TextTable(f"{table.name}: claims", VERDICT_COLUMNS, rows) if rows else None
+    title = f"{table.name}: claims"
+    return TextTable(title, VERDICT_COLUMNS, [each.cells() for each in verdicts]) if verdicts else None
 
 
 def notes(table: PaperTable) -> list[str]:
@@ -64,23 +62,18 @@ def notes(table: PaperTable) -> list[str]:
 
 
 def _of_target(table: PaperTable, target: str) -> TextTable:
+    """Our mean, its change and the paper's figure for each group, as far as some row has them."""
     rows = [row for row in table.rows if any(key[0] == target for key in row.cells)]
-    groups = [group for group in table.groups if any((target, group) in row.cells for row in rows)]
-    cells = {(row.name, group): row.cells.get((target, group)) for row in rows for group in groups}
-    has_change = [group for group in groups if any((cell := cells[row.name, group]) and cell.change for row in rows)]
-    has_paper = [g for g in groups if any((cell := cells[row.name, g]) and cell.paper is not None for row in rows)]
-    parts: list[tuple[str, str, Callable[[Cell], str]]] = []  # group, heading and text: the paper's beside ours
-    for group in groups:
-        parts.append((group, _name(group), _count if table.is_count else _mean))
-        if group in has_change:
-            parts.append((group, f"{_name(group)}, change", _change))
-        if group in has_paper:
-            parts.append((group, f"{_name(group)}, paper", _paper_count if table.is_count else _paper))
-    texts = [
-        (row.name, *("" if (cell := cells[row.name, group]) is None else text(cell) for group, _, text in parts))
-        for row in rows
-    ]
-    return TextTable(f"{table.name}, {table.label(target)}", ("", *(heading for _, heading, _ in parts)), texts)
+    columns: dict[str, list[str]] = {}
+    for group in table.groups:
+        cells = [row.cells.get((target, group)) for row in rows]
+        texts = [("", "", "") if cell is None else _texts(cell, table.is_count) for cell in cells]
+        name = NAMES.get(group, group.capitalize().replace("_", " "))
+        for place, heading in enumerate((name, f"{name}, change", f"{name}, paper")):
+            if any(each[place] for each in texts):
+                columns[heading] = [each[place] for each in texts]
+    lines = list(zip((row.name for row in rows), *columns.values(), strict=True))
+    return TextTable(f"{table.name}, {table.label(target)}", ("", *columns), lines)
 
 
 def markdown(tables: Sequence[TextTable], notes: Sequence[str] = (), doubts: Sequence[str] = ()) -> str:
@@ -125,33 +118,16 @@ ESCAPES = {letter: f"\\{letter}" for letter in "&%$#_{}"}
 ESCAPES |= {"±": r"$\pm$", "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
-def _name(group: str) -> str:
-    return NAMES.get(group, group.capitalize().replace("_", " "))
-
-
-def mean_text(mean: float, spread: float) -> str:
+def mean_text(mean: float, spread: float | None) -> str:
     """A mean and its spread, where there is one."""
-    return f"{mean:.1f}" + (f" ±{spread:.1f}" if math.isfinite(spread) else "")
+    return f"{mean:.1f}" + ("" if spread is None or math.isnan(spread) else f" ±{spread:.1f}")
 
 
-def _mean(cell: Cell) -> str:
-    return mean_text(cell.mean, cell.spread)
-
-
-def _count(cell: Cell) -> str:
-    return f"{cell.mean:,.0f}"
-
-
-def _change(cell: Cell) -> str:
-    return "" if cell.change is None else "{:+.1f} [{:+.1f}, {:+.1f}]".format(*cell.change)
-
-
-def _paper(cell: Cell) -> str:
-    if cell.paper is None:
-        return ""
-    moved = "" if cell.paper_change is None else f" ({cell.paper_change:+.1f})"
-    return f"{cell.paper:.1f}{moved}{DOUBTED * bool(cell.doubts)}"
-
-
-def _paper_count(cell: Cell) -> str:
-    return "" if cell.paper is None else f"{cell.paper:,.0f}{DOUBTED * bool(cell.doubts)}"
+def _texts(cell: Cell, is_count: bool) -> tuple[str, str, str]:
+    """Our mean, its change and the paper's figure; empty for what there is not."""
+    ours = f"{cell.mean:,.0f}" if is_count else mean_text(cell.mean, cell.spread)
+    paper = ""
+    if cell.paper is not None:
+        moved = "" if cell.paper_change is None else f" ({cell.paper_change:+.1f})"
+        paper = f"{cell.paper:{',.0f' if is_count else '.1f'}}{moved}{DOUBTED * bool(cell.doubts)}"
+    return ours, difference_text(cell.change), paper

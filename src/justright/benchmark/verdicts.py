@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,12 @@ from justright.benchmark.paper_numbers import paper_rows
 from justright.benchmark.paper_table import PERCENT
 from justright.benchmark.suite import Suite
 from justright.benchmark.suite_line import Line, shown_value
-from justright.benchmark.suite_table import Difference, interval
+from justright.benchmark.suite_table import Difference, difference_text, interval
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "undecided", "not run"
 
 Key = tuple[Any, ...]  # target, seed (not in the paper's figures), method; None for a method that the claim names
+ClaimValue = tuple[tuple[Any, ...], str, str, float]  # target and seed, method, row, points
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,12 @@ class Verdict:
     is_guide: bool = False
     method: str = ""  # the only one that was looked at; all together if empty
 
-    def to_json(self) -> dict[str, Any]:
-        """All fields."""
-        return asdict(self)
-
     def cells(self) -> tuple[str, ...]:
         """Text for a table: claim, verdict, difference, pairs, the paper's difference."""
-        found = "" if self.difference is None else "{:+.1f} [{:+.1f}, {:+.1f}]".format(*self.difference)
         paper = "" if self.paper is None else f"{self.paper:+.1f}"
         says = f"the same, {self.method} alone" if self.method else self.says
-        return f"{says}{' (guide)' * self.is_guide}", self.verdict, found, str(self.n_pairs or ""), paper
+        said = f"{says}{' (guide)' * self.is_guide}"
+        return said, self.verdict, difference_text(self.difference), str(self.n_pairs or ""), paper
 
 
 def verdicts(
@@ -63,17 +60,19 @@ def verdicts(
 
 def _judged(claim: Claim, suite: Suite, lines: Sequence[Line], others: Any, is_guide: bool) -> list[Verdict]:
     suite_than, lines_than = others(claim.than_suite) if claim.than_suite else (suite, lines)
-    better = _values(suite, lines, claim, claim.better, claim.group, claim.method_of_better, is_guide)
-    group = claim.than_group or claim.group
+    group_than = claim.than_group or claim.group
     # a table without a pool has no guide: there both roles are the same
-    has_role = any(each.is_guide for each in suite_than.settings)
-    than = _values(suite_than, lines_than, claim, claim.than, group, claim.than_method, is_guide and has_role)
-    pairs = _paired(better, than, claim)
-    printed = {} if is_guide else _by_paper(claim, suite.name, claim.than_suite or suite.name, suite)
+    is_guide_than = is_guide and any(each.is_guide for each in suite_than.settings)
+    better = _runs(suite, lines, claim.group, is_guide)
+    pairs = _paired(claim, better, _runs(suite_than, lines_than, group_than, is_guide_than))
+    printed: Mapping[Key, float] = {}
+    if not is_guide:
+        than = _figures(claim.than_suite or suite.name, group_than)
+        printed = _paired(claim, _figures(suite.name, claim.group), than, suite.printed_as)
     methods = [method for method in dict.fromkeys(key[-1] for key in pairs) if method is not None]
     whole = _verdict(claim, pairs, printed, is_guide)
     alone = [_verdict(claim, pairs, printed, is_guide, method) for method in methods]
-    if claim.is_against_each and alone:
+    if alone and claim.method and not claim.than_method:  # it is said to be better than every other one
         whole = _against_each(alone)
     return [whole, *(alone if len(alone) > 1 else [])]
 
@@ -106,36 +105,48 @@ def verdict(difference: Difference, within: float | None = None, behind: float =
     return HOLDS if -within < low and high < within else FAILS if low > within or high < -within else UNDECIDED
 
 
-def _paired(better: Mapping[Key, float], than: Mapping[Key, float], claim: Claim) -> dict[Key, float]:
-    """The differences by the keys of `than`; a claim about one method compares it with every one of those."""
+def _runs(suite: Suite, lines: Sequence[Line], group: str, is_guide: bool) -> Iterator[ClaimValue]:
+    """Our runs that have the group, with the pool in this role."""
+    settings = {each.name: each for each in suite.settings}
+    for line in lines:
+        own, value = settings[line["setting"]], shown_value(line, group)
+        if value is not None and (own.is_guide == is_guide or own.method == NO_LABELS):
+            yield (suite.columns[line["problem"]], line["seed"]), own.method, own.row, PERCENT * value
+
+
+def _figures(table: str, group: str) -> Iterator[ClaimValue]:
+    """What the paper prints of the group."""
+    for row in paper_rows():
+        if row.table == table and group in row.accuracy:
+            yield (row.target,), row.method, row.selection, row.accuracy[group]
+
+
+def _paired(
+    claim: Claim, better: Iterable[ClaimValue], than: Iterable[ClaimValue], names: Mapping[str, str] | None = None
+) -> dict[Key, float]:
+    """The differences by the keys of `than`; a claim about one method compares it with every one of those.
+
+    `names` says what rows are called, where that is something else.
+    """
+    own = _means(claim, better, claim.better, claim.method_of_better, names or {})
     return {
-        key: better[own] - value
-        for key, value in than.items()
-        if (own := (*key[:-1], None) if claim.method_of_better else key) in better
+        key: own[alike] - value
+        for key, value in _means(claim, than, claim.than, claim.than_method, names or {}).items()
+        if (alike := (*key[:-1], None) if claim.method_of_better else key) in own
     }
 
 
-def _values(
-    suite: Suite,
-    lines: Sequence[Line],
-    claim: Claim,
-    rows: Sequence[str],
-    group: str,
-    method: str,
-    is_guide: bool,
+def _means(
+    claim: Claim, found: Iterable[ClaimValue], rows: Sequence[str], method: str, names: Mapping[str, str]
 ) -> dict[Key, float]:
-    """The mean over the rows, in points, where a run of each is there."""
-    settings = {each.name: each for each in suite.settings}
-    found: dict[Key, dict[str, float]] = {}
-    for line in lines:
-        own, target = settings[line["setting"]], suite.columns[line["problem"]]
-        is_role = own.is_guide == is_guide or own.method == NO_LABELS
-        is_asked = own.row in rows and (not claim.targets or target in claim.targets)
-        value = shown_value(line, group)
-        if is_asked and value is not None and is_role and _is_method(own.method, method, claim, rows):
-            key = (target, line["seed"], None if method else own.method)
-            found.setdefault(key, {})[own.row] = PERCENT * value
-    return {key: float(np.mean(list(each.values()))) for key, each in found.items() if len(each) == len(rows)}
+    """The mean over the rows, where there is a value of each, for the targets and methods that the claim is about."""
+    asked = [names.get(row, row) for row in rows]
+    values: dict[Key, dict[str, float]] = {}
+    for place, own, row, points in found:
+        is_asked = row in asked and (not claim.targets or place[0] in claim.targets)
+        if is_asked and _is_method(own, method, claim, rows):
+            values.setdefault((*place, None if method else own), {})[row] = points
+    return {key: float(np.mean(list(each.values()))) for key, each in values.items() if len(each) == len(rows)}
 
 
 def _is_method(own: str, method: str, claim: Claim, rows: Sequence[str]) -> bool:
@@ -144,21 +155,3 @@ def _is_method(own: str, method: str, claim: Claim, rows: Sequence[str]) -> bool
         return own == method
     is_itself = own == claim.method and rows == claim.better and not claim.than_suite
     return own != NO_LABELS and not is_itself
-
-
-def _by_paper(claim: Claim, table: str, table_than: str, suite: Suite) -> dict[Key, float]:
-    """The differences that the paper's figures give, for methods and targets that it prints both for."""
-
-    def printed(table: str, rows: Sequence[str], group: str, method: str) -> dict[Key, float]:
-        names = {suite.printed_as.get(row, row): row for row in rows}
-        found: dict[Key, dict[str, float]] = {}
-        for row in paper_rows(table):
-            is_asked = row.selection in names and (not claim.targets or row.target in claim.targets)
-            if is_asked and group in row.accuracy and _is_method(row.method, method, claim, rows):
-                key = (row.target, None if method else row.method)
-                found.setdefault(key, {})[row.selection] = row.accuracy[group]
-        return {key: float(np.mean(list(each.values()))) for key, each in found.items() if len(each) == len(rows)}
-
-    better = printed(table, claim.better, claim.group, claim.method_of_better)
-    than = printed(table_than, claim.than, claim.than_group or claim.group, claim.than_method)
-    return _paired(better, than, claim)

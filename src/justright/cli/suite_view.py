@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from justright.benchmark.paper_table import paper_table
+from justright.benchmark.paper_table import PaperTable, paper_table
 from justright.benchmark.problem_table import problem_rows, problem_tables, problems_as_csv
 from justright.benchmark.suite import Suite, read_suite
 from justright.benchmark.suite_line import Line
@@ -19,10 +20,10 @@ from justright.errors import JustrightError
 from justright.files import write_text
 
 FORMATS = ("md", "tex", "csv", "html")
-PLAIN_NOTES = [
+PLAIN_NOTES = (
     "The first table: means over problems, and the change against the baseline with its 95 % interval over them.",
     "The others: mean and standard deviation over seeds.",
-]
+)
 
 
 def asked_suite(name: str, profile: str | None, backbone: str | None = None) -> Suite:
@@ -38,45 +39,45 @@ def show_suite(
     backbone: str | None,
     to: Path | None = None,
 ) -> None:
-    """Print the suite as far as it was run, and write its tables where that is asked for.
-
-    A table of the paper is shown with its claims, another suite as the mean over its problems, then every problem.
-    """
+    """Print the suite as far as it was run, and write its table where that is asked for."""
     for line in failed_runs(suite, out):
         terminal.say(f"No answer: {line['problem']}, {line['setting']}, seed {line['seed']}: {line['failed']}")
     for remark in remarks(suite, lines):
         terminal.say(remark)
+    said = f"Lines: {out / RESULTS}"
     if not lines and (n_others := len(read_results(out / RESULTS))):
         terminal.say(
             f"None of the {n_others:,} lines in {out / RESULTS} is of {suite.name} as asked for; --profile and "
             "--backbone have to be those of `benchmark run`."
         )
-    said, claims, doubts = [f"Lines: {out / RESULTS}"], None, list[str]()
-    table = paper_table(suite, lines) if suite.columns else None
-    if table is not None:
-        judged = _verdicts(suite, lines, out, backbone)
-        tables, claims, footnotes, doubts = text_tables(table), claims_table(table, judged), notes(table), table.doubts
-        csv, said = as_csv(table, judged), [f"{len(lines)} runs.", *footnotes, *said]
-        found = {"table": records(table), "claims": [each.to_json() for each in judged]}
-    else:
-        rows, by_problem = suite_table(suite, lines), problem_rows(suite, lines)
-        title = f"{len(lines)} runs, accuracy in percent"
-        whole = TextTable(title, COLUMNS, [tuple(map(str, row.cells())) for row in rows])
-        tables, footnotes, csv = [whole, *problem_tables(by_problem)], PLAIN_NOTES, problems_as_csv(by_problem)
-        found = {"rows": [row.to_json() for row in rows], "problems": [row.to_json() for row in by_problem]}
-    every = [*tables, *([claims] if claims else [])]
+    if not suite.columns:
+        _show_plain(terminal, suite, lines, said, to)
+        return
+    judged = _verdicts(suite, lines, out, backbone)
+    table = paper_table(suite, lines)
+    tables, claims = text_tables(table), claims_table(table, judged)
     if to is not None:
-        ending = _ending(to, FORMATS[:-1] if table is None else FORMATS)
-        if table is not None and ending == "html":
-            from justright.report.paper_figures import write_suite_page
-
-            write_suite_page(table, tables, claims, to)
-        else:
-            text = latex if ending == "tex" else markdown
-            write_text(to, csv if ending == "csv" else text(every, footnotes, doubts))
-    for each in every:
+        _write(to, table, tables, claims, judged)
+    for each in (*tables, *([claims] if claims else [])):
         terminal.table(each.title, each.columns, each.rows)
-    terminal.result({"lines": lines} | found, " ".join(said))
+    said = " ".join([f"{len(lines)} runs.", *notes(table), said])
+    result = {"lines": lines, "table": records(table), "claims": [asdict(each) for each in judged]}
+    terminal.result(result, said)
+
+
+def _show_plain(terminal: Terminal, suite: Suite, lines: list[Line], said: str, to: Path | None) -> None:
+    """A suite that is no table of the paper: the mean over its problems, then every problem."""
+    rows, by_problem = suite_table(suite, lines), problem_rows(suite, lines)
+    title = f"{len(lines)} runs, accuracy in percent"
+    whole = TextTable(title, COLUMNS, [tuple(map(str, row.cells())) for row in rows])
+    tables = [whole, *problem_tables(by_problem)]
+    if to is not None:
+        ending = _ending(to, ("md", "tex", "csv"))
+        text = latex if ending == "tex" else markdown
+        write_text(to, problems_as_csv(by_problem) if ending == "csv" else text(tables, PLAIN_NOTES))
+    for each in tables:
+        terminal.table(each.title, each.columns, each.rows)
+    terminal.result({"lines": lines, "rows": [row.to_json() for row in rows], "problems": by_problem}, said)
 
 
 def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
@@ -93,6 +94,22 @@ def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
         by_problem = {each.name: paired(lines, each.name, suite.baseline, "all") for each in suite.settings}
         drawn = draw_suite(suite_table(suite, lines), by_problem, suite.baseline)
     write_text(out, to_svg(drawn))
+
+
+def _write(
+    to: Path, table: PaperTable, tables: list[TextTable], claims: TextTable | None, judged: Sequence[Verdict]
+) -> None:
+    """The table in the format that the ending of the name says."""
+    every = [*tables, *([claims] if claims else [])]
+    ending = _ending(to, FORMATS)
+    if ending == "html":
+        from justright.report.paper_figures import write_suite_page
+
+        write_suite_page(table, tables, claims, to)
+    elif ending == "csv":
+        write_text(to, as_csv(table, judged))
+    else:
+        write_text(to, (latex if ending == "tex" else markdown)(every, notes(table), table.doubts))
 
 
 def _ending(to: Path, known: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from justright.evaluation.means import MeanDifference, mean_difference
+from justright.evaluation.intervals import MeanDifference, mean_difference
 from justright.evaluation.scores import LEVEL
 
 OWN, EVERYTHING = "own", "none"

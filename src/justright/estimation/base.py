@@ -124,24 +124,20 @@ class Given:
             )
 
     def axes(self, n_axes: int) -> Float[Array, "images axes"]:
-        """The features along their principal axes, n_axes of them at most."""
+        """The features about their mean, along the directions of largest variance, n_axes of them at most."""
         x = to_numpy(self.x)
-        z = principal_axes(x, min(n_axes, len(x) - 1))
-        if not z.shape[1]:
+        n_axes = min(n_axes, len(x) - 1)
+        centered = x.astype(np.float64) - x.mean(axis=0, dtype=np.float64)
+        if centered.shape[0] < centered.shape[1]:
+            # fewer images than dimensions: the small Gram matrix has the same eigenvalues
+            value, vector = np.linalg.eigh(centered @ centered.T)
+            z = vector[:, ::-1][:, :n_axes] * np.sqrt(np.maximum(value[::-1][:n_axes], 0.0))
+        else:
+            _, vector = np.linalg.eigh(centered.T @ centered)
+            z = centered @ vector[:, ::-1][:, :n_axes]
+        # an axis along which nothing varies says nothing and could not be scaled
+        variance = z.var(axis=0)
+        varies = variance > 1e-12 * max(float(variance.max(initial=0.0)), 1e-300)
+        if not varies.any():
             raise DegenerateError("All features are the same.", expected="images that differ")
-        return z
-
-
-def principal_axes(x: Float[Array, "images dim"], n_axes: int) -> Float[Array, "images axes"]:
-    """The features about their mean, along the n_axes directions of largest variance."""
-    centered = x.astype(np.float64) - x.mean(axis=0, dtype=np.float64)
-    if centered.shape[0] < centered.shape[1]:
-        # fewer images than dimensions: the small Gram matrix has the same eigenvalues
-        value, vector = np.linalg.eigh(centered @ centered.T)
-        axes = vector[:, ::-1][:, :n_axes] * np.sqrt(np.maximum(value[::-1][:n_axes], 0.0))
-    else:
-        _, vector = np.linalg.eigh(centered.T @ centered)
-        axes = centered @ vector[:, ::-1][:, :n_axes]
-    # an axis along which nothing varies says nothing and could not be scaled
-    variance = axes.var(axis=0)
-    return np.ascontiguousarray(axes[:, variance > 1e-12 * max(float(variance.max(initial=0.0)), 1e-300)])
+        return np.ascontiguousarray(z[:, varies])

@@ -17,8 +17,7 @@ from justright.estimation.spread import SpreadCounter
 from justright.progress import Track, silent
 from justright.settings import SHARE, at_least, setting
 
-# Chosen on drawn problems and judged on others: benchmarks/study_counts.py, docs/findings.md.
-SPREAD_SHARE = 0.75
+# Chosen as spread_share was, on drawn problems, and judged on others: benchmarks/study_counts.py, docs/findings.md.
 ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
 POOL_ERROR = 0.92
 
@@ -45,12 +44,11 @@ class CombinedCounter(CategoryCounter):
     curve_axes: ClassVar[tuple[str, str]] = SpreadCounter.curve_axes
     is_interval_quick: ClassVar[bool] = True
 
-    spread_share: float = setting(SPREAD_SHARE, "weight of K by spread in log K; K by mixture has the rest", SHARE)
+    spread_share: float = setting(0.75, "weight of K by spread in log K; K by mixture has the rest", SHARE)
     n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
 
     def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Count by the spread, then split and merge from there."""
-        given.require_classes(1, advice="say K yourself")
         z = given.axes(self.n_axes).astype(np.float32)
         n = self._n_images = given.n_counted
         self._n_classes, self._has_pool = given.n_classes, given.has_pool

@@ -52,11 +52,10 @@ class LabeledSearchCounter(CategoryCounter):
     def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Search K. How many clusterings it takes is not known beforehand; `track` is told the most there can be."""
         if given.has_pool or not given.is_labeled.any():
-            pool_alone = "A pool, and no labeled image of the target's own classes."
             raise DegenerateError(
-                pool_alone if given.has_pool else "No image is labeled.",
+                "No image is labeled." if not given.has_pool else "A pool, and no labeled image of the target itself.",
                 expected="labeled images of classes that the target shows, for K to be judged by",
-                advice="CombinedCounter, which counts a target alone" if given.has_pool else "",
+                advice="CombinedCounter with a pool, which counts a target alone",
             )
         self._x, self._is_labeled, self._class = given.x, given.is_labeled, given.labels[given.is_labeled]
         self._counts = self._search(self.seed, track)
@@ -76,8 +75,7 @@ class LabeledSearchCounter(CategoryCounter):
             drawn = generator(self.seed, "interval", resample).integers(len(classes), size=len(classes))
             times = np.bincount(drawn, minlength=len(classes))
             search = searches[resample % len(searches)]
-            drawn_counts = {k: _repeat(counts, classes, times) for k, counts in search.items()}
-            estimates.append(_best({k: match_counts(counts).accuracy for k, counts in drawn_counts.items()}))
+            estimates.append(_best({k: match_counts(_repeat(c, classes, times)).accuracy for k, c in search.items()}))
         return middle_interval(estimates, level, holding=self.n_categories_)
 
     def _search(self, seed: int, track: Track) -> dict[int, Counts]:
@@ -129,10 +127,7 @@ def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int, trac
             accuracy[asked] = match_counts(counts).accuracy
         return -accuracy[asked]
 
-    if low < high:
-        minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 1.0, "maxiter": n_steps})
-    else:
-        error(float(low))
+    minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 1.0, "maxiter": n_steps})
     # Brent takes level ground for a slope and stops anywhere on it: walk on to where it ends.
     for direction in (-1, 1):
         k = _best(accuracy)

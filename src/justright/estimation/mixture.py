@@ -56,9 +56,16 @@ class MixtureCounter(CategoryCounter):
         Of a pool only the prior is learned: how wide its classes are, and how far apart.
         """
         z = given.axes(self.n_axes)
-        z, self._niw = (z, gpc_prior(z)) if self.prior == "gpc" else labeled_prior(z, given.labels)
+        if self.prior == "gpc":
+            self._niw = gpc_prior(z)
+        else:
+            given.require_classes(2, advice='MixtureCounter(prior="gpc")')
+            z, self._niw = labeled_prior(z, given.labels)
         self._z, self._given = z[: given.n_counted], given.labels[: given.n_counted]
-        self._n_classes = given.n_classes
+        self._n_classes = 0 if given.has_pool else given.n_classes  # of those counted
+        if self.start is None and not given.n_classes:
+            raise DegenerateError("No image is labeled.", expected="labeled classes, a pool, or `start`, a first K")
+        self._first_k = round(1.5 * given.n_classes) if self.start is None else self.start
         history = self._rounds(np.arange(len(self._z)), self.seed, track)
         return history[-1], np.array(list(enumerate(history)), dtype=np.float64)
 
@@ -75,19 +82,14 @@ class MixtureCounter(CategoryCounter):
             draw = generator(self.seed, "interval", resample)
             kept = draw.permutation(len(self._z))[: math.ceil(_KEPT * len(self._z))]
             estimates.append(self._rounds(np.union1d(kept, first), int(draw.integers(1 << 31)), silent)[-1])
-        n_classes = len(np.unique(self._given[self._given != UNLABELED]))
         deviation = math.sqrt(_KEPT / (1 - _KEPT)) * (np.array(estimates) - np.median(estimates))
-        moved = np.maximum(self.n_categories_ + deviation.round().astype(np.int64), max(n_classes, 1))
+        moved = np.maximum(self.n_categories_ + deviation.round().astype(np.int64), max(self._n_classes, 1))
         return middle_interval(moved.tolist(), level, holding=self.n_categories_)
 
     def _rounds(self, rows: Int[Array, " kept"], seed: int, track: Track) -> list[int]:
         """K before each round on these images, and after the last one."""
-        z, given = self._z[rows], self._given[rows]
-        n_classes = len(np.unique(given[given != UNLABELED]))
-        if self.start is None and not self._n_classes:
-            raise DegenerateError("No image is labeled.", expected="labeled classes, a pool, or `start`, a first K")
-        k = round(1.5 * self._n_classes) if self.start is None else self.start
-        k = max(min(k, n_classes + int((given == UNLABELED).sum())), n_classes, 1)
+        z, given, n_classes = self._z[rows], self._given[rows], self._n_classes
+        k = max(min(self._first_k, n_classes + int((given == UNLABELED).sum())), n_classes, 1)
         kmeans = SemiSupKMeans(k, n_init=self.n_init, normalize=False, seed=seed).fit(z, given)
         step = SplitMerge(z, given != UNLABELED, self._niw, self.accept_worse, self.use_labeled, seed)
         history = [k]

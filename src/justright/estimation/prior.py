@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln, multigammaln
 
-from justright.errors import DegenerateError
 from justright.types import UNLABELED, Array, Labels
 
 Axes = Float[Array, "images axes"]
@@ -70,22 +69,15 @@ def gpc_prior(z: Axes) -> NormalInverseWishart:
 def labeled_prior(z: Axes, labels: Labels, strength: float = 10.0) -> tuple[Axes, NormalInverseWishart]:
     """Axes and a prior in which a labeled class is what a cluster is expected to look like.
 
-    Axes are scaled so that labeled classes have variance 1 along each. Then, with d axes,
+    It takes two classes or more, and more images than classes (`Given.require_classes`). Axes are scaled so that
+    labeled classes have variance 1 along each. Then, with d axes,
 
         kappa = variance within classes / variance of their means,  nu = strength * d,  E[covariance] = I.
     """
-    is_labeled = labels != UNLABELED
-    classes, place, size = np.unique(labels[is_labeled], return_inverse=True, return_counts=True)
-    n_free = int(is_labeled.sum()) - len(classes)
-    if len(classes) < 2 or n_free < 1:
-        raise DegenerateError(
-            f"{len(classes)} labeled classes with {int(is_labeled.sum())} images.",
-            expected="two classes or more, with more than one image each, to learn how wide a class is",
-            advice='MixtureCounter(prior="gpc")',
-        )
-    labeled = z[is_labeled]
+    labeled = z[labels != UNLABELED]
+    classes, place, size = np.unique(labels[labels != UNLABELED], return_inverse=True, return_counts=True)
     means = np.stack([labeled[place == k].mean(axis=0) for k in range(len(classes))])
-    within = ((labeled - means[place]) ** 2).sum(axis=0) / n_free
+    within = ((labeled - means[place]) ** 2).sum(axis=0) / (len(labeled) - len(classes))
     # classes may agree to the last digit along an axis; a floor keeps that axis from deciding alone
     scale = np.sqrt(np.maximum(within, 1e-3 * within.mean() + 1e-300))
     z, means = z / scale, means / scale

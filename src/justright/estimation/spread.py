@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.cluster.hierarchy import linkage
 
+from justright.clustering.ward import ward_merges
 from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.progress import Track, silent
 from justright.seeding import generator
@@ -22,15 +23,11 @@ _N_POINTS = 60  # of the curve
 
 
 class WardTree:
-    """Clusters of images from single ones upward: always the merge that adds least to the sum of squares.
-
-    One tree has the clusters for every K. It looks at all pairs of images: 10,000 of them take a few hundred MB.
-    """
+    """Clusters of images from single ones upward (`ward_merges`): one tree has the clusters for every K."""
 
     def __init__(self, x: Float[Array, "images axes"]):
         self.x = x.astype(np.float64)
-        pairs = linkage(self.x, "ward")[:, :2] if len(x) > 1 else np.zeros((0, 2))
-        self.merges = pairs.astype(np.int64)
+        self.merges = ward_merges(self.x)
 
     def spread(self, is_measured: Bool[Array, " images"] | None = None) -> Float[Array, " images"]:
         """The spread of measured images in K clusters of all images, for K = 1, 2, ... up to every image its own.
@@ -60,8 +57,11 @@ class WardTree:
         return sums[::-1] / max(int(measured.sum()), 1) * n / np.maximum(n - k, 1)
 
 
-def neighbor_spread(x: Float[Array, "images axes"]) -> float:
-    """The spread of pairs of an image and its nearest one: half of their squared distance, on average."""
+def way_to_neighbors(x: Float[Array, "images axes"], of_all: float) -> float:
+    """The logarithmic way from the spread of all images to that of pairs of an image and its nearest one.
+
+    The latter is half of their squared distance, on average.
+    """
     x = x.astype(np.float64)
     norms, nearest = (x**2).sum(axis=1), np.zeros(len(x))
     for start in range(0, len(x), _BLOCK):
@@ -69,7 +69,8 @@ def neighbor_spread(x: Float[Array, "images axes"]) -> float:
         distance = norms[rows, None] + norms - 2 * x[rows] @ x.T
         distance[np.arange(len(rows)), rows] = np.inf
         nearest[rows] = distance.min(axis=1)
-    return float(np.maximum(nearest, 0.0).mean()) / 2
+    of_pairs = float(np.maximum(nearest, 0.0).mean()) / 2
+    return float(np.log(of_all / max(of_pairs, 1e-12 * of_all)))
 
 
 def k_of_spread(spread: Float[Array, " images"], level: float) -> int:
@@ -117,40 +118,32 @@ class SpreadCounter(CategoryCounter):
         kept = np.sort(generator(self.seed, "images").permutation(len(z))[: self.max_images])
         self._fewest = 1 if given.has_pool else given.n_classes
         self._z, self._labels, self._has_pool = z[kept], given.labels[kept], given.has_pool
+        self._classes = np.unique(self._labels[self._labels != UNLABELED])
         for _ in track(range(1), 1, "trees of clusters"):
             self._tree = WardTree(z[kept[kept < given.n_counted]])
-            spread, level = self._spread_and_level(np.unique(self._labels[self._labels != UNLABELED]))
-        found = self._k(spread, level)
+            found, spread = self._estimate(self._classes)
         k = np.unique(np.geomspace(1, min(3 * found, len(spread)), _N_POINTS).round().astype(np.int64))
         return found, np.stack([k.astype(np.float64), spread[k - 1]], axis=1)
 
     def interval(self, level: float = 0.9, n_resamples: int = 10, *, track: Track = silent) -> tuple[int, int]:
         """The K that other labeled classes would have given: half of them each time, drawn without replacement."""
-        classes, estimates = np.unique(self._labels[self._labels != UNLABELED]), []
+        estimates, n_drawn = [], math.ceil(len(self._classes) / 2)
         for resample in track(range(n_resamples), n_resamples, "resamples"):
-            drawn = generator(self.seed, "interval", resample).permutation(classes)[: -(-len(classes) // 2)]
-            estimates.append(self._k(*self._spread_and_level(drawn)))
+            drawn = generator(self.seed, "interval", resample).permutation(self._classes)[:n_drawn]
+            estimates.append(self._estimate(drawn)[0])
         return middle_interval(estimates, level, holding=self.n_categories_)
 
-    def _k(self, spread: Float[Array, " images"], level: float) -> int:
-        return max(k_of_spread(spread, level), self._fewest)
-
-    def _spread_and_level(self, classes: Int[Array, " classes"]) -> tuple[Float[Array, " images"], float]:
-        """The spread of what is counted at every K, and how large it is for categories like these classes."""
+    def _estimate(self, classes: Int[Array, " classes"]) -> tuple[int, Float[Array, " images"]]:
+        """K if these are the labeled classes, and the spread of what is counted at every K."""
         is_labeled = np.isin(self._labels, classes)
         labeled = self._z[is_labeled]
         among_labeled = WardTree(labeled).spread()
-        of_classes = float(among_labeled[len(classes) - 1])
-        if not self._has_pool:
-            measured = (np.minimum.accumulate(self._tree.spread(which)) for which in (is_labeled, None))
-            return np.sqrt(np.prod(list(measured), axis=0)), of_classes
+        level = float(among_labeled[len(classes) - 1])
         spread = self._tree.spread()
-        if min(spread[0], among_labeled[0], of_classes) <= 0:
-            return spread, of_classes
-        way = np.log(among_labeled[0] / of_classes) / _way_to_neighbors(labeled, among_labeled[0])
-        return spread, float(spread[0] * np.exp(-way * _way_to_neighbors(self._tree.x, spread[0])))
-
-
-def _way_to_neighbors(x: Float[Array, "images axes"], of_all: float) -> float:
-    """The logarithmic way from the spread of all images to that of nearest neighbors."""
-    return float(np.log(of_all / max(neighbor_spread(x), 1e-12 * of_all)))
+        if not self._has_pool:
+            measured = [np.minimum.accumulate(each) for each in (self._tree.spread(is_labeled), spread)]
+            spread = np.sqrt(np.prod(measured, axis=0))
+        elif min(spread[0], among_labeled[0], level) > 0:
+            way = np.log(among_labeled[0] / level) / way_to_neighbors(labeled, among_labeled[0])
+            level = float(spread[0] * np.exp(-way * way_to_neighbors(self._tree.x, spread[0])))
+        return max(k_of_spread(spread, level), self._fewest), spread

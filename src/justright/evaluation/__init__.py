@@ -4,5 +4,5 @@ from justright.evaluation.accuracy import evaluate
 from justright.evaluation.checked import CheckedAccuracy, estimate_accuracy
 from justright.evaluation.confusions import Errors, break_down, matched_confusion
 from justright.evaluation.counts import Counts
-from justright.evaluation.matching import match_clusters, match_counts
+from justright.evaluation.matching import match_counts
 from justright.evaluation.scores import PROTOCOLS, Protocol, Scores

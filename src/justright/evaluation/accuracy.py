@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
@@ -93,8 +93,8 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
 class Tally:
     """Right and all images of each unit: a class, or a whole group of classes whose images count alike."""
 
-    n_right: Int[Array, " units"]
-    n_images: Int[Array, " units"]
+    n_right: Int[Array, "*draws units"]
+    n_images: Int[Array, "*draws units"]
     is_member: Bool[Array, "groups units"]  # whether a unit belongs to a group
     averages_units: bool  # whether an accuracy is the mean over units (each counts once) or over images
 
@@ -105,9 +105,12 @@ class Tally:
         units, unit = np.unique(self.is_member, axis=1, return_inverse=True)
         return Tally(sum_by(unit, self.n_right), sum_by(unit, self.n_images), units, averages_units=False)
 
-    def accuracy(self) -> Float[Array, " groups"]:
+    def accuracy(self) -> Float[Array, "*draws groups"]:
         """The accuracy of each group, NaN for a group without images."""
-        return self._accuracy(self.n_right, self.n_images)
+        weight = self.is_member.T.astype(float)
+        if self.averages_units:
+            return _ratio(_ratio(self.n_right, self.n_images, empty=0.0) @ weight, (self.n_images > 0) @ weight)
+        return _ratio(self.n_right @ weight, self.n_images @ weight)
 
     def intervals(self, rng: np.random.Generator, n_resamples: int, level: float) -> Float[Array, "groups 2"]:
         """Percentile intervals (Efron, 1979), one row (low, high) per group; NaN for a group without images.
@@ -118,20 +121,12 @@ class Tally:
         cells = np.concatenate([self.n_right, self.n_images - self.n_right])
         total = int(cells.sum())
         right, wrong = np.split(rng.multinomial(total, cells / total, size=n_resamples), 2, axis=1)
-        accuracy, tail = self._accuracy(right, right + wrong), (1 - level) / 2
+        accuracy, tail = replace(self, n_right=right, n_images=right + wrong).accuracy(), (1 - level) / 2
         bounds = np.full((len(self.is_member), 2), np.nan)
         # a resample can miss a tiny group; it then has nothing to say about it
         is_seen = ~np.isnan(accuracy).all(axis=0)
         bounds[is_seen] = np.nanquantile(accuracy[:, is_seen], [tail, 1 - tail], axis=0).T
         return bounds
-
-    def _accuracy(
-        self, n_right: Int[Array, "*draws units"], n_images: Int[Array, "*draws units"]
-    ) -> Float[Array, "*draws groups"]:
-        weight = self.is_member.T.astype(float)
-        if self.averages_units:
-            return _ratio(_ratio(n_right, n_images, empty=0.0) @ weight, (n_images > 0) @ weight)
-        return _ratio(n_right @ weight, n_images @ weight)
 
 
 def _ratio(part: Num[Array, "*shape"], whole: Num[Array, "*shape"], empty: float = np.nan) -> Float[Array, "*shape"]:

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.errors import DataError, DegenerateError
-from justright.evaluation.proportions import clopper_pearson, exact_interval, n_more_to_halve
+from justright.evaluation.intervals import clopper_pearson, exact_interval, n_more_to_halve
 from justright.evaluation.scores import LEVEL
 from justright.types import Array
 
@@ -77,10 +77,12 @@ def estimate_accuracy(
     share of right images.
     """
     _check_sample(checked, is_right, n_images, level)
+    for name, given in (("clusters", clusters), ("confidence", confidence)):
+        if given is not None and given.shape != (n_images,):
+            raise DataError(f"{name} has shape {given.shape} for {n_images} images.", expected="one entry per image")
     n_checked = len(checked)
     stratum = np.zeros(n_images, dtype=np.int64)
     if clusters is not None:
-        _check_aligned(clusters.shape, n_images, "clusters")
         stratum = np.unique(clusters, return_inverse=True)[1]
     sample = _Sample(stratum[checked], np.bincount(stratum), np.bincount(stratum[checked], minlength=stratum.max() + 1))
     if n_missed := int((sample.n_checked == 0).sum()):
@@ -93,7 +95,6 @@ def estimate_accuracy(
     y, offset, n_fitted = is_right.astype(float), 0.0, 0
     is_enough = min(is_right.sum(), (~is_right).sum()) >= _ENOUGH
     if confidence is not None:
-        _check_aligned(confidence.shape, n_images, "confidence")
         if not np.isfinite(confidence).all():
             raise DataError("The confidence of some image is not finite.", expected="a number for every image")
         if is_enough:
@@ -141,8 +142,13 @@ class _Sample:
         unseen = 1 - self.n_checked / self.n_images
         return 1 / float((self.weight**2 * unseen / self.n_checked).sum())
 
-    def variance_of_mean(self, values: Float[Array, " checked"], n_fitted: int) -> tuple[float, int]:
-        """Variance of the weighted mean under sampling without replacement, and its degrees of freedom."""
+    def effective_size(self, accuracy: float, values: Float[Array, " checked"], n_fitted: int, level: float) -> float:
+        """The number of plain looks, with replacement, whose share of right ones would vary as little.
+
+        As little as the weighted mean of `values` varies under sampling without replacement.
+        """
+        from scipy.special import ndtri, stdtrit  # slow to import, and most commands judge nothing
+
         n_strata, n_checked = len(self.n_checked), len(values)
         deviation = values - self.means(values)[self.stratum]
         squares = np.bincount(self.stratum, deviation**2, minlength=n_strata)
@@ -151,15 +157,9 @@ class _Sample:
         if freedom < _ENOUGH:  # too few looks per stratum to see its spread: take that over all, which is larger
             freedom = max(n_checked - 1 - n_fitted, 1)
             pooled = float(np.var(values)) * n_checked / freedom
-        variance = (squares + _SHRINKAGE * pooled) / (self.n_checked - 1 + _SHRINKAGE) if n_strata > 1 else pooled
+        within = (squares + _SHRINKAGE * pooled) / (self.n_checked - 1 + _SHRINKAGE) if n_strata > 1 else pooled
         unseen = 1 - self.n_checked / self.n_images
-        return float((self.weight**2 * unseen * variance / self.n_checked).sum()), freedom
-
-    def effective_size(self, accuracy: float, values: Float[Array, " checked"], n_fitted: int, level: float) -> float:
-        """The number of plain looks, with replacement, whose share of right ones would vary as little."""
-        from scipy.special import ndtri, stdtrit  # slow to import, and most commands judge nothing
-
-        variance, freedom = self.variance_of_mean(values, n_fitted)
+        variance = float((self.weight**2 * unseen * within / self.n_checked).sum())
         if variance <= 0 or not 0 < accuracy < 1:
             return self.kish_size
         tail = (1 + level) / 2
@@ -181,8 +181,3 @@ def _check_sample(checked: Int[Array, " checked"], is_right: Bool[Array, " rows"
         )
     if not 0 < level < 1:
         raise DataError(f"level = {level}.", expected="a number between 0 and 1, e.g. 0.95")
-
-
-def _check_aligned(shape: tuple[int, ...], n_images: int, name: str) -> None:
-    if shape != (n_images,):
-        raise DataError(f"{name} has shape {shape} for {n_images} images.", expected="one entry per image")

@@ -12,9 +12,6 @@ from justright.evaluation.counts import Counts, sum_by
 from justright.evaluation.matching import Matching, match_counts
 from justright.types import UNLABELED, Array, Labels, Mask
 
-ERROR_KINDS = ("new_as_old", "new_as_new", "old_as_new", "old_as_old")
-CAUSES = ("split", "merged", "stray")
-
 
 @dataclass(frozen=True, eq=False)
 class Errors:
@@ -45,14 +42,17 @@ class Errors:
     n_unmatched: int  # all images in clusters without a class
 
     def by_kind(self) -> dict[str, int]:
-        """Wrong images in total by `ERROR_KINDS`: the class of the image, then what it was taken for."""
-        sides = {"old": self.is_old, "new": ~self.is_old}
-        pairs = [kind.split("_as_") for kind in ERROR_KINDS]
-        return {f"{own}_as_{taken}": int(getattr(self, f"n_as_{taken}")[sides[own]].sum()) for own, taken in pairs}
+        """Wrong images in total: what the class of the image is, then what it was taken for."""
+        return {
+            "new_as_old": int(self.n_as_old[~self.is_old].sum()),
+            "new_as_new": int(self.n_as_new[~self.is_old].sum()),
+            "old_as_new": int(self.n_as_new[self.is_old].sum()),
+            "old_as_old": int(self.n_as_old[self.is_old].sum()),
+        }
 
     def by_cause(self) -> dict[str, int]:
-        """Wrong images in total by `CAUSES`."""
-        return {cause: int(getattr(self, f"n_{cause}").sum()) for cause in CAUSES}
+        """Wrong images in total by cause."""
+        return {cause: int(getattr(self, f"n_{cause}").sum()) for cause in ("split", "merged", "stray")}
 
     def to_dict(self) -> dict[str, object]:
         """Totals as plain JSON values."""

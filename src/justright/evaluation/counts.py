@@ -78,9 +78,7 @@ class Counts:
 
 def sum_by(index: Int[Array, " cells"], n: Int[Array, " cells"]) -> Int[Array, " groups"]:
     """The sum of `n` in each group; `index` says which group an entry is of."""
-    total = np.zeros(int(index.max(initial=-1)) + 1, dtype=np.int64)
-    np.add.at(total, index, n)
-    return total
+    return np.bincount(index, n).astype(np.int64)  # added up as floats, which are exact below 2**53
 
 
 def _compact(labels: Labels) -> tuple[Int[Array, " values"], Labels]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 from jaxtyping import Bool, Float, Int
+from pyarrow import types
 
 from justright.data.parquet import read_parquet, write_parquet
 from justright.errors import DataError, MissingDataError
@@ -142,40 +143,34 @@ class _File:
 
     def codes(self, name: str) -> tuple[Labels, list[str] | None]:
         """Integers as they are; text as its place in the alphabet, with the texts in that order."""
-        column = self._column(name)
-        if pa.types.is_integer(column.type):
+        column = self._column(name, "whole numbers or text", types.is_integer, types.is_string, types.is_large_string)
+        if types.is_integer(column.type):
             return np.asarray(column.to_numpy(), dtype=np.int64), None
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            values, codes = np.unique(np.asarray(column.to_pylist(), dtype=object), return_inverse=True)
-            return codes.astype(np.int64), [str(value) for value in values]
-        raise self._wrong_type(name, column, "whole numbers or text")
+        values, codes = np.unique(np.asarray(column.to_pylist(), dtype=object), return_inverse=True)
+        return codes.astype(np.int64), [str(value) for value in values]
 
     def numbers(self, name: str) -> Float[Array, " rows"]:
-        column = self._column(name)
-        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-            raise self._wrong_type(name, column, "numbers")
-        return np.asarray(column.to_numpy(), dtype=np.float64)
+        return np.asarray(self._column(name, "numbers", types.is_floating, types.is_integer), dtype=np.float64)
 
     def flags(self, name: str) -> Mask:
-        column = self._column(name)
-        if pa.types.is_integer(column.type) and set(pc.unique(column).to_pylist()) <= {0, 1}:
-            column = column.cast(pa.bool_())
-        if not pa.types.is_boolean(column.type):
-            raise self._wrong_type(name, column, "true or false, 1 or 0")
-        return np.asarray(column.to_numpy(), dtype=bool)
+        expected = "true or false, 1 or 0"
+        values = np.asarray(self._column(name, expected, types.is_boolean, types.is_integer))
+        if len(other := values[(values != 0) & (values != 1)]):
+            raise DataError(f"Column {name} of {self.path} holds {other[0]}.", expected=expected)
+        return values.astype(bool)
 
-    def _column(self, name: str) -> pa.ChunkedArray:
+    def _column(self, name: str, expected: str, *is_allowed: Callable[[pa.DataType], bool]) -> pa.ChunkedArray:
+        """A column of one of these types, with a value in every row."""
         if not self.has(name):
             raise DataError(f"{self.path} has no column {name}.", expected=f"columns id or path, and {name}")
         column = self.table[name]
-        if pa.types.is_dictionary(column.type):
+        if types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if column.null_count:
             raise DataError(f"Column {name} of {self.path} is empty in {column.null_count:,} of {len(column):,} rows.")
+        if not any(is_type(column.type) for is_type in is_allowed):
+            raise DataError(f"Column {name} of {self.path} holds {column.type}.", expected=expected)
         return column
-
-    def _wrong_type(self, name: str, column: pa.ChunkedArray, expected: str) -> DataError:
-        return DataError(f"Column {name} of {self.path} holds {column.type}.", expected=expected)
 
 
 def _shared_key(left: _File, right: _File) -> str:

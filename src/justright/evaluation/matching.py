@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int, UInt64
 
 from justright.evaluation.counts import Counts
-from justright.types import UNLABELED, Array, Labels
+from justright.types import UNLABELED, Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,28 +31,18 @@ class Matching:
 
     def to_classes(self, clusters: Int[Array, " some"]) -> Int[Array, " some"]:
         """P(y~): the class each cluster is taken for, `UNLABELED` for a cluster without one."""
-        if not len(self.clusters):
-            return np.full(clusters.shape, UNLABELED, dtype=np.int64)
         place = np.minimum(np.searchsorted(self.clusters, clusters), len(self.clusters) - 1)
         return np.where(self.clusters[place] == clusters, self.classes[place], UNLABELED)
 
 
-def match_clusters(y_true: Labels, y_pred: Labels) -> Matching:
-    """The one-to-one map P from clusters to classes that is right for most images, over all given images.
+def match_counts(counts: Counts) -> Matching:
+    """The one-to-one map P from clusters to classes that is right for most images, over all that were counted.
 
         max_P  sum_i 1(y_i = P(y~_i))
 
-    y_true holds the class y and y_pred the cluster y~ of each image: any non-negative integers, with gaps or
-    without. There may be more clusters than classes and the reverse.
-    """
-    return match_counts(Counts.of(y_true, y_pred))
-
-
-def match_counts(counts: Counts) -> Matching:
-    """`match_clusters` from counts.
-
-    A pair that shares no image is no pair, though it would cost nothing. Among equally good maps the choice depends
-    on what the clusters hold and never on how they are numbered, so renaming clusters changes no score.
+    y is the class and y~ the cluster of an image. There may be more clusters than classes and the reverse. A pair that
+    shares no image is no pair, though it would cost nothing. Among equally good maps the choice depends on what the
+    clusters hold and never on how they are numbered, so renaming clusters changes no score.
     """
     from scipy.sparse import csr_array  # slow to import, and most commands judge nothing
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching

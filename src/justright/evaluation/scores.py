@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -77,15 +76,10 @@ class Scores:
             if values.pop("format") != FORMAT or set(values) != {item.name for item in fields(Scores)}:
                 raise ValueError("other fields than those of Scores")
             values = {name: math.nan if value is None else value for name, value in values.items()}
-            return _scores_reader()(values)
+            return TypeAdapter(Scores).validate_python(values)
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold scores of this version: {error}",
                 expected=f'JSON with "format": "{FORMAT}" and the fields of Scores',
                 advice="justright evaluate --out writes such a file",
             ) from error
-
-
-@cache
-def _scores_reader() -> Callable[[Any], Scores]:
-    return TypeAdapter(Scores).validate_python  # once: it takes longer to make than scores to read

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from justright.evaluation import Scores
-from justright.evaluation.means import spread
+from justright.evaluation.intervals import spread
 from justright.evaluation.scores import LEVEL
 from justright.report.elements import optional
 from justright.report.provenance import flat, resolved

@@ -21,7 +21,7 @@ from justright.report.elements import short
 from justright.report.pool_and_target import datasets
 from justright.runs.saved_selection import SavedSelection
 from justright.selection import SELECTORS, SelectionPlot
-from justright.selection.plot import from_the_closest
+from justright.selection.class_weights import from_the_closest
 from justright.types import Array
 
 SIZE = (5.6, 4.9)  # inches: at phone width the letters are still readable

@@ -6,9 +6,8 @@ from justright.selection.base import Selector
 from justright.selection.beta import BetaSelector
 from justright.selection.beta_weights import harden
 from justright.selection.bins import BinsSelector
-from justright.selection.class_weights import ClassWeights, ImageWeights, Remark
+from justright.selection.class_weights import ClassWeights, ImageWeights, Remark, SelectionPlot
 from justright.selection.cui import CuiSelector
-from justright.selection.plot import SelectionPlot
 from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.selection.simple import OwnSelector, RandomSelector, UniformSelector
 from justright.selection.stability import Stability, stability

@@ -15,8 +15,7 @@ from jaxtyping import Float, Int
 from justright.engines import Engine, in_process
 from justright.errors import DataError, JustrightError
 from justright.progress import Track, silent
-from justright.selection.class_weights import ClassWeights
-from justright.selection.plot import SelectionPlot
+from justright.selection.class_weights import ClassWeights, SelectionPlot
 from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_labels, as_numpy
 from justright.settings import refuse_out_of_range
 from justright.types import Array
@@ -100,11 +99,17 @@ class Selector(ABC):
 
         Where single images were weighed, `labels` must be those of the pool, in its order.
         """
-        position = self._positions(labels)
+        if not hasattr(self, "classes_"):
+            raise JustrightError("a selector that has not been fitted", expected="a call of fit first")
+        wanted = as_labels(labels, len(as_numpy(labels)), "sample_weight")
+        position = np.searchsorted(self.classes_, wanted).clip(max=len(self.classes_) - 1)
+        if len(unknown := wanted[self.classes_[position] != wanted]):
+            came = f"label {unknown[0]} is none of the {len(self.classes_)} classes of the pool"
+            raise DataError(came, expected="labels of the pool that fit saw")
         images = self.weights_.images
         if images is None:
             return self.class_weight_[position]
-        if not np.array_equal(self.classes_[position], images.labels):
+        if not np.array_equal(wanted, images.labels):
             raise JustrightError(
                 "labels other than those of the pool",
                 expected="the pool's own labels in its order: at level='image' each image has its own weight",
@@ -137,13 +142,3 @@ class Selector(ABC):
     def __repr__(self) -> str:
         said = [f"{f.name}={value!r}" for f in fields(self) if (value := getattr(self, f.name)) != f.default]
         return f"{type(self).__name__}({', '.join(said)})"
-
-    def _positions(self, labels: ArrayLike) -> Int[Array, " images"]:
-        if not hasattr(self, "classes_"):
-            raise JustrightError("a selector that has not been fitted", expected="a call of fit first")
-        wanted = as_labels(labels, len(as_numpy(labels)), "sample_weight")
-        position = np.searchsorted(self.classes_, wanted).clip(max=len(self.classes_) - 1)
-        if len(unknown := wanted[self.classes_[position] != wanted]):
-            came = f"label {unknown[0]} is none of the {len(self.classes_)} classes of the pool"
-            raise DataError(came, expected="labels of the pool that fit saw")
-        return position

@@ -8,12 +8,11 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DegenerateError, JustrightError
+from justright.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.geometry import DOMAINS, cosine_similarity, row_norms
 from justright.selection.base import Resample, Selector
-from justright.selection.beta_weights import BetaCurve, final_weights, harden, remarks_about, weight_reasons
-from justright.selection.class_weights import ClassWeights, ImageWeights
-from justright.selection.plot import SelectionPlot
+from justright.selection.beta_weights import BetaCurve, harden, remarks_about, weight_reasons
+from justright.selection.class_weights import ClassWeights, ImageWeights, SelectionPlot
 from justright.selection.shards import PoolFeatures, TargetFeatures, check_classes, n_rows
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount, cluster_target
 from justright.selection.target_similarity import REDUCTION, reduce_cosines, similarity_to_target
@@ -132,8 +131,21 @@ class BetaSelector(Selector):
         return BetaCurve(self.alpha, self.beta, self.domain, self.target_similarity_)
 
     def _final(self, similarity: Float[Array, " n"], counts: Int[Array, " n"]) -> Float[Array, " n"]:
-        soft = self._curve().soft_weights(similarity)
-        return final_weights(soft, counts, self.threshold, self.normalize, self.weight_range)
+        """Weights after threshold or normalization, then clamped. `counts` are the images each weight stands for."""
+        weight, at_threshold = self._curve().soft_weights(similarity), ""
+        if self.threshold is not None:
+            weight, at_threshold = harden(weight, self.threshold), f" at threshold {self.threshold:g}"
+        if not np.any(weight > 0):
+            raise NothingSelectedError(
+                f"all {len(weight)} weights are 0{at_threshold}",
+                expected="at least one class neither too near nor too far",
+                advice="domain='affine' or 'rank', reduction='median', or a lower threshold",
+            )
+        if self.normalize == "max":
+            weight = weight / weight.max()
+        elif self.normalize == "mean":
+            weight = weight / np.average(weight, weights=counts)
+        return weight if self.weight_range is None else np.clip(weight, *self.weight_range)
 
     def _reasons(self, weight: Float[Array, " n"], similarity: Float[Array, " n"]) -> list[str]:
         return weight_reasons(weight, similarity, self._curve().peak(), self.threshold is not None)

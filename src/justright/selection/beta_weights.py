@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from justright.errors import DegenerateError, NothingSelectedError
+from justright.errors import DegenerateError
 from justright.geometry import beta_density, to_unit_interval
 from justright.selection.class_weights import Remark
 from justright.types import Array
@@ -17,7 +17,6 @@ TINY_WEIGHT = 1e-3
 TINY_SHARE = 0.9
 N_POINTS = 800
 Values = Float[Array, " n"]
-ImageCounts = Int[Array, " n"]
 
 
 @dataclass(frozen=True)
@@ -63,29 +62,6 @@ class BetaCurve:
         else:
             grid = np.linspace(-1.0 if self.domain == "affine" else min(0.0, float(similarity.min())), 1.0, N_POINTS)
         return grid, self.density(grid)
-
-
-def final_weights(
-    weight: Values,
-    counts: ImageCounts,
-    threshold: float | None,
-    normalize: str,
-    weight_range: tuple[float, float] | None,
-) -> Values:
-    """Threshold or normalize, then clamp. `counts` are the images each weight stands for."""
-    if threshold is not None:
-        weight = harden(weight, threshold)
-    if not np.any(weight > 0):
-        raise NothingSelectedError(
-            f"all {len(weight)} weights are 0" + ("" if threshold is None else f" at threshold {threshold:g}"),
-            expected="at least one class neither too near nor too far",
-            advice="domain='affine' or 'rank', reduction='median', or a lower threshold",
-        )
-    if normalize == "max":
-        weight = weight / weight.max()
-    elif normalize == "mean":
-        weight = weight / np.average(weight, weights=counts)
-    return weight if weight_range is None else np.clip(weight, *weight_range)
 
 
 def harden(weight: Values, threshold: float) -> Values:

@@ -12,15 +12,14 @@ from justright.errors import DegenerateError, JustrightError, NothingSelectedErr
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
 from justright.progress import Track, silent
 from justright.seeding import generator
-from justright.selection.class_weights import ClassWeights
+from justright.selection.class_weights import ClassWeights, SelectionPlot, from_the_closest
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
-from justright.selection.distance_bins import DISCARDED, assign_bins, bin_reasons, vote, vote_reasons
-from justright.selection.plot import SelectionPlot, from_the_closest
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
 from justright.settings import COUNT, WHOLE, YES_OR_NO, Range, is_whole, one_of, setting
 from justright.types import Array
 
 ADVICE = "a pool closer to the target, fewer n_bins, discard=False, or BetaSelector, which weighs without discarding"
+DISCARDED = 0  # the bin of classes that are too far
 BINS = Range(lambda value: is_whole(value, int) and 1 <= value <= 10_000, "a whole number from 1 to 10,000")
 
 
@@ -66,19 +65,16 @@ class BinsSelector(ClusteredSelector):
         splits = zip(self.split_distance_, self.split_threshold_, strict=True)
         split_bins = np.stack([self._bins(distance, threshold) for distance, threshold in splits])
         self.kept_share_ = self._is_kept(split_bins).mean(axis=0)
-        keep_bin = self._keep_bin() if self.select else None
         if self.combine == "majority":
-            self.bin_, is_kept = vote(split_bins, self.n_bins), self.kept_share_ > 0.5
-            reason = vote_reasons(self.kept_share_, is_kept, self.bin_, self.n_splits, keep_bin)
+            votes = np.stack([(split_bins == number).sum(axis=0) for number in range(self.n_bins + 1)])
+            self.bin_, is_kept = votes.argmax(axis=0), self.kept_share_ > 0.5
         else:
             self.bin_ = self._bins(self.class_distance_, self.threshold_)
             is_kept = self._is_kept(self.bin_)
-            reason = bin_reasons(
-                is_kept, self.bin_, self.class_distance_, self.threshold_, self.n_bins, keep_bin, self.discard
-            )
         if not is_kept.any():
             expected = "at least one class in the bin to keep"
             raise NothingSelectedError(self._nothing_left(), expected=expected, advice=ADVICE)
+        reason = [self._reason(place, kept) for place, kept in enumerate(is_kept.tolist())]
         columns = {"distance": self.class_distance_, "bin": self.bin_}
         found = {"threshold": self.threshold_}
         return ClassWeights(classes.classes, is_kept.astype(np.float64), reason, columns, found)
@@ -124,18 +120,53 @@ class BinsSelector(ClusteredSelector):
         return np.sort(shuffled[: n_clusters // 2]), np.sort(shuffled[n_clusters // 2 :])
 
     def _bins(self, distance: Float[Array, " classes"], threshold: float) -> Int[Array, " classes"]:
-        limit = float(threshold) if self.discard else None
-        return assign_bins(distance, limit, self.class_count_, self.n_bins, self.equal)
+        """Bin of each class: 0 beyond the threshold, else from 1, the nearest, to `n_bins`.
+
+        Bins have equally many classes, earlier ones taking what is left over; or, with equal="images", about equally
+        many images, each class lying in the bin of its middle image. Classes at the same distance keep their order.
+        """
+        order = np.argsort(distance, kind="stable")
+        if self.discard:
+            order = order[distance[order] <= threshold]
+        bins, counts = np.full(len(distance), DISCARDED, dtype=np.int64), self.class_count_[order]
+        if self.equal == "images":
+            middle = np.cumsum(counts) - counts / 2
+            bins[order] = 1 + np.floor(self.n_bins * middle / counts.sum()).astype(np.int64)
+        else:
+            for number, members in enumerate(np.array_split(order, self.n_bins), start=1):
+                bins[members] = number
+        return bins
 
     def _keep_bin(self) -> int:
         return self.n_bins if self.keep_bin is None else self.keep_bin
 
     def _is_kept(self, bins: Int[Array, "..."]) -> Bool[Array, "..."]:
-        return bins == self._keep_bin() if self.select else bins > 0
+        return bins == self._keep_bin() if self.select else bins != DISCARDED
+
+    def _reason(self, place: int, is_kept: bool) -> str:
+        """Why a class is kept or not."""
+        number, distance = self.bin_[place], self.class_distance_[place]
+        is_far = number == DISCARDED or (self.select and number >= self._keep_bin())
+        verdict = "kept" if is_kept else "too far" if is_far else "too near"
+        if self.combine == "majority":
+            return f"{verdict}: chosen in {round(self.kept_share_[place] * self.n_splits)} of {self.n_splits} splits"
+        if number == DISCARDED:
+            return f"{verdict}: {_apart(distance, '>', self.threshold_)}"
+        if self.select:
+            return f"{verdict}: bin {number} of {self.n_bins}"
+        return f"{verdict}: {_apart(distance, '<=', self.threshold_) if self.discard else 'nothing is discarded'}"
 
     def _nothing_left(self) -> str:
-        n_survivors = int((self.bin_ > 0).sum())
+        n_survivors = int((self.bin_ != DISCARDED).sum())
         if n_survivors == 0:
             nearest = self.class_distance_.min()
             return f"no class survives: the nearest is at {nearest:.3g}, the threshold is {self.threshold_:.3g}"
         return f"{n_survivors} of {len(self.bin_)} classes survive the threshold, and none is in bin {self._keep_bin()}"
+
+
+def _apart(distance: float, sign: str, threshold: float) -> str:
+    """Two numbers with as many digits as it takes to see which is larger."""
+    digits = 2
+    while digits < 8 and f"{distance:.{digits}f}" == f"{threshold:.{digits}f}" and distance != threshold:
+        digits += 1
+    return f"{distance:.{digits}f} {sign} {threshold:.{digits}f}"

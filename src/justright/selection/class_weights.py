@@ -1,10 +1,11 @@
-"""What a selector decided, as plain values: the record that files, figures and pages are made from."""
+"""What a selector decided and what its figure shows, as plain values: files, figures and pages are made from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 from jaxtyping import Float, Int
 
 from justright.types import Array
@@ -54,3 +55,25 @@ class ClassWeights:
     def measure(self) -> str:
         """The column by which classes are compared: "similarity", "distance", or nothing."""
         return next((name for name in MEASURES if name in self.columns), "")
+
+
+@dataclass(frozen=True)
+class SelectionPlot:
+    """The figure of a selection, which `justright.report` draws: one mark a class, and what explains where it lies.
+
+    A figure of the kind "ranked" has classes from the closest on against the measure, "weights" the measure against
+    the weight. Curves are lines as x and y behind the marks; the last one decides the weights.
+    """
+
+    measure: str  # the column of the classes that is shown: "similarity" or "distance"
+    kind: str = "ranked"
+    title: str = ""  # above the figure
+    curves: tuple[tuple[Float[Array, " points"], Float[Array, " points"]], ...] = ()
+    level: tuple[float, str] | None = None  # a horizontal line and its text, such as a threshold
+    cut: tuple[int, str] | None = None  # a vertical line after so many classes of the ranking, and its text
+    parts: tuple[tuple[int, str, bool], ...] = ()  # of the ranking: number of classes, name, whether they are kept
+
+
+def from_the_closest(measure: str, values: Float[Array, " classes"]) -> Int[Array, " classes"]:
+    """Places of the classes in the order of closeness: rising distance or falling similarity."""
+    return np.argsort(values if measure == "distance" else -values, kind="stable")

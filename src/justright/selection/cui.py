@@ -10,9 +10,8 @@ from justright.errors import DegenerateError, NothingSelectedError
 from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
 from justright.progress import Track, silent
 from justright.selection.bins import BinsSelector
-from justright.selection.class_weights import ClassWeights
+from justright.selection.class_weights import ClassWeights, SelectionPlot
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
-from justright.selection.plot import SelectionPlot
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
 from justright.settings import COUNT, NOT_NEGATIVE, WHOLE, Range, one_of, setting
 from justright.types import Array

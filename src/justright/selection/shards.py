@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from functools import partial, reduce
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from justright.engines.file_rows import ArrayLike as ArrayLike
-from justright.engines.ordered_map import Engine, Item, Result, in_process
+from justright.engines.ordered_map import Engine, Result, in_process
 from justright.errors import DataError, DegenerateError
-from justright.geometry import ClassSums, CosineQuantile, check_rows, unit_rows
+from justright.geometry import ClassSums, check_rows, unit_rows
 from justright.progress import Track, silent
 from justright.types import Array
-
-Total = TypeVar("Total", ClassSums, CosineQuantile)
-
-PoolShards: TypeAlias = Iterable[tuple[ArrayLike, ArrayLike]]
-"""Features and labels of the pool, shard by shard."""
-
-TargetShards: TypeAlias = Iterable[ArrayLike]
-"""Features of the target, shard by shard."""
 
 PoolItem: TypeAlias = tuple[int, tuple[ArrayLike, ArrayLike]]
 TargetItem: TypeAlias = tuple[int, ArrayLike]
@@ -34,7 +26,7 @@ TargetItem: TypeAlias = tuple[int, ArrayLike]
 class PoolFeatures:
     """Features and labels of the pool, shard by shard, and the engine that works on them."""
 
-    shards: PoolShards
+    shards: Iterable[tuple[ArrayLike, ArrayLike]]
     engine: Engine = in_process
 
     def batches(self) -> Iterator[tuple[Float[Array, "images dim"], Int[Array, " images"]]]:
@@ -43,14 +35,14 @@ class PoolFeatures:
 
     def sums(self, normalize: bool = False) -> ClassSums:
         """Sum and count of each class, of rows of length 1 if `normalize`; fewer than two classes are an error."""
-        work = partial(_class_sums, normalize=normalize)
-        sums = merge_all(ClassSums(), work, enumerate(self.shards), self.engine)
+        parts = self.engine(partial(_class_sums, normalize=normalize), enumerate(self.shards))
+        sums = reduce(ClassSums.merge, parts, ClassSums())
         check_classes(sums.classes)
         return sums
 
     def classes(self) -> Int[Array, " classes"]:
         """The classes in ascending order; one is enough."""
-        found = merge_all(ClassSums(), _classes, enumerate(self.shards), self.engine).classes
+        found = reduce(np.union1d, self.engine(_classes, enumerate(self.shards)), np.zeros(0, dtype=np.int64))
         if len(found) == 0:
             raise DegenerateError("the pool is empty", expected="at least one labeled image")
         return found
@@ -63,7 +55,7 @@ class TargetFeatures:
     `track` watches what takes long about weighing.
     """
 
-    shards: TargetShards
+    shards: Iterable[ArrayLike]
     engine: Engine = in_process
     clusters: ArrayLike | None = None
     track: Track = silent
@@ -97,13 +89,6 @@ class TargetFeatures:
                 f"target shards that can be read only once, while {why}",
                 expected="a list, or an object that starts anew each time it is iterated",
             )
-
-
-def merge_all(into: Total, work: Callable[[Item], Any], items: Iterable[Item], engine: Engine) -> Total:
-    """Merge what `work` makes of each item, in the order of the items, into an empty accumulator."""
-    for part in engine(work, items):
-        into.merge(part)
-    return into
 
 
 def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[Array, "images dim"]:
@@ -185,6 +170,5 @@ def _class_sums(item: PoolItem, normalize: bool) -> ClassSums:
     return ClassSums().update(unit_rows(features, f"pool shard {item[0]}") if normalize else features, labels)
 
 
-def _classes(item: PoolItem) -> ClassSums:
-    features, labels = _pool_batch(item)
-    return ClassSums().update(features[:, :0], labels)  # which classes there are, without the work of sums
+def _classes(item: PoolItem) -> Int[Array, " classes"]:
+    return np.unique(_pool_batch(item)[1])

@@ -14,7 +14,7 @@ from justright.geometry import ClassSums, row_chunks
 from justright.seeding import generator
 from justright.selection.shards import ArrayLike, TargetFeatures, TargetItem, as_labels, as_numpy, n_rows, target_batch
 from justright.settings import Range, at_least
-from justright.types import Array, Features, Labels
+from justright.types import Array
 
 MAX_FIT_IMAGES = 50_000  # k-means places its centers on at most this many images, drawn by seed; all join the nearest
 Centers = Float[Array, "clusters dim"]
@@ -62,17 +62,11 @@ def cluster_target(
     return np.concatenate(assigned), sums
 
 
-def nearest_center(features: Features, centers: Centers) -> Labels:
-    """The center nearest to each image, by squared Euclidean distance."""
-    # |x|^2 is the same for every center and left out.
-    half_norms = 0.5 * np.einsum("kd,kd->k", centers, centers)
-    nearest = [np.argmax(rows @ centers.T - half_norms, axis=1) for rows in row_chunks(features)]
-    return np.concatenate(nearest).astype(np.int64)
-
-
 def _assign(centers: Centers, item: TargetItem, normalize: bool) -> Clustered:
+    """The images of a shard by the nearest center: the least squared distance, of which |x|^2 is left out."""
     batch = target_batch(item, centers.shape[1], normalize)
-    nearest = nearest_center(batch, centers)
+    half_norms = 0.5 * np.einsum("kd,kd->k", centers, centers)
+    nearest = np.concatenate([np.argmax(rows @ centers.T - half_norms, axis=1) for rows in row_chunks(batch)])
     return nearest, ClassSums().update(batch, nearest)
 
 

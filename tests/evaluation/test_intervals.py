@@ -4,7 +4,37 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from justright.evaluation.proportions import _hypergeometric, clopper_pearson, exact_interval, n_more_to_halve
+from justright.evaluation.intervals import (
+    MeanDifference,
+    _hypergeometric,
+    clopper_pearson,
+    exact_interval,
+    mean_difference,
+    n_more_to_halve,
+    spread,
+)
+
+VALUES = np.array([0.1, 0.2, 0.3, 0.2])
+
+
+def test_the_spread_is_that_of_a_sample_and_one_value_has_none():
+    assert spread([1.0, 2.0, 4.0]) == pytest.approx(np.sqrt(7 / 3))
+    assert np.isnan(spread([1.0]))
+
+
+def test_the_interval_is_that_of_student():
+    found = mean_difference(VALUES, 0.9)
+    low, high = stats.t.interval(0.9, 3, loc=VALUES.mean(), scale=stats.sem(VALUES))
+    assert (found.mean, found.low, found.high) == pytest.approx((0.2, low, high))
+
+
+def test_draws_that_share_data_widen_the_interval():
+    plain, wide = mean_difference(VALUES), mean_difference(VALUES, overlap=0.25)
+    assert wide.high - wide.low == pytest.approx(np.sqrt(2) * (plain.high - plain.low))
+
+
+def test_as_text_it_is_in_points():
+    assert str(MeanDifference(0.012, -0.003, 0.027)) == "+1.2 [-0.3, +2.7]"
 
 
 @pytest.mark.parametrize(("n_images", "n_checked"), [(40, 12), (25, 25), (30, 1)])

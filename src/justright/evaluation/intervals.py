@@ -1,13 +1,50 @@
-"""Intervals for a share of which only a sample was seen."""
+"""How sure a mean or a share is of which only a sample was seen: spreads and intervals."""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.evaluation.scores import LEVEL
 from justright.types import Array
+
+
+def spread(values: Sequence[float] | Float[Array, " values"]) -> float:
+    """The standard deviation of a sample; NaN from fewer than two values."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+
+
+@dataclass(frozen=True)
+class MeanDifference:
+    """The mean of paired differences of accuracies, and the ends of its interval; as text in points."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:+.1f} [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
+
+
+def mean_difference(values: Float[Array, " pairs"], level: float = LEVEL, overlap: float = 0.0) -> MeanDifference:
+    """Mean and Student's t interval of at least two differences.
+
+    mean +- t s sqrt(1 / n + overlap)
+
+    overlap: where the values come from draws that share data, the share that was held back over the share that was
+    learned from, which widens the interval (corrected resampled t, Nadeau and Bengio, 2003).
+    """
+    from scipy.special import stdtrit  # slow to import, and most commands judge nothing
+
+    n, mean = len(values), float(values.mean())
+    t = float(stdtrit(n - 1, (1 + level) / 2))
+    half = t * spread(values) * math.sqrt(1 / n + overlap)
+    return MeanDifference(mean, mean - half, mean + half)
 
 
 def clopper_pearson(accuracy: float, n: float, level: float) -> tuple[float, float]:
@@ -15,7 +52,7 @@ def clopper_pearson(accuracy: float, n: float, level: float) -> tuple[float, flo
 
     From the tail-quantile of Beta(x, n - x + 1) to the (1 - tail)-quantile of Beta(x + 1, n - x), x = n accuracy.
     """
-    from scipy.special import betaincinv  # slow to import, and most commands judge nothing
+    from scipy.special import betaincinv
 
     tail = (1 - level) / 2
     right, wrong = accuracy * n, (1 - accuracy) * n
@@ -32,16 +69,14 @@ def exact_interval(n_right: int, n_checked: int, n_images: int, level: float) ->
     """
     tail = (1 - level) / 2
 
-    def is_enough(total: int) -> bool:
-        return float(_hypergeometric(n_images, total, n_checked)[n_right:].sum()) > tail
-
-    def is_too_many(total: int) -> bool:
-        return float(_hypergeometric(n_images, total, n_checked)[: n_right + 1].sum()) <= tail
+    def chances(total: int) -> Float[Array, " outcomes"]:
+        return _hypergeometric(n_images, total, n_checked)
 
     # the counts that the checked images allow; the last one, or the first, needs no test
     least, most = n_right, n_images - (n_checked - n_right)
-    low = least + bisect_left(range(least, most), True, key=is_enough)
-    high = least + bisect_left(range(least + 1, most + 1), True, key=is_too_many)
+    low = least + bisect_left(range(least, most), True, key=lambda total: chances(total)[n_right:].sum() > tail)
+    more = range(least + 1, most + 1)
+    high = least + bisect_left(more, True, key=lambda total: chances(total)[: n_right + 1].sum() <= tail)
     return low / n_images, high / n_images
 
 

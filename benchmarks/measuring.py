@@ -1,0 +1,62 @@
+"""What speed tests share: seconds, memory, the load of the machine, options, and pictures to work on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
+
+
+class Took(NamedTuple):
+    """How many seconds something took by the clock and of the processor, and what came of it.
+
+    Other work on the machine stretches the clock only.
+    """
+
+    clock: float
+    processor: float
+    value: Any
+
+
+def timed(work: Callable[[], Any], n_times: int = 1) -> Took:
+    """The seconds of all times together, and what came of the last one."""
+    clock, processor, value = time.perf_counter(), time.process_time(), None
+    for _ in range(n_times):
+        value = work()
+    return Took(time.perf_counter() - clock, time.process_time() - processor, value)
+
+
+def in_turns(
+    ways: Mapping[str, Callable[[], Any]], n_rounds: int, n_unmeasured: int = 0, n_times: int = 1
+) -> dict[str, list[Took]]:
+    """Every way in every round, so that a busy machine is busy for all of them; the first rounds may only warm up."""
+    rounds = [{name: timed(work, n_times) for name, work in ways.items()} for _ in range(n_unmeasured + n_rounds)]
+    return {name: [each[name] for each in rounds[n_unmeasured:]] for name in ways}
+
+
+def peak_mb() -> float:
+    """The most memory that this process had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def load() -> str:
+    return f"load {os.getloadavg()[0]:.1f}"
+
+
+def options(about: str | None, **defaults: Any) -> argparse.Namespace:
+    """What the command line says, by the names and types of the defaults."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default, help=" ")
+    return parser.parse_args()
+
+
+def blurred_noise(rng: np.random.Generator, cells: tuple[int, int], size: tuple[int, int]) -> Image.Image:
+    """Smooth colors, as photos have them: so many rows and columns of noise, brought to this width and height."""
+    return Image.fromarray(rng.integers(0, 256, (*cells, 3), dtype=np.uint8)).resize(size, Image.Resampling.BICUBIC)
