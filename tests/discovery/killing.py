@@ -12,16 +12,15 @@ import sys
 import time
 import traceback
 from contextlib import contextmanager
-from functools import partial
 from itertools import count
 from pathlib import Path
 
 import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_split, learned
 
-from justright.discovery import base, checkpoints, loop
+from justright.discovery import checkpoints, loop
 from justright.discovery.records import EpochRecords
-from justright.features.bank import open_views
+from justright.features import bank_build, stored_views
 
 FEW = [("building", 65), ("step", 7), ("recorded", 1), ("saving", 2)]
 """What a process is at when it is killed, and the how manieth of its kind since its start."""
@@ -81,7 +80,7 @@ def train(name, root, n_threads, moment=None):
     ticks = count()
     loop.time = type("Clock", (), {"monotonic": staticmethod(lambda: float(next(ticks)))})
     loop.CHECKPOINT_SECONDS = 3.5
-    base.open_views = partial(open_views, n_threads=n_threads)
+    bank_build.n_cores = stored_views.n_cores = lambda: n_threads  # as many threads draw views
     options = {} if moment is None else arm(*moment)
     split, backbone = drawn_split(per_class=16), backbone_of_noise()
     model = learned(name, split, backbone, root / "banks", root / "run", seed=1, n_epochs=3, fit=options)

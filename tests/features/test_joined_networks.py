@@ -12,7 +12,7 @@ from tests.features.tiny_banks import bank_of
 from torch.nn.functional import interpolate, normalize
 
 from justright.data.recipe import ImageRecipe
-from justright.discovery import loop, simgcd
+from justright.discovery import loop, simgcd_config
 from justright.discovery.methods import METHODS
 from justright.errors import DataError, JustrightError
 from justright.features.backbone import Backbone, load_backbone, random_backbone
@@ -109,7 +109,7 @@ def test_extracted_features_are_those_of_the_backbone(tmp_path, made):
 def test_both_are_trained_resumed_saved_and_used_again(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
     for name in ("FEWEST_STEPS_OF_HEADS", "STEPS_OF_HEADS_A_CATEGORY"):
-        monkeypatch.setattr(simgcd, name, 1)
+        monkeypatch.setattr(simgcd_config, name, 1)
     split, bank, backbone = drawn_split(), tmp_path / "bank", both()
     method = learned("simgcd", split, backbone, bank, tmp_path / "whole", n_steps=2)
     before, after = backbone.tuned_state(), method.backbone_.tuned_state()

@@ -55,7 +55,11 @@ class Processes:
         is_group = dist.is_available() and dist.is_initialized()
         self.n = dist.get_world_size() if is_group else 1
         self.rank = dist.get_rank() if is_group else 0
-        self.is_first = self.rank == 0  # the first process writes files and reports progress
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes files and reports progress."""
+        return self.rank == 0
 
     def expect(self, n: int, folder: Path) -> None:
         """Refuse to go on with another number of processes than a training was begun with."""
