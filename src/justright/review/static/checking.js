@@ -43,6 +43,7 @@ export function check(reviewer, answer, status) {
     const send = async (action) => {
       if (isBusy) return;
       isBusy = true;
+      dialog.dataset.row = ""; // until the next image is there no answer is taken
       say(await answer(action, now.seq));
       await next();
     };
