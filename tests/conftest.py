@@ -119,8 +119,7 @@ def chromium():
     if found is None:
         pytest.skip("no Chromium on this machine; install the package chromium")
     with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--disable-background-networking"]
-        )
+        arguments = ["--no-sandbox", "--disable-background-networking", "--disable-gpu", "--in-process-gpu"]
+        browser = playwright.chromium.launch(executable_path=found, args=arguments)
         yield browser
         browser.close()

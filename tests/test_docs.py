@@ -37,9 +37,6 @@ SMALLER = {
     "--engine processes": "--engine local",  # tests of each command run both engines
     "--engine ray": "--engine local",
     "run selection": "run small.toml",  # 462 runs
-    "run training": "run small.toml",  # 125 runs
-    "run training-photos": "run small.toml",
-    "run selection-photos": "run small.toml",  # on data that not everybody has
     "--jobs 2": "--jobs 1",
     "--jobs 4": "--jobs 1",
 }
@@ -54,6 +51,8 @@ ELSEWHERE = {"s3://bucket/": "memory://bucket/", "/shared/": "shared/"}
 # commands with these words are parsed only
 PARSED = {
     "--diagnose": "hides classes, for which too few images are drawn here; tests/cli/test_select.py runs it",
+    "run selection-photos": "is `run selection` on data that not everybody has",
+    "run training": "is `run selection` with other runs, which take hours",
     "run tab2": "a table takes minutes; tests/benchmark/test_tables_of_the_paper.py runs a tiny one of each",
 }
 # in Python
@@ -95,7 +94,7 @@ NOT_STARTED = {
     "make": ("installs a whole environment", is_target),
     "pip": ("asks a registry", is_known_extra),
     "python": ("takes minutes or hours", is_a_script),
-    "torchrun": ("tests/discovery/test_processes.py starts it", starts_a_command),
+    "torchrun": ("tests/discovery/test_processes.py starts what it calls", starts_a_command),
     "srun": ("needs a SLURM cluster", starts_a_command),
     "scontrol": ("needs a SLURM cluster", lambda words: words[1] == "show"),
     "head": ("belongs to the system", lambda words: True),

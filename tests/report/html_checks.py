@@ -70,6 +70,8 @@ class Seen:
 def opened(chromium, html, folder, width=1200, **options):
     file = folder / "page.html"
     file.write_text(html, encoding="utf-8")
+    for before in chromium.contexts:
+        before.close()  # a page that nobody looks at any more still takes its share of the processor
     seen = Seen(chromium.new_context(viewport={"width": width, "height": 800}, **options).new_page())
     seen.page.goto(file.as_uri())
     return seen
