@@ -188,7 +188,7 @@ def measure_routes(url: str, pid: int, n_images: int) -> None:
 def measure_page(url: str, n_clusters: int) -> None:
     from playwright.sync_api import sync_playwright
 
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
     if found is None:
         print("no Chromium: the page was not measured")
         return

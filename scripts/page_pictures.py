@@ -96,7 +96,7 @@ def main(out: Path, folder: Path, is_all: bool) -> None:
         justright("report", *runs, "--out", folder / "compare.html")
     out.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
-        found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        found = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         for look in LOOKS if is_all else [""]:
             take(browser, runs, out, look, is_all)

@@ -129,17 +129,21 @@ class Types:
         """Whether the arguments are of their types."""
         for place, value in enumerate(args):
             wanted = self.places[place] if place < len(self.places) else self.rest
-            if wanted is not None and not is_bearable(value, wanted):
+            if wanted is not None and not _fits(value, wanted):
                 return False
         for name, value in kwargs.items():
             wanted = self.names.get(name, self.other_names)
-            if wanted is not None and not is_bearable(value, wanted):
+            if wanted is not None and not _fits(value, wanted):
                 return False
         return True
 
     def give(self, result: Any) -> bool:
         """Whether the result is of its type."""
-        return not self.result or (self.result[0] is not NoReturn and is_bearable(result, self.result[0]))
+        return not self.result or (self.result[0] is not NoReturn and _fits(result, self.result[0]))
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    return isinstance(value, wanted) if type(wanted) is type else is_bearable(value, wanted)
 
 
 def _read(function: FunctionType) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,7 @@ STORED = {
 }
 
 
+@cache
 def problem_of(seed: int) -> Problem:
     target = drawn_images([label for label in range(4) for _ in range(6)], "target", seed)
     own = drawn_images([label for label in range(2) for _ in range(5)], "own", seed + 100)
