@@ -8,7 +8,6 @@ Neither the number of workers nor a kill and a resume changes a byte: see shard_
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -79,9 +78,7 @@ def extract(
     if not len(images) or batch_size < 1:
         raise DataError(f"{len(images)} images in batches of {batch_size}", expected="at least one of both")
     n_workers = n_cores() if n_workers is None else n_workers
-    with one_core_a_thread(), warnings.catch_warnings():
-        # decode() changes the filters of the whole process for a moment; in threads that is safe only from silence
-        warnings.simplefilter("ignore")
+    with one_core_a_thread():
         network = FeatureNetwork(backbone, batch_size, precision, pooling)
         ids, unreadable = _content_ids(images, engine or threads(max(n_workers, 1)), track)
         refuse_bad_rows(max_bad, images, unreadable)
