@@ -24,7 +24,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# three processes on two cores: a fifth of the time tests wait, for browsers and for processes that they have killed
+# three processes on two cores: tests wait for browsers, and for processes that they have killed
 pytest: $(VENV)/.test
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
