@@ -29,7 +29,9 @@ class Range:
 
 def at_least(least: int, kind: type = int) -> Range:
     """Whole numbers from `least` on; `kind` Integral allows those of numpy too, which JSON does not know."""
-    return Range(lambda value: is_whole(value, kind) and least <= value <= MOST, f"a whole number of at least {least}")
+    return Range(
+        lambda value: is_whole_number(value, kind) and least <= value <= MOST, f"a whole number of at least {least}"
+    )
 
 
 def one_of(*choices: str) -> Range:
@@ -47,7 +49,7 @@ MOST = 2**31 - 1
 
 ANYTHING = Range(lambda value: True, "anything")
 YES_OR_NO = Range(lambda value: isinstance(value, bool), "True or False")
-WHOLE = Range(lambda value: is_whole(value, Integral), "a whole number")
+WHOLE = Range(lambda value: is_whole_number(value, Integral), "a whole number")
 COUNT = at_least(1)
 SHARE = number(lambda value: 0 <= value <= 1, "from 0 to 1")
 BELOW_1 = number(lambda value: 0 <= value < 1, "at least 0, below 1")
@@ -83,6 +85,6 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     return found
 
 
-def is_whole(value: Any, kind: type = Integral) -> bool:
+def is_whole_number(value: Any, kind: type = Integral) -> bool:
     """Whether a value is a whole number, and not True or False, which Python counts among them."""
     return isinstance(value, kind) and not isinstance(value, bool)

@@ -12,11 +12,11 @@ from justright.benchmark.suite_results import (
     RESULTS,
     append_result,
     changed_defaults,
+    every_setting,
     fingerprint,
     missing_runs,
     read_results,
     remarks,
-    resolved,
     suite_results,
 )
 from justright.data import glyph_set
@@ -48,7 +48,7 @@ def lines_of(suite, data, **more):
         for setting, seed in suite.runs_of(problem):
             about = {"problem": problem.name, "setting": setting.name, "seed": seed, "images": images, "new": 0.5}
             about["print"] = fingerprint(suite, problem, setting, seed)
-            about["made_with"] = resolved(suite.spec(setting, seed, None, problem))
+            about["made_with"] = every_setting(suite.spec(setting, seed, None, problem))
             yield about | more
 
 
@@ -78,14 +78,14 @@ def test_a_line_made_with_another_default_is_missing_but_shown_with_a_remark(sui
 
 def test_another_rule_for_the_length_of_training_is_noticed(monkeypatch):
     spec = RunSpec(method="gcd", backbone="efficientnet_lite0", scale="small")
-    line = {"made_with": resolved(spec)}
+    line = {"made_with": every_setting(spec)}
     assert line["made_with"]["config.n_epochs"] is None
     assert not changed_defaults(line, spec)
     monkeypatch.setattr(gcd, "FEWEST_STEPS_ON_ACTIVATIONS", 500)
     changed = changed_defaults(line, spec)
     assert changed
     assert all(name.startswith("fitted_without_norm.") for name in changed)
-    told = resolved(replace(spec, settings={"n_epochs": 3}))
+    told = every_setting(replace(spec, settings={"n_epochs": 3}))
     assert not [name for name in told if name.startswith("fitted")], "nothing is left to a rule"
 
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from tests.report.html_checks import part, text_of
 
-from justright.report.provenance import asked, flat, reproduction, resolved, timings
+from justright.report.provenance import asked, flat_texts, reproduction, resolved, timings
 
 
 def test_settings_become_one_level():
-    assert flat({"a": {"b": {"c": 1}}, "d": [1, 2]}) == {"a.b.c": 1, "d": "1, 2"}
+    assert flat_texts({"a": {"b": {"c": 1}}, "d": [1, 2]}) == {"a.b.c": 1, "d": "1, 2"}
 
 
 def test_everything_that_was_asked_is_said(finished):

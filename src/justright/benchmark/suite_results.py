@@ -124,7 +124,7 @@ def fingerprint(suite: Suite, problem: SuiteProblem, setting: SuiteSetting, seed
     return hash_value([_differing(problem), setting.name, _differing(spec), also], size=8)
 
 
-def resolved(spec: RunSpec) -> dict[str, Any]:
+def every_setting(spec: RunSpec) -> dict[str, Any]:
     """Everything that method and selector are set to, defaults too, as plain values.
 
     What depends on the data, such as the length of training, is told for an example, so that another rule is noticed.
@@ -147,7 +147,7 @@ def changed_defaults(line: Line, spec: RunSpec) -> dict[str, tuple[Any, Any]]:
     Lines of older versions do not tell what they were made with.
     """
     was = line.get("made_with", {})
-    now = resolved(spec) if was else {}
+    now = every_setting(spec) if was else {}
     return {name: (value, now[name]) for name, value in was.items() if name in now and now[name] != value}
 
 

@@ -21,9 +21,9 @@ from justright.benchmark.suite_results import (
     RESULTS,
     Todo,
     append_result,
+    every_setting,
     fingerprint,
     missing_runs,
-    resolved,
     suite_results,
 )
 from justright.discovery.methods import FIRST_PARTS
@@ -128,7 +128,7 @@ def _run_problem(
             yield about | counts_of(problem)
             continue
         spec = suite.spec(setting, seed, problem.n_target_classes, described)
-        about["made_with"] = resolved(spec)
+        about["made_with"] = every_setting(spec)
         network = (spec.backbone, spec.checkpoint, spec.device, spec.img_size)
         if network not in backbones:
             backbones[network] = load_backbone(*network)

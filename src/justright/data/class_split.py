@@ -15,7 +15,7 @@ import numpy as np
 
 from justright.errors import DataError, MissingDataError
 from justright.files import parsed_json, write_json
-from justright.settings import is_whole
+from justright.settings import is_whole_number
 
 # the paper's word for a group of new classes, and SSB's, which says how hard it is to tell them from old ones
 SSB_NAMES = {"Similar": "Hard", "Medium": "Medium", "Dissimilar": "Easy"}
@@ -73,7 +73,7 @@ def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> Cl
     label_of = {name: label for label, name in (classes or {}).items()}
 
     def label(named: Any) -> int:
-        if not ((is_whole(named) and named >= 0) or (isinstance(named, str) and named in label_of)):
+        if not ((is_whole_number(named) and named >= 0) or (isinstance(named, str) and named in label_of)):
             raise DataError(
                 f"{path} names the class {named!r}",
                 expected="class indices, or names that the data set has",
@@ -93,7 +93,7 @@ def first_half(labels: Collection[int]) -> ClassSplit:
 
 def legacy_generator(seed: int) -> np.random.RandomState:
     """Numpy's old generator, which the published splits were drawn by; it takes seeds of 32 bits."""
-    if not (is_whole(seed) and 0 <= seed < 2**32):
+    if not (is_whole_number(seed) and 0 <= seed < 2**32):
         raise DataError(f"a seed of {seed!r}", expected=f"a whole number from 0 to {2**32 - 1:,}")
     return np.random.RandomState(seed)
 

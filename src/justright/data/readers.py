@@ -61,7 +61,7 @@ class Reader:
         return None
 
 
-def version_of(file: Path) -> tuple[int, ...] | None:
+def file_version(file: Path) -> tuple[int, ...] | None:
     """What the file system says of a file that is another after every change; None where there is no file."""
     try:
         status = file.stat()
@@ -92,7 +92,7 @@ class FolderReader(Reader):
 
     def version(self, path: str) -> Any:
         """Size, times and number of the file."""
-        return version_of(self.root / path)
+        return file_version(self.root / path)
 
     def saved_as(self, folder: Path) -> str:
         """The root, relative to the saved table: both can move together."""
@@ -131,7 +131,7 @@ class ZipReader(Reader):
 
     def version(self, path: str) -> Any:
         """Size, times and number of the archive."""
-        return version_of(self.archive)
+        return file_version(self.archive)
 
     def saved_as(self, folder: Path) -> str:
         """The archive, relative to the saved table."""

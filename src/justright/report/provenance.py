@@ -18,7 +18,7 @@ TITLES = {
 SETTINGS = ("config", "selector_params", "spec")  # nested settings, from the resolved to the asked for
 
 
-def flat(values: Mapping[str, Any]) -> dict[str, Any]:
+def flat_texts(values: Mapping[str, Any]) -> dict[str, Any]:
     """Nested settings as one level, lists as text."""
     one_level = settings.flat(values).items()
     return {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in one_level}
@@ -39,8 +39,8 @@ def asked(about: Mapping[str, Any]) -> Values:
     if name := (about.get("backbone") or {}).get("name"):
         first["backbone"] = name
     question = {name: value for name, value in (about.get("asked") or {}).items() if name != "command"}
-    first |= {name: value for name, value in flat(question).items() if name not in first}
-    every = _in_words(flat({name: about[name] for name in SETTINGS if about.get(name)}))
+    first |= {name: value for name, value in flat_texts(question).items() if name not in first}
+    every = _in_words(flat_texts({name: about[name] for name in SETTINGS if about.get(name)}))
     return {"first": _in_words(first), "settings": Table(("setting", "value"), list(every.items()))}
 
 
@@ -59,9 +59,9 @@ def reproduction(about: Mapping[str, Any]) -> Values:
     about = resolved(about)
     facts: dict[str, Any] = {"seed": about["seed"]} if "seed" in about else {}
     for name, title in (("versions", "version of"), ("backbone", "backbone"), ("fingerprints", "fingerprint of")):
-        facts |= {f"{title} {part}": value for part, value in flat(about.get(name) or {}).items()}
+        facts |= {f"{title} {part}": value for part, value in flat_texts(about.get(name) or {}).items()}
     told = {*FIRST, *SETTINGS, "command", "asked", "versions", "fingerprints", "backbone", "seconds", "format"}
-    facts |= _in_words(flat({name: value for name, value in about.items() if name not in told}))
+    facts |= _in_words(flat_texts({name: value for name, value in about.items() if name not in told}))
     return {"command": about.get("command") or (about.get("asked") or {}).get("command"), "facts": facts}
 
 

@@ -16,7 +16,7 @@ from justright.evaluation import Scores
 from justright.evaluation.intervals import spread
 from justright.evaluation.scores import LEVEL
 from justright.report.elements import optional
-from justright.report.provenance import flat, resolved
+from justright.report.provenance import flat_texts, resolved
 from justright.runs.run_folder import RunFolder
 
 SETTINGS = (
@@ -41,10 +41,10 @@ class ComparedRun:
     def settings(self) -> dict[str, Any]:
         """What was asked, resolved, and the parameters of the selection."""
         about = resolved(self.run.about)
-        found = flat({name: about[name] for name in (*SETTINGS, *FOLLOWS) if name in about})
+        found = flat_texts({name: about[name] for name in (*SETTINGS, *FOLLOWS) if name in about})
         saved = optional(lambda: self.run.selection)
         params = about.get("selector_params") if saved is None else saved.about.get("params")
-        found |= flat({"selection": params or {}})
+        found |= flat_texts({"selection": params or {}})
         return {name: value for name, value in found.items() if name.rpartition(".")[2] not in TOLD_ELSEWHERE}
 
     @cached_property

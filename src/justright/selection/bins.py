@@ -15,12 +15,12 @@ from justright.seeding import generator
 from justright.selection.class_weights import ClassWeights, SelectionPlot, from_the_closest
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
-from justright.settings import COUNT, WHOLE, YES_OR_NO, Range, is_whole, one_of, setting
+from justright.settings import COUNT, WHOLE, YES_OR_NO, Range, is_whole_number, one_of, setting
 from justright.types import Array
 
 ADVICE = "a pool closer to the target, fewer n_bins, discard=False, or BetaSelector, which weighs without discarding"
 DISCARDED = 0  # the bin of classes that are too far
-BINS = Range(lambda value: is_whole(value, int) and 1 <= value <= 10_000, "a whole number from 1 to 10,000")
+BINS = Range(lambda value: is_whole_number(value, int) and 1 <= value <= 10_000, "a whole number from 1 to 10,000")
 
 
 @dataclass(repr=False, eq=False)
