@@ -42,7 +42,7 @@ N_SHOWN = 20
 @click.option(
     "--workers",
     type=click.IntRange(0),
-    help="Number of threads, processes or tasks; one per core if not given; 0: none.",
+    help="Number of threads, processes or tasks; one per core if not given. 0: no further thread.",
 )
 @click.option("--precision", type=click.Choice(PRECISIONS), default="float32", help="Number format of the computation.")
 @click.option(

@@ -112,7 +112,7 @@ class Learner(nn.Module, ABC):
         """
 
     def categories_of(self, features: Float[Array, "rows dim"]) -> Int[Array, " rows"]:
-        """The category of each feature as the method would decide now, where it has categories already."""
+        """The category of each feature as the method would decide now; asked only where `has_categories`."""
         raise NotImplementedError
 
     def after_step(self, epoch: int) -> None:
