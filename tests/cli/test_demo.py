@@ -13,7 +13,7 @@ from justright.data.catalog.glyphs import classes_of
 from justright.demo import experiments
 from justright.demo.experiments import OWN, glyph_problem
 from justright.features import automatic, feature_network
-from justright.report import feature_map
+from justright.report import drawing, feature_map
 from justright.report.seed_groups import mean_and_spread
 from justright.runs.run_folder import RunFolder
 
@@ -24,7 +24,9 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "N_STEPS", 2)
     for name in ("N_EPOCHS", "FULL_EPOCHS"):
         monkeypatch.setattr(experiments, name, 1)
-    monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])  # tests/report draws maps by t-SNE
+    # tests/report draws figures, and maps by t-SNE
+    monkeypatch.setattr(drawing, "to_svg", lambda figure: "<svg></svg>")
+    monkeypatch.setattr(feature_map, "_neighbors", lambda x, seed: x[:, :2])
     # tests/demo draws all of them: one alphabet, a pool much like it, and one nothing like it
     monkeypatch.setattr(experiments, "TARGET_SCRIPTS", ("georgian",))
     monkeypatch.setattr(experiments, "POOL_SCRIPTS", ("greek", "box-drawing"))

@@ -9,6 +9,7 @@ from justright.demo import experiments
 from justright.demo.experiments import (
     CLASSES_A_SET,
     LABELED_SETS,
+    N_EPOCHS,
     OWN,
     POOL_SCRIPTS,
     SETTINGS,
@@ -44,7 +45,7 @@ def test_labeled_sets_have_one_size_and_the_whole_target_is_new_to_them(name):
 
 
 def test_settings_differ_in_selector_and_role_alone():
-    specs = [demo_spec(setting, seed=3, n_target=79).to_json() for setting in SETTINGS]
+    specs = [demo_spec(setting, seed=3, n_target=79, n_epochs=N_EPOCHS).to_json() for setting in SETTINGS]
     for spec in specs:
         del spec["selector"], spec["pool_role"]
     assert all(spec == specs[0] for spec in specs)
@@ -53,7 +54,7 @@ def test_settings_differ_in_selector_and_role_alone():
 
 
 def test_kmeans_is_not_asked_to_train():
-    assert demo_spec("own", 0, 79, "kmeans").settings == {}
+    assert demo_spec("own", 0, 79, 2, "kmeans").settings == {}
 
 
 def test_the_long_form_pairs_every_method_setting_and_seed(monkeypatch):

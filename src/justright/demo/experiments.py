@@ -68,9 +68,7 @@ class DemoResult:
     seconds: dict[str, float]
 
 
-def demo_spec(
-    setting: str, seed: int, n_target: int | None, method: str = "simgcd", n_epochs: int = N_EPOCHS
-) -> RunSpec:
+def demo_spec(setting: str, seed: int, n_target: int | None, n_epochs: int, method: str = "simgcd") -> RunSpec:
     """What a run of the demo is set to: the true K, as in the paper's tables, and light heads."""
     settings = {"n_epochs": n_epochs, "n_steps": N_STEPS} if is_trained(method) else {}
     asked = SETTINGS[setting] | {"method": method, "settings": settings, "n_target": n_target, "seed": seed}
@@ -87,7 +85,7 @@ def run_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu
     asked = {"target": "drawn Armenian and Georgian characters", "pool": "drawn characters of many scripts"}
     runs = {}
     for setting in SETTINGS:
-        spec = replace(demo_spec(setting, seed, problem.n_target_classes), device=device)
+        spec = replace(demo_spec(setting, seed, problem.n_target_classes, N_EPOCHS), device=device)
         run = Run(problem, spec, out / setting, backbone, asked | {"command": "justright demo"}, track)
         runs[setting] = run.all()
         for stage, spent in run.seconds.items():
@@ -118,10 +116,10 @@ def _full_runs(seed: int) -> Iterator[tuple[str, Problem, RunSpec, Path]]:
     for method in METHODS:
         for setting in SETTINGS:
             for repeat in FULL_SEEDS:
-                spec = demo_spec(setting, repeat, problem.n_target_classes, method, FULL_EPOCHS)
+                spec = demo_spec(setting, repeat, problem.n_target_classes, FULL_EPOCHS, method)
                 yield f"methods, {method}", problem, spec, Path("methods") / method / f"{setting}-{repeat}"
     for name, scripts in LABELED_SETS.items():
         other = with_labeled_set(problem, scripts, seed)
         for repeat in FULL_SEEDS:
-            spec = demo_spec("everything", repeat, problem.n_target_classes, n_epochs=FULL_EPOCHS)
+            spec = demo_spec("everything", repeat, problem.n_target_classes, FULL_EPOCHS)
             yield "labeled sets", other, spec, Path("labeled sets") / f"{name}-{repeat}"
