@@ -112,6 +112,15 @@ def test_a_renewed_bank_lies_in_the_run_and_each_disk_is_counted_for_itself(plan
     assert places["1 plain view of each image in float32"] == tmp_path / "home" / "banks"
 
 
+def test_features_of_other_images_make_no_room(plan_of, home):
+    before = [each for each in plan_of().files() if each.what == "features"]
+    (home / "features").mkdir(parents=True)
+    (home / "features" / "of-other-images.npy").write_bytes(bytes(10**6))
+    assert [each for each in plan_of().files() if each.what == "features"] == before
+    assert len({each.n_missing for each in before}) == 1, "in the run, and in the cache"
+    assert min(each.n_missing for each in before) > 0
+
+
 def test_a_bank_that_is_there_needs_no_room_and_a_damaged_index_counts_for_nothing(
     problem, backbone, plan_of, home, tmp_path, monkeypatch
 ):

@@ -83,9 +83,10 @@ class DiskPlan:
 
     def _features(self) -> Iterator[PlannedFiles]:
         n_bytes = (self.n_labeled + self.n_target) * self.backbone.dim * FEATURE_BYTES
-        there = [self.folder / f"{part}.features" for part in ("pool", "target")]
-        yield PlannedFiles("features", self.folder, n_bytes, bytes_of(*there))
-        yield PlannedFiles("features", home() / "features", n_bytes, bytes_of(home() / "features"))
+        n_there = bytes_of(*(self.folder / f"{part}.features" for part in ("pool", "target")))
+        yield PlannedFiles("features", self.folder, n_bytes, n_there)
+        # those of other images may fill the cache too, so it holds for sure only what the run has as well
+        yield PlannedFiles("features", home() / "features", n_bytes, n_there)
 
     def _banks(self) -> Iterator[PlannedFiles]:
         from justright.features.bank_records import record_type
