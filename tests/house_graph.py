@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "justright"
@@ -11,6 +12,7 @@ BASE = "base"
 """All single modules of the lowest floors, which everyone may use, are one box of the drawing."""
 
 
+@cache
 def imports(file: Path) -> set[str]:
     """Every module a file imports, anywhere in it."""
     found = set()
