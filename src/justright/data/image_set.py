@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from justright.parallel import BLOCK, in_threads
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array, Labels
 
+HASHED_AT_ONCE = 64  # images that a thread is given together: to be given one alone takes longer than to hash it
 SAVED_BYTES = "bytes"  # column and source of images that only a saved table holds
 
 
@@ -152,8 +153,14 @@ class ImageSet:
                     raise
                 return ""
 
-        # threads help: reading and hashing both release the interpreter's lock
-        found = iter(track(in_threads(content_id, range(len(self)), n_threads), len(self), "hashing images"))
+        def of_some(rows: range) -> list[str]:
+            return list(map(content_id, rows))
+
+        # threads help: reading and hashing both release the interpreter's lock; a few images are read before they start
+        n, n_some = len(self), HASHED_AT_ONCE
+        some = (range(start, min(start + n_some, n)) for start in range(0, n, n_some))
+        each = chain.from_iterable(in_threads(of_some, some, n_threads if n > n_some else 0))
+        found = iter(track(each, n, "hashing images"))
         parts = iter(lambda: pa.array(list(islice(found, BLOCK)), pa.string()), pa.array([], pa.string()))
         return pa.chunked_array(list(parts), pa.string())
 
