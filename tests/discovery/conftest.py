@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import torch
-from tests.discovery.tiny import backbone_of_noise, drawn_split
+from tests.discovery.tiny import LeftAlone, backbone_of_noise, drawn_split, guided_split, learned
 
 from justright.discovery import loop
 
@@ -25,6 +27,26 @@ def backbone():
 def bank(tmp_path_factory):
     """One place for all view banks: the same images give the same bank."""
     return tmp_path_factory.mktemp("banks")
+
+
+@pytest.fixture(scope="session")
+def left_alone(split, backbone, bank, tmp_path_factory):
+    """Trainings that nothing disturbs, each done once for all tests that compare with it or go on from a copy."""
+    known: dict[str, LeftAlone] = {}
+
+    def find(name, *, guided=False, copy_to=None, **more):
+        key = repr((name, guided, sorted(more.items())))
+        if key not in known:
+            folder = tmp_path_factory.mktemp("left-alone")
+            method = learned(name, guided_split() if guided else split, backbone, bank, folder, **more)
+            known[key] = LeftAlone(folder, method)
+        found = known[key]
+        if copy_to is None:
+            return found
+        shutil.copytree(found.folder, copy_to, dirs_exist_ok=True)
+        return LeftAlone(copy_to, found.method)
+
+    return find
 
 
 @pytest.fixture

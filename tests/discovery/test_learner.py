@@ -19,11 +19,11 @@ from tests.discovery.tiny import (
     final_bytes,
     guided_split,
     learned,
+    records,
     stop_after,
 )
 
 from justright.discovery import learner as learner_module
-from justright.discovery import loop
 from justright.discovery.learner import FEATURE_ROWS, FitInputs, features_of, in_chunks, mean_feature
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
@@ -33,8 +33,8 @@ from justright.progress import silent
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_no_image_is_called_a_class_of_the_pool(name, backbone, bank):
-    method = learned(name, guided_split(), backbone, bank)
+def test_no_image_is_called_a_class_of_the_pool(name, left_alone):
+    method = left_alone(name, guided=True).method
     assert len(method.categories_) == method.n_categories == 5
     assert [category.name for category in method.categories_ if category.kind == "known"] == ["0", "1", "2"]
     found = method.predictions(guided_split().unlabeled)
@@ -51,34 +51,30 @@ def test_with_a_pool_alone_all_categories_are_new(name, backbone, bank):
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_a_pool_that_weighs_nothing_leaves_the_same_bytes_as_no_pool(name, backbone, bank):
+def test_a_pool_that_weighs_nothing_leaves_the_same_bytes_as_no_pool(name, backbone, bank, left_alone):
     split = guided_split()
     weight = (split.labeled.labels < 20).astype(float)
     method = learned(name, split, backbone, bank, weight=weight)
-    alone = learned(name, drawn_split(), backbone, bank)
+    alone = left_alone(name).method
     np.testing.assert_array_equal(method.labels_, alone.labels_)
     for key, tensor in method.backbone_.tuned_state().items():
         assert torch.equal(tensor, alone.backbone_.tuned_state()[key]), key
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_a_pool_that_guides_changes_the_features_and_not_the_number_of_steps(name, backbone, bank, tmp_path):
-    guided = learned(name, guided_split(), backbone, bank, tmp_path / "guided")
-    alone = learned(name, drawn_split(), backbone, bank, tmp_path / "alone")
-    assert np.abs(guided.features_ - alone.features_).max() > 1e-4
-    n_lines = [len((tmp_path / each / "metrics.jsonl").read_text().splitlines()) for each in ("guided", "alone")]
-    assert n_lines[0] == n_lines[1]
-    assert '"guide":' in (tmp_path / "guided" / "metrics.jsonl").read_text()
+def test_a_pool_that_guides_changes_the_features_and_not_the_number_of_steps(name, left_alone):
+    guided, alone = left_alone(name, guided=True), left_alone(name)
+    assert np.abs(guided.method.features_ - alone.method.features_).max() > 1e-4
+    assert len(records(guided.folder)) == len(records(alone.folder))
+    assert all("guide" in record for record in records(guided.folder))
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_stopped_in_its_midst_it_ends_with_the_same_bytes(name, backbone, bank, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
-    learned(name, guided_split(), backbone, bank, tmp_path / "whole")
+def test_stopped_in_its_midst_it_ends_with_the_same_bytes(name, backbone, bank, left_alone, tmp_path, saved_often):
     with pytest.raises(Stopped):
         learned(name, guided_split(), backbone, bank, tmp_path / "cut", fit=stop_after(3))
     learned(name, guided_split(), backbone, bank, tmp_path / "cut")
-    assert final_bytes(tmp_path / "cut") == final_bytes(tmp_path / "whole")
+    assert final_bytes(tmp_path / "cut") == final_bytes(left_alone(name, guided=True).folder)
     assert "network/guide.classifier.prototypes" in final_bytes(tmp_path / "cut")
 
 
@@ -101,10 +97,9 @@ def test_images_of_weight_0_are_never_drawn(backbone, bank):
         assert guide.classifier.prototypes.shape[0] == 2
 
 
-def test_a_share_of_0_leaves_the_pool_out(backbone, bank):
+def test_a_share_of_0_leaves_the_pool_out(backbone, bank, left_alone):
     guided = learned("simgcd", guided_split(), backbone, bank, guide_share=0.0)
-    alone = learned("simgcd", drawn_split(), backbone, bank)
-    np.testing.assert_array_equal(guided.features_, alone.features_)
+    np.testing.assert_array_equal(guided.features_, left_alone("simgcd").method.features_)
 
 
 def test_rivals_are_categories_as_before(backbone, bank):

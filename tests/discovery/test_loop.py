@@ -59,9 +59,9 @@ def damage(path, how):
 @pytest.mark.parametrize("how", ["truncated", "a bit flipped"])
 @pytest.mark.parametrize("name", ["simgcd", "mugcd"])
 def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before_it(
-    name, how, split, backbone, bank, tmp_path, saved_often, caplog
+    name, how, split, backbone, bank, left_alone, tmp_path, saved_often, caplog
 ):
-    learned(name, split, backbone, bank, tmp_path / "whole")
+    whole = left_alone(name).folder
     with pytest.raises(Stopped):
         learned(name, split, backbone, bank, tmp_path / "hurt", fit=stop_after(8))
     hurt = tmp_path / "hurt" / "stage1" if name == "mugcd" else tmp_path / "hurt"
@@ -70,8 +70,8 @@ def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before_it(
         learned(name, split, backbone, bank, tmp_path / "hurt")
     assert "step-000000008.safetensors is damaged" in caplog.text
     assert "going back to the one before it" in caplog.text
-    assert final_bytes(tmp_path / "hurt") == final_bytes(tmp_path / "whole")
-    assert records(tmp_path / "hurt") == records(tmp_path / "whole")
+    assert final_bytes(tmp_path / "hurt") == final_bytes(whole)
+    assert records(tmp_path / "hurt") == records(whole)
 
 
 def test_with_both_checkpoints_damaged_training_does_not_start_anew_by_itself(
@@ -98,15 +98,17 @@ def test_with_both_checkpoints_damaged_training_does_not_start_anew_by_itself(
         ({"held_out_share": 0.5}, "data.used: "),
     ],
 )
-def test_what_was_begun_with_other_settings_is_not_gone_on_with(changed, said, split, backbone, bank, tmp_path):
-    learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1)
+def test_what_was_begun_with_other_settings_is_not_gone_on_with(
+    changed, said, split, backbone, bank, left_alone, tmp_path
+):
+    left_alone("simgcd", n_epochs=1, copy_to=tmp_path)
     with pytest.raises(DataError, match="was trained with something else") as refused:
         learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1, **changed)
     assert said in str(refused.value)
 
 
-def test_other_images_or_another_backbone_are_no_way_to_go_on(split, backbone, bank, tmp_path):
-    learned("gcd", split, backbone, bank, tmp_path, n_epochs=1)
+def test_other_images_or_another_backbone_are_no_way_to_go_on(split, backbone, bank, left_alone, tmp_path):
+    left_alone("gcd", n_epochs=1, copy_to=tmp_path)
     with pytest.raises(DataError, match=r"data\.labeled_images: .*\n  data\.target_images: "):
         learned("gcd", drawn_split(seed=1), backbone, bank, tmp_path, n_epochs=1)
     with pytest.raises(DataError, match="backbone: "):
@@ -117,14 +119,14 @@ def test_other_images_or_another_backbone_are_no_way_to_go_on(split, backbone, b
         learned("gcd", split, tuned_less, bank, tmp_path, n_epochs=1)
 
 
-def test_a_changed_first_stage_of_mugcd_is_refused(split, backbone, bank, tmp_path):
-    learned("mugcd", split, backbone, bank, tmp_path, n_epochs=1)
+def test_a_changed_first_stage_of_mugcd_is_refused(split, backbone, bank, left_alone, tmp_path):
+    left_alone("mugcd", n_epochs=1, copy_to=tmp_path)
     with pytest.raises(DataError, match=r"config\.out_dim: 8 before, 4 now"):
         learned("mugcd", split, backbone, bank, tmp_path, n_epochs=1, stage1=config_of("gcd", n_epochs=1, out_dim=4))
 
 
-def test_a_finished_training_is_found_finished(split, backbone, bank, tmp_path, monkeypatch):
-    first = learned("simgcd", split, backbone, bank, tmp_path)
+def test_a_finished_training_is_found_finished(split, backbone, bank, left_alone, tmp_path, monkeypatch):
+    first = left_alone("simgcd", copy_to=tmp_path).method
     before = final_bytes(tmp_path)
     monkeypatch.setattr(Training, "_step", lambda *_: pytest.fail("trained again"))
     again = learned("simgcd", split, backbone, bank, tmp_path)
@@ -133,17 +135,15 @@ def test_a_finished_training_is_found_finished(split, backbone, bank, tmp_path, 
     assert again.confidence_.tolist() == first.confidence_.tolist()
 
 
-def test_torn_and_unknown_lines_of_the_metrics_are_dropped(split, backbone, bank, tmp_path, saved_often):
-    learned("gcd", split, backbone, bank, tmp_path / "whole")
+def test_torn_and_unknown_lines_of_the_metrics_are_dropped(split, backbone, bank, left_alone, tmp_path, saved_often):
+    whole = left_alone("gcd").folder
     with pytest.raises(Stopped):
         learned("gcd", split, backbone, bank, tmp_path / "torn", fit=stop_after(7))  # the second epoch is under way
     path = tmp_path / "torn" / "metrics.jsonl"
     path.write_text(path.read_text() + '{"epoch": 1, "loss": 2.5}\n\0\0\0\n{"epoch": 1, "learning_r')
     learned("gcd", split, backbone, bank, tmp_path / "torn")
-    assert records(tmp_path / "torn") == records(tmp_path / "whole")
-    assert [list(record) for record in records(tmp_path / "torn")] == [
-        list(record) for record in records(tmp_path / "whole")
-    ]
+    assert records(tmp_path / "torn") == records(whole)
+    assert [list(record) for record in records(tmp_path / "torn")] == [list(record) for record in records(whole)]
 
 
 def test_metrics_of_a_run_that_left_no_checkpoint_are_begun_anew(split, backbone, bank, tmp_path):
@@ -262,11 +262,12 @@ def test_micro_batches_give_the_same_loss_and_the_same_gradient(name, split, bac
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_mixed_precision_stays_close_and_can_be_resumed(precision, split, backbone, bank, tmp_path, saved_often):
-    learned("simgcd", split, backbone, bank, tmp_path / "single", **CALM)
+def test_mixed_precision_stays_close_and_can_be_resumed(
+    precision, split, backbone, bank, left_alone, tmp_path, saved_often
+):
     half = {"precision": precision, "n_epochs": 4 if precision == "float16" else 2, **CALM}
     learned("simgcd", split, backbone, bank, tmp_path / "half", **half)
-    single, other = records(tmp_path / "single"), records(tmp_path / "half")
+    single, other = records(left_alone("simgcd", **CALM).folder), records(tmp_path / "half")
     assert other[0] != single[0]
     if precision == "bfloat16":
         assert other[0]["loss"] == pytest.approx(single[0]["loss"], rel=0.02)
@@ -325,7 +326,7 @@ def test_the_tuned_part_learns_at_its_share_of_the_rate(name, split, backbone, b
         return step(self, *arguments)
 
     monkeypatch.setattr(Training, "_step", noted)
-    learned(name, split, backbone, bank, n_epochs=1, learning_rate=0.2, backbone_share=0.25)
+    learned(name, split, backbone, bank, n_epochs=1, n_steps=1, learning_rate=0.2, backbone_share=0.25)
     assert used[-2:] == [{0.05}, {0.2}]
 
 
@@ -348,16 +349,15 @@ def test_a_share_of_0_trains_the_heads_alone(split, backbone, bank):
 
 
 @pytest.mark.parametrize("name", ["gcd", "xcon", "simgcd"])
-def test_what_the_last_epoch_left_is_used(name, split, backbone, bank, tmp_path):
-    method = learned(name, split, backbone, bank, tmp_path, n_epochs=3)
-    saved = load_file(newest(tmp_path))
+def test_what_the_last_epoch_left_is_used(name, left_alone):
+    folder, method = left_alone(name)
+    saved = load_file(newest(folder))
     for key, tensor in method.backbone_.tuned_state().items():
         assert torch.equal(tensor, saved[f"network/backbone.model.{key}"])
 
 
-def test_only_the_last_block_and_the_heads_are_trained(split, backbone, bank, tmp_path):
-    method = learned("simgcd", split, backbone, bank, tmp_path)
-    before, after = backbone.full_state_dict(), method.backbone_.full_state_dict()
+def test_only_the_last_block_and_the_heads_are_trained(backbone, left_alone):
+    before, after = backbone.full_state_dict(), left_alone("simgcd").method.backbone_.full_state_dict()
     changed = {name for name in before if not torch.equal(before[name], after[name])}
     assert changed
     assert all(name.startswith("blocks.1.") for name in changed)
@@ -373,12 +373,12 @@ def test_every_trained_parameter_gets_a_gradient(split, backbone, bank, monkeypa
         learned(name, split, backbone, bank, n_epochs=1)
 
 
-def test_a_line_is_written_for_each_epoch_with_every_term(split, backbone, bank, tmp_path):
-    learned("simgcd", split, backbone, bank, tmp_path, n_epochs=3)
-    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+def test_a_line_is_written_for_each_epoch_with_every_term(left_alone):
+    written = (left_alone("simgcd").folder / "metrics.jsonl").read_text()
+    lines = [json.loads(line) for line in written.splitlines()]
     terms = ["loss", "self_contrastive", "sup_contrastive", "classification", "distillation", "mean_entropy"]
     assert all(list(line) == ["epoch", "learning_rate", *terms, "seconds"] for line in lines)
-    assert [line["epoch"] for line in lines] == [0, 1, 2]
+    assert [line["epoch"] for line in lines] == [0, 1]
 
 
 def test_without_a_folder_nothing_is_kept(split, backbone, bank, tmp_path, monkeypatch):
@@ -387,14 +387,13 @@ def test_without_a_folder_nothing_is_kept(split, backbone, bank, tmp_path, monke
     assert not list(tmp_path.iterdir())
 
 
-def test_a_renewed_bank_is_the_same_after_a_resume(split, backbone, tmp_path, saved_often):
-    learned("gcd", split, backbone, tmp_path / "a", tmp_path / "whole", n_epochs=3, refresh=0.5)
-    with pytest.raises(Stopped):
-        learned("gcd", split, backbone, tmp_path / "b", tmp_path / "left", n_epochs=3, refresh=0.5, fit=stop_after(8))
-    learned("gcd", split, backbone, tmp_path / "b", tmp_path / "left", n_epochs=3, refresh=0.5)
+def test_a_renewed_bank_is_the_same_after_a_resume(split, backbone, left_alone, tmp_path, saved_often):
+    learned("gcd", split, backbone, tmp_path / "a", tmp_path / "whole", refresh=0.5)
+    with pytest.raises(Stopped):  # in the second epoch, which has renewed it
+        learned("gcd", split, backbone, tmp_path / "b", tmp_path / "left", refresh=0.5, fit=stop_after(8))
+    learned("gcd", split, backbone, tmp_path / "b", tmp_path / "left", refresh=0.5)
     assert final_bytes(tmp_path / "left") == final_bytes(tmp_path / "whole")
-    learned("gcd", split, backbone, tmp_path / "a", tmp_path / "still", n_epochs=3)
-    assert final_bytes(tmp_path / "still") != final_bytes(tmp_path / "whole")
+    assert final_bytes(left_alone("gcd").folder) != final_bytes(tmp_path / "whole")
 
 
 def test_a_bank_that_is_renewed_is_not_shared_with_other_runs(split, backbone, tmp_path):
@@ -409,7 +408,7 @@ def test_a_bank_that_is_renewed_is_not_shared_with_other_runs(split, backbone, t
 
 
 @pytest.mark.parametrize(("name", "n_stages"), [("simgcd", 1), ("mugcd", 2)])
-def test_a_center_is_the_same_after_a_resume(name, n_stages, split, backbone, bank, tmp_path, saved_often):
+def test_a_center_is_the_same_after_a_resume(name, n_stages, split, backbone, bank, left_alone, tmp_path, saved_often):
     begun = []
 
     def stop_in_the_last_stage(steps, total, what):
@@ -419,10 +418,10 @@ def test_a_center_is_the_same_after_a_resume(name, n_stages, split, backbone, ba
             if len(begun) == n_stages and number == 7:
                 raise Stopped
 
-    whole = learned(name, split, backbone, bank, tmp_path / "whole", center="always")
+    folder, whole = left_alone(name, center="always")
     track = {"track": stop_in_the_last_stage}
     with pytest.raises(Stopped):
         learned(name, split, backbone, bank, tmp_path / "left", center="always", fit=track)
     again = learned(name, split, backbone, bank, tmp_path / "left", center="always")
     assert again.assigner_.center.tobytes() == whole.assigner_.center.tobytes()
-    assert final_bytes(tmp_path / "left") == final_bytes(tmp_path / "whole")
+    assert final_bytes(tmp_path / "left") == final_bytes(folder)

@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.discovery.tiny import SIZES, backbone_of_noise, learned
+from tests.discovery.tiny import SIZES, backbone_of_noise
 
 from justright.discovery.methods import METHODS
 from justright.discovery.model_files import BACKBONE_KEYS, REQUIRED_KEYS, about_model, write_backbone
@@ -15,8 +15,8 @@ from justright.hashing import signed
 
 
 @pytest.fixture
-def saved(split, backbone, bank, tmp_path):
-    learned("simgcd", split, backbone, bank, n_epochs=1).save(tmp_path / "model")
+def saved(left_alone, tmp_path):
+    left_alone("simgcd", n_epochs=1).method.save(tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -99,8 +99,8 @@ def test_the_description_says_what_must_be_known(saved):
     assert about.keys() >= REQUIRED_KEYS
 
 
-def test_the_tuned_backbone_is_an_ordinary_state_dict_of_timm(split, backbone, bank, tmp_path):
-    method = learned("simgcd", split, backbone, bank)
+def test_the_tuned_backbone_is_an_ordinary_state_dict_of_timm(backbone, left_alone, tmp_path):
+    method = left_alone("simgcd").method
     write_backbone(tmp_path / "backbone.safetensors", method.backbone_)
     plain = VisionTransformer(**SIZES)
     plain.load_state_dict(load_file(tmp_path / "backbone.safetensors"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -85,6 +87,13 @@ def learned(name, split, backbone, bank, folder=None, *, seed=0, weight=None, n=
     """A method after `fit`."""
     method = METHODS[name](n, backbone, config_of(name, **more), seed=seed, folder=folder, bank=bank)
     return method.fit(split, weight, **(fit or {}))
+
+
+class LeftAlone(NamedTuple):
+    """A finished training: its folder, and the method after `fit`."""
+
+    folder: Path
+    method: Any
 
 
 def data_of(split, weight=None, **options) -> TrainingData:
