@@ -19,8 +19,8 @@ def one_epoch(name):
 
 
 @pytest.fixture(scope="module", params=list(METHODS))
-def method(request, split, backbone, bank):
-    return learned(request.param, split, backbone, bank, **one_epoch(request.param))
+def method(request, left_alone):
+    return left_alone(request.param, **one_epoch(request.param)).method
 
 
 def test_known_classes_come_first_and_every_image_has_a_category(method, split):

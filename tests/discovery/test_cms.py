@@ -14,7 +14,7 @@ from tests.discovery.tiny import (
 )
 
 from justright.data import merge_pool
-from justright.discovery import cms, loop
+from justright.discovery import cms
 from justright.discovery.cms import BEFORE_STEPS, CMSConfig, CMSLearner
 from justright.features.bank import open_views
 from justright.losses import CMSObjective
@@ -68,7 +68,9 @@ def test_the_loss_reads_the_memory(split, backbone):
     assert parts.total == expected.total
 
 
-def test_within_an_epoch_the_memory_stays_and_a_resumed_run_has_it(split, backbone, bank, tmp_path, monkeypatch):
+def test_within_an_epoch_the_memory_stays_and_a_resumed_run_has_it(
+    split, backbone, bank, left_alone, tmp_path, saved_often, monkeypatch
+):
     begun, begin = [], CMSLearner.begin_epoch
 
     def noted(self, epoch, views):
@@ -76,15 +78,13 @@ def test_within_an_epoch_the_memory_stays_and_a_resumed_run_has_it(split, backbo
         begin(self, epoch, views)
 
     monkeypatch.setattr(CMSLearner, "begin_epoch", noted)
-    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
-    learned("cms", split, backbone, bank, tmp_path / "whole")
     with pytest.raises(Stopped):
         learned("cms", split, backbone, bank, tmp_path / "cut", fit=stop_after(7))  # the second epoch is under way
     assert newest(tmp_path / "cut").name == "step-000000007.safetensors"
     begun.clear()
     learned("cms", split, backbone, bank, tmp_path / "cut")
     assert begun == []
-    assert final_bytes(tmp_path / "cut") == final_bytes(tmp_path / "whole")
+    assert final_bytes(tmp_path / "cut") == final_bytes(left_alone("cms").folder)
     assert "network/memory" in final_bytes(tmp_path / "cut")
 
 

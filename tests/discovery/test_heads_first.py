@@ -6,7 +6,7 @@ import torch
 from safetensors.torch import load_file
 from tests.discovery.tiny import Stopped, config_of, data_of, final_bytes, learned, newest, stop_after
 
-from justright.discovery import heads_first
+from justright.discovery import heads_first, loop, simgcd_config
 from justright.discovery.heads_first import FeatureViews, rows_for_heads
 from justright.discovery.simgcd_config import SimGCDConfig
 from justright.features.bank import open_views
@@ -17,6 +17,12 @@ from justright.progress import silent
 def stored(split, backbone, bank):
     data = data_of(split)
     return open_views(backbone, data.images, bank, transform="weak", views=3, content_ids=data.content_ids)
+
+
+@pytest.fixture
+def few_epochs(monkeypatch):
+    """Heads learn alone for five epochs."""
+    monkeypatch.setattr(simgcd_config, "MOST_EPOCHS", 5)
 
 
 def test_views_are_the_features_of_what_is_stored(stored, backbone):
@@ -51,15 +57,17 @@ def test_of_many_images_evenly_spaced_ones_are_taken(split, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["simgcd", "mugcd"])
-def test_heads_learn_alone_and_the_network_is_tuned_after_that(name, split, backbone, bank, tmp_path):
-    learned(name, split, backbone, bank, tmp_path, heads_first=100)
+def test_heads_learn_alone_and_the_network_is_tuned_after_that(
+    name, split, backbone, bank, left_alone, tmp_path, few_epochs
+):
+    learned(name, split, backbone, bank, tmp_path, heads_first=10)
     alone = load_file(newest(tmp_path / "heads"))
     assert not [each for each in alone if "backbone." in each], "the network stays as it is"
     assert any(each.startswith("network/heads.") for each in alone)
-    plain = learned(name, split, backbone, bank, tmp_path / "plain", heads_first=0)
-    assert not (tmp_path / "plain" / "heads").exists()
+    folder, plain = left_alone(name)
+    assert not (folder / "heads").exists()
     assert plain.config.heads_first == 0
-    assert final_bytes(tmp_path) != final_bytes(tmp_path / "plain")
+    assert final_bytes(tmp_path) != final_bytes(folder)
     assert any("backbone." in each for each in final_bytes(tmp_path)), "then it is tuned"
 
 
@@ -67,37 +75,39 @@ def test_heads_that_learn_alone_find_clusters(split, backbone, bank):
     """With nothing tuned afterwards, prototypes lie where images are: more of one category agree than by chance."""
     still = {"learning_rate": 0.1, "backbone_share": 0.0, "n_epochs": 1, "n_steps": 1}
     before = learned("simgcd", split, backbone, bank, heads_first=0, **still | {"learning_rate": 0.0})
-    after = learned("simgcd", split, backbone, bank, heads_first=500, **still)
+    after = learned("simgcd", split, backbone, bank, heads_first=100, **still)
     best = [np.mean([each.assigner_.scores(each.features_).max(axis=1)]) for each in (before, after)]
     assert best[1] > best[0] + 0.1
 
 
-@pytest.mark.parametrize("name", ["simgcd", "mugcd"])
-@pytest.mark.parametrize("n_steps", [3, 60])
-def test_stopped_on_the_way_it_ends_with_the_same_bytes(name, n_steps, split, backbone, bank, tmp_path):
-    asked = {"heads_first": 50, "n_epochs": 12, "n_steps": 2}
-    learned(name, split, backbone, bank, tmp_path / "whole", **asked)
-    for _ in range(4):
-        try:
-            learned(name, split, backbone, bank, tmp_path / "stopped", fit=stop_after(n_steps), **asked)
-        except Stopped:
-            continue
-        break
-    learned(name, split, backbone, bank, tmp_path / "stopped", **asked)
-    assert final_bytes(tmp_path / "stopped") == final_bytes(tmp_path / "whole")
-    assert final_bytes(tmp_path / "stopped" / "heads") == final_bytes(tmp_path / "whole" / "heads")
+@pytest.mark.parametrize("is_saved_often", [True, False])
+@pytest.mark.parametrize(("name", "n_trainings"), [("simgcd", 2), ("mugcd", 3)])
+def test_stopped_on_the_way_it_ends_with_the_same_bytes(
+    name, n_trainings, is_saved_often, split, backbone, bank, left_alone, tmp_path, few_epochs, monkeypatch
+):
+    asked = {"heads_first": 10, "n_epochs": 3, "n_steps": 2}
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0 if is_saved_often else loop.CHECKPOINT_SECONDS)
+    for n_before in range(n_trainings):
+        with pytest.raises(Stopped):
+            learned(name, split, backbone, bank, tmp_path, fit=stop_after(3, n_before), **asked)
+    learned(name, split, backbone, bank, tmp_path, **asked)
+    whole = left_alone(name, **asked).folder
+    assert final_bytes(tmp_path) == final_bytes(whole)
+    assert final_bytes(tmp_path / "heads") == final_bytes(whole / "heads")
 
 
-def test_a_finished_training_of_heads_computes_no_feature_again(split, backbone, bank, tmp_path, monkeypatch):
-    asked = {"heads_first": 50}
+def test_a_finished_training_of_heads_computes_no_feature_again(
+    split, backbone, bank, tmp_path, few_epochs, monkeypatch
+):
+    asked = {"heads_first": 10}
     first = learned("simgcd", split, backbone, bank, tmp_path, **asked)
     monkeypatch.setattr(heads_first, "features_of", None)
     again = learned("simgcd", split, backbone, bank, tmp_path, **asked)
     assert again.labels_.tolist() == first.labels_.tolist()
 
 
-def test_views_that_are_drawn_at_every_step_have_features_too(split, backbone, bank):
-    method = learned("simgcd", split, backbone, bank, heads_first=50, views="fresh")
+def test_views_that_are_drawn_at_every_step_have_features_too(split, backbone, bank, few_epochs):
+    method = learned("simgcd", split, backbone, bank, heads_first=10, views="fresh")
     assert len(method.labels_) == len(split.unlabeled)
 
 

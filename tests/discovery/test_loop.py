@@ -409,19 +409,9 @@ def test_a_bank_that_is_renewed_is_not_shared_with_other_runs(split, backbone, t
 
 @pytest.mark.parametrize(("name", "n_stages"), [("simgcd", 1), ("mugcd", 2)])
 def test_a_center_is_the_same_after_a_resume(name, n_stages, split, backbone, bank, left_alone, tmp_path, saved_often):
-    begun = []
-
-    def stop_in_the_last_stage(steps, total, what):
-        begun.extend([what] if what.startswith("training") else [])
-        for number, step in enumerate(steps, start=1):
-            yield step
-            if len(begun) == n_stages and number == 7:
-                raise Stopped
-
     folder, whole = left_alone(name, center="always")
-    track = {"track": stop_in_the_last_stage}
     with pytest.raises(Stopped):
-        learned(name, split, backbone, bank, tmp_path / "left", center="always", fit=track)
+        learned(name, split, backbone, bank, tmp_path / "left", center="always", fit=stop_after(7, n_stages - 1))
     again = learned(name, split, backbone, bank, tmp_path / "left", center="always")
     assert again.assigner_.center.tobytes() == whole.assigner_.center.tobytes()
     assert final_bytes(tmp_path / "left") == final_bytes(folder)

@@ -86,6 +86,7 @@ def test_a_center_outlives_saving(split, backbone, left_alone, tmp_path):
 def test_by_itself_only_a_network_that_ends_in_no_norm_is_centered(split, backbone, bank, tmp_path, monkeypatch):
     for name in ("FEWEST_STEPS_OF_HEADS", "STEPS_OF_HEADS_A_CATEGORY"):  # before the network, as for every conv net
         monkeypatch.setattr(simgcd_config, name, 1)
+    monkeypatch.setattr(simgcd_config, "MOST_EPOCHS", 5)
     torch.manual_seed(0)
     conv_net = Backbone(timm.create_model("test_resnet", num_classes=0), "conv", ImageRecipe(32, 32))
     assert learned("simgcd", split, backbone, bank, n_epochs=1).assigner_.center is None
@@ -126,12 +127,12 @@ def test_first_parameters_of_heads_do_not_depend_on_the_global_generator(split, 
 
 
 @pytest.mark.parametrize("is_uneven", [False, True])
-def test_a_run_says_that_its_labeled_classes_are_uneven(is_uneven, backbone, tmp_path):
+def test_a_run_says_that_its_labeled_classes_are_uneven(is_uneven, backbone, bank):
     split = drawn_split(per_class=24)
     labels = split.labeled.labels
     first = np.flatnonzero(labels == labels[0])
     rows = np.concatenate([first, *(np.flatnonzero(labels == label)[:1] for label in set(labels[labels != labels[0]]))])
     given = replace(split, labeled=split.labeled.take(np.sort(rows))) if is_uneven else split
-    found = learned("simgcd", given, backbone, tmp_path, entropy_scale_uneven=0.5)
+    found = learned("simgcd", given, backbone, bank, n_epochs=1, n_steps=1, entropy_scale_uneven=0.5)
     said = [note for note in found.notes_ if "entropy_scale is 0.5, not 2.0" in note]
     assert (found.config.entropy_scale, len(said)) == ((0.5, 1) if is_uneven else (2.0, 0))
