@@ -80,9 +80,9 @@ def test_another_rule_for_the_length_of_training_is_noticed(monkeypatch):
     spec = RunSpec(method="gcd", backbone="efficientnet_lite0", scale="small")
     line = {"made_with": every_setting(spec)}
     assert line["made_with"]["config.n_epochs"] is None
-    assert not changed_defaults(line, spec)
+    assert not changed_defaults(line, every_setting(spec))
     monkeypatch.setattr(gcd, "FEWEST_STEPS_ON_ACTIVATIONS", 500)
-    changed = changed_defaults(line, spec)
+    changed = changed_defaults(line, every_setting(spec))
     assert changed
     assert all(name.startswith("fitted_without_norm.") for name in changed)
     told = every_setting(replace(spec, settings={"n_epochs": 3}))

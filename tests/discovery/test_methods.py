@@ -82,7 +82,7 @@ def test_learning_beats_clusters_of_frozen_features(tmp_path):
     for name in ("kmeans", "gcd", "simgcd", "cms", "selex"):
         config = METHODS[name].config_class(n_init=3)
         if name != "kmeans":
-            quick = {"n_epochs": 8, "batch_size": 64, "views": 2, "learning_rate": 0.05}
+            quick = {"n_epochs": 4, "batch_size": 32, "views": 2, "learning_rate": 0.05}
             config = config.small().with_settings(quick)
         method = METHODS[name](16, backbone, config, bank=tmp_path).fit(split)
         accuracy[name] = evaluate(y_true, method.labels_, is_old, n_resamples=10).all

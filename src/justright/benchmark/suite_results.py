@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path
     if unknown := sorted(set(only) - {problem.name for problem in suite.problems}):
         raise DataError(f"no problem {unknown[0]!r}", expected=", ".join(each.name for each in suite.problems))
     lines = {line["print"]: line for line in read_results(out / RESULTS)}
-    todo = []
+    todo, settings_now = [], _settings_now(suite)
     for problem in wanted:
         runs = [(run, lines.get(fingerprint(suite, problem, *run))) for run in suite.runs_of(problem)]
         is_known = any("images" in line for _, line in runs if line is not None)
@@ -48,7 +48,7 @@ def missing_runs(suite: Suite, out: Path, only: tuple[str, ...] = (), data: Path
             run
             for run, line in runs
             if line is None
-            or changed_defaults(line, suite.spec(*run, n_target=None, problem=problem))
+            or changed_defaults(line, settings_now(problem, *run))
             or (now is not None and line.get("images", now) != now)
             or any(lacks(line, group) for group in suite.groups)
         ]
@@ -69,13 +69,13 @@ def failed_runs(suite: Suite, out: Path) -> list[Line]:
 
 def remarks(suite: Suite, lines: list[Line]) -> list[str]:
     """What a reader should know of lines: made with defaults that have changed since, or from different images."""
-    said = []
-    specs = {
-        fingerprint(suite, problem, *run): suite.spec(*run, n_target=None, problem=problem)
+    said, settings_now = [], _settings_now(suite)
+    runs = {
+        fingerprint(suite, problem, *run): (problem, *run)
         for problem in suite.problems
         for run in suite.runs_of(problem)
     }
-    changes = [changed_defaults(line, specs[line["print"]]) for line in lines]
+    changes = [changed_defaults(line, settings_now(*runs[line["print"]])) for line in lines]
     if n_changed := sum(map(bool, changes)):
         names = sorted({f"{name} was {was!r}, is {now!r}" for each in changes for name, (was, now) in each.items()})
         said.append(f"{n_changed:,} lines were made with other defaults ({'; '.join(names)}): run the suite again.")
@@ -134,21 +134,34 @@ def every_setting(spec: RunSpec) -> dict[str, Any]:
         defaults = {each.name: each.default for each in fields(SELECTORS[spec.selector]) if each.default is not MISSING}
     for name in ("seed", "n_clusters"):  # these follow the run
         defaults.pop(name, None)
-    values = {"config": asdict(config_of(spec)), "selector": defaults | dict(spec.selector_params)}
+    config = config_of(spec)
+    values = {"config": asdict(config), "selector": defaults | dict(spec.selector_params)}
     for what, ends_in_norm in {"fitted": True, "fitted_without_norm": False}.items():
-        fitted = asdict(config_of(spec).fitted(*EXAMPLE, ends_in_norm))
+        fitted = asdict(config.fitted(*EXAMPLE, ends_in_norm))
         values[what] = {name: value for name, value in fitted.items() if value != values["config"][name]}
     return flat(json.loads(json.dumps(values, default=str)))
 
 
-def changed_defaults(line: Line, spec: RunSpec) -> dict[str, tuple[Any, Any]]:
+def changed_defaults(line: Line, now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Settings whose value was another when the line was made, before and now; options that came or went do not count.
 
     Lines of older versions do not tell what they were made with.
     """
     was = line.get("made_with", {})
-    now = every_setting(spec) if was else {}
     return {name: (value, now[name]) for name, value in was.items() if name in now and now[name] != value}
+
+
+def _settings_now(suite: Suite) -> Callable[[SuiteProblem, SuiteSetting, int], dict[str, Any]]:
+    """What the runs of a suite are set to; the seeds of a setting share it."""
+    known: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def find(problem: SuiteProblem, setting: SuiteSetting, seed: int) -> dict[str, Any]:
+        key = problem.name, setting.name
+        if key not in known:
+            known[key] = every_setting(suite.spec(setting, seed, n_target=None, problem=problem))
+        return known[key]
+
+    return find
 
 
 def _newest(suite: Suite, out: Path) -> list[Line]:
