@@ -2,7 +2,7 @@
 
 They, and the process that tests/forked_programs.py asks, are forked from a server that is started anew and has no
 threads, not from the process of the tests. What is started, killed, replaced and sent is as with fresh ones;
-tests/engines, tests/runs/test_run.py and tests/bad_day/test_killed_worker.py start those.
+tests/engines and tests/bad_day/test_killed_worker.py start those.
 """
 
 from __future__ import annotations

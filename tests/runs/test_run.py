@@ -29,6 +29,7 @@ from justright.runs.spec import RunSpec
 from justright.selection import BinsSelector
 
 SETTINGS = {"n_epochs": 2, "batch_size": 32, "views": 2}
+SHORT = SETTINGS | {"n_epochs": 1, "n_steps": 2}
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +132,7 @@ def test_with_a_pool_alone_k_is_that_of_the_target(problem, backbone, tmp_path):
 def test_without_labels_of_its_own_the_target_has_k_new_categories(problem, backbone, tmp_path):
     pool = merge_pool([glyph_set(4, ["old-italic"], dataset="old-italic")])
     alone = Problem(pool, problem.target, problem.truth.with_old(()), 22)
-    for method, settings in (("kmeans", {}), ("simgcd", SETTINGS)):
+    for method, settings in (("kmeans", {}), ("simgcd", SHORT)):
         spec = spec_of(selector="none", method=method, settings=settings)
         run = Run(alone, spec, tmp_path / method, backbone).all()
         assert run.about["n_categories"] == 22
@@ -236,7 +237,8 @@ def test_k_is_not_checked_where_that_takes_long_or_nobody_asks(problem, backbone
 
 def test_soft_weights_and_resampling_run(problem, backbone, tmp_path):
     for weighting in ("soft", "resample"):
-        spec = spec_of(selector="beta", selector_params={"domain": "affine"}, weighting=weighting)
+        given = {"selector": "beta", "selector_params": {"domain": "affine"}, "weighting": weighting}
+        spec = spec_of(settings=SHORT, **given)
         run = Run(problem, spec, tmp_path / weighting, backbone).all()
         weight = run.selection.weighed.sample_weight
         assert not np.isin(weight, (0, 1)).all()
@@ -398,9 +400,10 @@ def test_a_run_that_is_called_again_computes_with_as_many_threads_as_it_began_wi
 
 
 def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp_path, monkeypatch):
-    spec = spec_of(n_seeds=3)
+    spec = spec_of(n_seeds=3, settings=SHORT)
     finished = Run(problem, spec, tmp_path / "run", backbone).all()
-    single = [Run(problem, spec_of(seed=seed), tmp_path / f"one-{seed}", backbone).all() for seed in range(3)]
+    specs = [spec_of(seed=seed, settings=SHORT) for seed in range(3)]
+    single = [Run(problem, each, tmp_path / f"one-{each.seed}", backbone).all() for each in specs]
     found = consensus([run.predictions for run in single])
     np.testing.assert_array_equal(finished.predictions.cluster, found.predictions.cluster)
     np.testing.assert_array_equal(finished.predictions.confidence, found.predictions.confidence)
@@ -414,7 +417,7 @@ def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp
 
 @pytest.mark.usefixtures("forked_workers")
 def test_another_engine_gives_the_same_run(problem, backbone, tmp_path, monkeypatch):
-    spec = spec_of(selector="beta", n_resamples=0)
+    spec = spec_of(selector="beta", n_resamples=0, settings=SHORT)
     here = Run(problem, spec, tmp_path / "here", backbone).all()
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))  # or all would be found there
     with ENGINES["processes"](1) as engine:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_torch_array
 from jaxtyping import Float, Int
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 _BLOCK_NUMBERS = 1 << 22  # a block of so many scores (16 MB) stays in the cache between the product and its minimum
 _SUM_ROWS = 1 << 13  # so few float32 numbers are added up before the sum goes on in float64: rounding cannot pile up
@@ -53,6 +53,6 @@ def sum_by_group(x: Float[Any, "rows dim"], group: Int[Any, " rows"], n_groups: 
             total += part.index_add_(0, where, rows)
         else:
             n = len(where)
-            one_hot = csr_array((np.ones(n, dtype=x.dtype), where, np.arange(n + 1)), shape=(n, n_groups))
-            total += one_hot.T @ rows
+            one_hot = csc_array((np.ones(n, dtype=x.dtype), where, np.arange(n + 1)), shape=(n_groups, n))
+            total += one_hot @ rows
     return total
