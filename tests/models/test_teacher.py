@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from justright.models.teacher import MeanTeacher, own_copy
+from justright.models.teacher import MeanTeacher
 
 
 @pytest.fixture
@@ -83,15 +83,3 @@ def test_stays_in_evaluation_mode(student):
 def test_another_network_is_refused(student):
     with pytest.raises(ValueError, match="shorter"):
         MeanTeacher(student).update(nn.Linear(3, 4).requires_grad_(False), 0.5)
-
-
-def test_a_copy_has_tables_of_hooks_of_its_own(student):
-    copied, called = own_copy(student), []
-    copied[0].register_forward_hook(lambda *_: called.append("copy"))
-    student[2].register_forward_hook(lambda *_: called.append("original"))
-    copied.register_buffer("more", torch.ones(1))
-    student.eval()(torch.ones(1, 3))
-    assert called == ["original"]
-    copied.eval()(torch.ones(1, 3))
-    assert called == ["original", "copy"]
-    assert "more" not in student.state_dict()

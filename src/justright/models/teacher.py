@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
 from typing import Any, TypeVar
 
 import torch
@@ -15,11 +14,8 @@ Module = TypeVar("Module", bound=nn.Module)
 def own_copy(network: Module) -> Module:
     """A copy that may be tuned; what is frozen is shared with the original."""
     # What deepcopy finds in its memo it takes as copied already: a frozen prefix need not lie in memory twice.
-    copied: dict[int, Any] = {id(p): p for p in network.parameters() if not p.requires_grad}
-    # Every module has a dozen empty tables of hooks, which deepcopy would take most of its time for.
-    tables = (value for module in network.modules() for value in vars(module).values())
-    copied |= {id(table): type(table)() for table in tables if type(table) in (dict, OrderedDict) and not table}
-    return copy.deepcopy(network, copied)
+    frozen: dict[int, Any] = {id(p): p for p in network.parameters() if not p.requires_grad}
+    return copy.deepcopy(network, frozen)
 
 
 class MeanTeacher(nn.Module):
