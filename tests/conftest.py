@@ -23,6 +23,7 @@ import pytest
 from PIL import Image
 from tests import shape_checks
 from tests.forked_workers import context as forked_workers_context
+from tests.forked_workers import share_server
 
 # Where the environment forbids to keep what is compiled, each process would compile and rewrite all tests anew.
 sys.dont_write_bytecode = False
@@ -49,10 +50,12 @@ LONGEST = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """What justright is the first to import, the hook of jaxtyping compiles once more; a process that only deals tests
-    out to others does without it.
+    out to others does without it, and starts the server from which all of them fork.
     """
     if config.getoption("dist", "no") == "no" or hasattr(config, "workerinput"):
         import torch._dynamo  # noqa: F401
+    else:
+        share_server()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
