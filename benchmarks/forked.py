@@ -130,11 +130,13 @@ def import_everything() -> None:
             importlib.import_module(module.name)
     for name in ("ot", "sklearn.cluster", "sklearn.metrics", "array_api_compat.numpy", "pyarrow.dataset"):
         importlib.import_module(name)
+    from justright.parallel import blas_threads
     from justright.report.elements import environment
 
     for template in environment().list_templates():
         environment().get_template(template)
     Image.init()
     torch.set_num_threads(1)
+    blas_threads(1)
     gc.freeze()
     gc.enable()
