@@ -23,7 +23,6 @@ import pytest
 from PIL import Image
 from tests import shape_checks
 from tests.forked_workers import context as forked_workers_context
-from tests.forked_workers import share_server
 
 # Where the environment forbids to keep what is compiled, each process would compile and rewrite all tests anew.
 sys.dont_write_bytecode = False
@@ -55,7 +54,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("dist", "no") == "no" or hasattr(config, "workerinput"):
         import torch._dynamo  # noqa: F401
     else:
-        share_server()
+        forked_workers_context("spawn")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 SHARED = "JUSTRIGHT_FORK_SERVER_OF_TESTS"
-"""Where a process finds the server of the one that started it."""
+"""Where a process finds the server of the one that started it: importing torch once more takes seconds."""
 
 
 class Worker(ForkServerProcess):
@@ -53,6 +53,8 @@ def context(method: str | None = None) -> BaseContext:
     workers.set_forkserver_preload(["tests.everything"])
     with contextlib.chdir(Path(__file__).parents[1]), _one_thread():  # where the server finds it, and has no threads
         forkserver.ensure_running()
+    if sys.version_info < (3, 14):  # from then on, a server wants to be shown a key
+        os.environ[SHARED] = forkserver._forkserver._forkserver_address
     return workers
 
 
@@ -66,13 +68,6 @@ class SharedServer(forkserver.ForkServer):
 
     def ensure_running(self) -> None:
         """It is running."""
-
-
-def share_server() -> None:
-    """Start a server for this process and for all that it starts: importing torch once more takes them seconds each."""
-    if sys.version_info < (3, 14):  # from then on, a server wants to be shown a key
-        context("spawn")
-        os.environ[SHARED] = forkserver._forkserver._forkserver_address
 
 
 @contextlib.contextmanager
