@@ -5,6 +5,7 @@ The parent must not compute with torch or read with pyarrow, for their threads d
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import pkgutil
@@ -117,7 +118,8 @@ def _be(words: list[str], prepare: Callable[..., None] | None, tell: Callable[[s
 
 
 def import_everything() -> None:
-    """What a forked command would else import each time."""
+    """What a forked command would else import each time, and templates that it would compile."""
+    gc.disable()  # what is imported stays: looking through it again and again, here and in commands, finds nothing
     import torch
     from PIL import Image
 
@@ -126,7 +128,15 @@ def import_everything() -> None:
     for module in pkgutil.walk_packages(justright.__path__, "justright."):
         if not module.name.endswith(("__main__", "ray_engine")):
             importlib.import_module(module.name)
-    for name in ("ot", "sklearn.cluster", "sklearn.metrics", "array_api_compat.numpy"):
+    for name in ("ot", "sklearn.cluster", "sklearn.metrics", "array_api_compat.numpy", "pyarrow.dataset"):
         importlib.import_module(name)
+    from justright.parallel import blas_threads
+    from justright.report.elements import environment
+
+    for template in environment().list_templates():
+        environment().get_template(template)
     Image.init()
     torch.set_num_threads(1)
+    blas_threads(1)
+    gc.freeze()
+    gc.enable()

@@ -94,16 +94,20 @@ class ReviewStage(Stage):
         return self._finish(folder, limit, n_more=1)
 
     def _finish(self, folder: Path, limit: int | None, n_more: int) -> Ended:
-        said = ""
         with ReviewServer(folder, limit) as server:
-            if server.url and not (said := self._act(server, n_more)):
-                answers = {page: server.answer(page.format(self.clusters[0])) for page in PAGES}
-                self.pages = {page: body for page, (_, body) in answers.items()}
-                said = " ".join(body.decode() for status, body in answers.values() if status != 200)
+            said = self._look(server, n_more) if server.url else ""
         if said or not server.url:
             return Ended(1, "", said + server.ended.err)
         ended = start(folder, self.words, limit).end()
         return Ended(ended.code, ended.out, server.ended.err + ended.err)
+
+    def _look(self, server: ReviewServer, n_more: int) -> str:
+        """Some more actions and a look at the pages; what was refused, or nothing."""
+        if said := self._act(server, n_more):
+            return said
+        answers = {page: server.answer(page.format(self.clusters[0])) for page in PAGES}
+        self.pages = {page: body for page, (_, body) in answers.items()}
+        return " ".join(body.decode() for status, body in answers.values() if status != 200)
 
     def _act(self, server: ReviewServer, n: int) -> str:
         """Send the next actions; what one was refused with, or nothing."""
@@ -141,10 +145,10 @@ class ReviewStage(Stage):
         self.clear(folder)
         with ReviewServer(folder) as server:
             self.clusters = sorted(each["cluster"] for each in json.loads(server.answer("clusters")[1])["clusters"])
-        for n in range(len(ACTIONS) + 1):
-            ended = self._finish(folder, None, n_more=int(n > 0))
-            assert ended.code == 0, ended
-            self.after.append(self.results(folder, ended))
+            for n in range(len(ACTIONS) + 1):
+                said, ended = self._look(server, n_more=int(n > 0)), start(folder, self.words).end()
+                assert (said, ended.code) == ("", 0), (said, ended)
+                self.after.append(self.results(folder, ended))
         self.clear(folder)
         self._finish(folder, None, N_PREPARED)
         self.n_bytes = 50_000

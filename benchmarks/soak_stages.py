@@ -48,12 +48,16 @@ Results = dict[str, bytes]
 
 def prepare(tell: Callable[[str], None]) -> None:
     """Have a process of a command tell when it begins to build a bank and to train, save often, and draw fast."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     from justright.discovery import loop
     from justright.features import shard_job
     from justright.features.bank import ViewBank
     from justright.report import feature_map
 
-    feature_map._neighbors = lambda x, seed: x[:, :2]  # t-SNE takes most of the time of a page and touches no file
+    # t-SNE and the places of axes take most of the time of a page and touch no file
+    feature_map._neighbors = lambda x, seed: x[:, :2]
+    ConstrainedLayoutEngine.execute = lambda *each: None  # type: ignore[method-assign]
     loop.CHECKPOINT_SECONDS = 0.02
     shard_job.SHARD_BATCHES = 1
     assert ViewBank.__init__.__kwdefaults__

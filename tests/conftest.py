@@ -49,10 +49,12 @@ LONGEST = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """What justright is the first to import, the hook of jaxtyping compiles once more; a process that only deals tests
-    out to others does without it.
+    out to others does without it, and starts the server from which all of them fork.
     """
     if config.getoption("dist", "no") == "no" or hasattr(config, "workerinput"):
         import torch._dynamo  # noqa: F401
+    else:
+        forked_workers_context("spawn")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 import threadpoolctl
 
-from justright.parallel import blas_threads, in_blocks, in_order, in_threads, n_cores
+from justright.parallel import blas_threads, collect_rarely, in_blocks, in_order, in_threads, n_cores
 
 
 def test_results_keep_the_order_and_no_more_is_begun_than_allowed():
@@ -57,6 +58,16 @@ def test_whoever_stops_early_leaves_no_thread_behind():
 
 def test_there_is_at_least_one_core():
     assert n_cores() >= 1
+
+
+def test_garbage_is_looked_for_less_often_but_is():
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(700)
+        collect_rarely()
+        assert 700 < gc.get_threshold()[0] < 100_000
+    finally:
+        gc.set_threshold(*before)
 
 
 def n_blas_threads():

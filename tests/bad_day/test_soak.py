@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,18 +11,15 @@ from benchmarks.forked import Ended
 from benchmarks.soak import AGAIN, IDENTICAL, REFUSED, TROUBLES, WRONG, Judged, Soak, soak, tally
 from benchmarks.soak_damage import DAMAGES, damage
 from benchmarks.soak_stages import Stage
+from tests.forked_programs import Program
 
-ROOT = Path(__file__).parents[2]
 N_STAGES = 8
 
 
 def test_eight_rounds_disturb_every_stage_and_none_is_wrong():
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.soak", "--rounds", str(N_STAGES), "--seed", "1"],
-        cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True, timeout=600,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    rows = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +0$", done.stdout.partition("\n\n")[0], re.M)
+    done = Program("-m", "benchmarks.soak", "--rounds", N_STAGES, "--seed", 1).end()
+    assert done.code == 0, done.out + done.err
+    rows = re.findall(r"^(\w+) +(\d+) +(\d+) +(\d+) +0$", done.out.partition("\n\n")[0], re.M)
     assert {name for name, *_ in rows} == {
         "extract", "bank", "select", "train", "predict", "suite", "review", "report"
     }  # fmt: skip

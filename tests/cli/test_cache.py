@@ -37,8 +37,8 @@ def test_banks_and_leftovers_of_killed_builds_are_listed_and_cleared_too(tmp_pat
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     call(*discover(tmp_path / "run", "--set", "views=3"))
     (bank,) = [each for each in banks() if each["transform"] == "weak"]
-    assert (bank["backbone"], bank["precision"], bank["images"], bank["views"]) == ("glyph_vit", "float16", 128, 3)
-    assert bank["bytes"] > 128 * 3 * 4000
+    assert (bank["backbone"], bank["precision"], bank["images"], bank["views"]) == ("glyph_vit", "float16", 64, 3)
+    assert bank["bytes"] > 64 * 3 * 4000
     assert bank["name"] in call("cache", "list")
     half = tmp_path / "home" / "banks" / bank["name"] / f".rows000000-view000-round0000.npy.{ended_process()}.tmp"
     half.write_bytes(bytes(5000))

@@ -22,7 +22,7 @@ from justright.discovery import checkpoints, loop
 from justright.discovery.records import EpochRecords
 from justright.features import bank_build, stored_views
 
-FEW = [("building", 65), ("step", 7), ("recorded", 1), ("saving", 2)]
+FEW = [("building", 49), ("step", 7), ("recorded", 1), ("saving", 2)]
 """What a process is at when it is killed, and the how manieth of its kind since its start."""
 
 MANY = [*FEW, ("step", 2), ("saving", 1), ("recording", 1), ("step", 8), ("step", 1)]
@@ -30,7 +30,7 @@ MANY = [*FEW, ("step", 2), ("saving", 1), ("recording", 1), ("step", 8), ("step"
 MOMENTS = {"gcd": FEW, "xcon": FEW, "simgcd": MANY, "mugcd": FEW * 2, "cms": FEW, "selex": FEW}
 """By method; muGCD is killed in its first stage, then in its second. All of them run the same loop."""
 
-DELAY = 0.3
+DELAY = 0.2
 """Seconds after which one more process is killed, wherever it is."""
 
 
@@ -75,15 +75,14 @@ def arm(what, number):
     return {}
 
 
-def train(name, root, n_threads, moment=None):
+def train(name, root, given, n_threads, moment=None):
     """Train on into root; a checkpoint comes every few steps, by a clock that ticks when it is asked."""
     ticks = count()
     loop.time = type("Clock", (), {"monotonic": staticmethod(lambda: float(next(ticks)))})
     loop.CHECKPOINT_SECONDS = 3.5
     bank_build.n_cores = stored_views.n_cores = lambda: n_threads  # as many threads draw views
     options = {} if moment is None else arm(*moment)
-    split, backbone = drawn_split(per_class=16), backbone_of_noise()
-    model = learned(name, split, backbone, root / "banks", root / "run", seed=1, n_epochs=3, fit=options)
+    model = learned(name, *given, root / "banks", root / "run", seed=1, n_epochs=3, fit=options)
     model.save(root / "model")
 
 
@@ -103,19 +102,20 @@ def wait(pid):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def kill_and_resume(name, root):
-    assert wait(in_a_child(train, name, root / "undisturbed", 3)) == 0
+def kill_and_resume(name, root, given):
+    assert wait(in_a_child(train, name, root / "undisturbed", given, 3)) == 0
     for moment in MOMENTS[name]:
-        ended = wait(in_a_child(train, name, root / "killed", 1, moment))
+        ended = wait(in_a_child(train, name, root / "killed", given, 1, moment))
         assert ended == -signal.SIGKILL, f"{moment} never came"
-    pid = in_a_child(train, name, root / "killed", 1)
+    pid = in_a_child(train, name, root / "killed", given, 1)
     time.sleep(DELAY)
     os.kill(pid, signal.SIGKILL)
     wait(pid)
-    assert wait(in_a_child(train, name, root / "killed", 2)) == 0
+    assert wait(in_a_child(train, name, root / "killed", given, 2)) == 0
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    given = drawn_split(per_class=12), backbone_of_noise()
     for method in MOMENTS:
-        kill_and_resume(method, Path(sys.argv[1]) / method)
+        kill_and_resume(method, Path(sys.argv[1]) / method, given)

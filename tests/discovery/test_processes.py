@@ -10,22 +10,23 @@ from PIL import Image
 from safetensors.torch import load_file
 from tests.discovery.elastic import KILLED_AT, N_STEPS
 from tests.discovery.tiny import backbone_of_noise, drawn_images, drawn_split, final_bytes, learned, newest, records
-from tests.discovery.together import CALM, FEATURE_ROWS, METHODS, noting_reads, train, train_heads_first
+from tests.discovery.together import CALM, METHODS
 from tests.forked_programs import Program
 
-from justright.discovery import learner, loop
 from justright.discovery.processes import Processes, joined_processes
 from justright.errors import JustrightError
 
 
-def run_two(root):
+def start(root, **told):
+    return Program("-m", "tests.discovery.together", root, more=told)
+
+
+def start_two(root):
     """Two processes that know of each other what torchrun would tell them."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
-    both = [Program("-m", "tests.discovery.together", root, more=told | {"RANK": str(rank)}) for rank in range(2)]
-    for each in both:
-        assert_ends_well(each)
+    return [start(root, **told, RANK=str(rank)) for rank in range(2)]
 
 
 def assert_ends_well(program):
@@ -33,18 +34,13 @@ def assert_ends_well(program):
     assert ended.code == 0, ended.err[-20000:]
 
 
-def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
+def test_two_processes_learn_what_one_learns(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
-    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)
-    monkeypatch.setattr(learner, "FEATURE_ROWS", FEATURE_ROWS)
-    read_alone = {"rows": [], "plain": [], "checked": 0}
-    for owner, name, noted in noting_reads(read_alone):
-        monkeypatch.setattr(owner, name, noted)
-    train(one)
     for number in range(5):
         (tmp_path / "files").mkdir(exist_ok=True)
         Image.new("RGB", (4, 4), (number, 0, 0)).save(tmp_path / "files" / f"{number}.png")
-    run_two(two)
+    for each in [start(one), *start_two(two)]:
+        assert_ends_well(each)
     for name in METHODS:
         for alone, together in zip(records(one / name), records(two / name), strict=True):
             assert together == pytest.approx(alone, rel=1e-5, abs=1e-5), name
@@ -58,12 +54,11 @@ def test_two_processes_learn_what_one_learns(tmp_path, monkeypatch):
         said = (two / f"refused-{rank}.txt").read_text()
         assert "a batch of 7 for 2 processes" in said
         assert "another batch_size" in said
-    read = [json.loads((two / f"read-{rank}.json").read_text()) for rank in range(2)]
+    read_alone, *read = (json.loads(file.read_text()) for file in (one / "read-0.json", *sorted(two.glob("read-*"))))
     assert [sorted(rank["hashed"]) for rank in read] == [["0.png", "2.png", "4.png"], ["1.png", "3.png"]]
     assert_each_reads_its_share(read_alone, *read)
     assert [(two / f"notes-{rank}.txt").read_text() for rank in range(2)] == ["", ""]  # by the clock of the first
     assert_only_as_many_go_on(two)
-    train_heads_first(one)
     for part in ("heads first/heads", "heads first"):
         first, second = load_file(newest(one / part)), load_file(newest(two / part))
         for key in first:

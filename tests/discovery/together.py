@@ -1,4 +1,4 @@
-"""A program for two processes, or more: train some methods together."""
+"""A program for one process or more: train some methods, together if there are several."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from justright.features.bank import ViewBank
 from justright.hashing import hash_bytes
 
 METHODS = ("simgcd", "xcon", "mugcd", "cms", "selex")
-FEATURE_ROWS = 8
 CALM = {"n_epochs": 2, "learning_rate": 0.01}
 """At a high rate a network of this size magnifies rounding a hundred times within a few steps."""
 
 
-def noting_reads(note):
+def note_reads(note):
     """Have banks note which rows they are asked for, and which files they compare with their checksum."""
     batch, is_whole, outputs = ViewBank.batch, bank_records.is_whole, loop.Training._outputs
     in_step = []
@@ -49,11 +48,7 @@ def noting_reads(note):
         note["checked"] += 1
         return is_whole(path)
 
-    return [
-        (ViewBank, "batch", noted_batch),
-        (bank_records, "is_whole", noted_check),
-        (loop.Training, "_outputs", noted_outputs),
-    ]
+    ViewBank.batch, bank_records.is_whole, loop.Training._outputs = noted_batch, noted_check, noted_outputs
 
 
 def hashed_files(images):
@@ -104,10 +99,9 @@ def train_by_other_clocks(root, rank):
 def main():
     torch.set_num_threads(1)
     loop.CHECKPOINT_SECONDS = -1.0  # after each step
-    learner.FEATURE_ROWS = FEATURE_ROWS
+    learner.FEATURE_ROWS = 8
     note = {"rows": [], "plain": [], "checked": 0}
-    for owner, name, noted in noting_reads(note):
-        setattr(owner, name, noted)
+    note_reads(note)
     with joined_processes("cpu") as processes:
         note["hashed"] = hashed_files(open_folder(Path(sys.argv[1]).parent / "files"))
         train(Path(sys.argv[1]))

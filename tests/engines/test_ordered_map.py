@@ -5,7 +5,8 @@ from __future__ import annotations
 from operator import neg
 
 import pytest
-from tests.engines.lost_workers import EVERY_ENGINE, FAR_ENGINES, DeadlyDouble
+from tests.engines.deadly_work import DeadlyDouble
+from tests.engines.lost_workers import EVERY_ENGINE, FAR_ENGINES
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from justright.engines import ENGINES, in_process, threads

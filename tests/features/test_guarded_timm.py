@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from tests.forked_programs import Program
 
-IMPORT = "from justright.features.guarded_timm import timm; "
-
-
-def run(code: str, *first_on_the_path: Path) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([*map(str, first_on_the_path), *filter(None, sys.path)])
-    command = [sys.executable, "-W", "error", "-c", IMPORT + code]
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, check=False)
+FRESH = """
+from justright.features.guarded_timm import timm
+import torch
+print(timm.create_model("resnet10t", num_classes=0)(torch.zeros(1, 3, 64, 64)).shape[1])
+import torchvision.transforms.v2, timm.data
+"""
 
 
 @pytest.fixture(scope="module")
 def fresh():
     """A network first, and then all that is imported beside it: a process of its own takes seconds to start."""
-    code = "import torch; print(timm.create_model('resnet10t', num_classes=0)(torch.zeros(1, 3, 64, 64)).shape[1])"
-    return run(code + "; import torchvision.transforms.v2, timm.data")
+    path = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, "-W", "error", "-c", FRESH]
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, check=False)
 
 
 def test_timm_and_the_transforms_of_torchvision_import_in_a_fresh_process_without_a_warning(fresh):
@@ -33,7 +33,19 @@ def test_a_network_of_timm_computes(fresh):
     assert fresh.stdout.strip() == "512"
 
 
+BROKEN = """
+import sys
+for name in [name for name in sys.modules if name.partition(".")[0] in ("torchvision", "timm")]:
+    del sys.modules[name]
+del sys.modules["justright.features.guarded_timm"]
+sys.path.insert(0, sys.argv[1])
+import justright.features.guarded_timm
+"""
+
+
 def test_another_failure_of_torchvision_is_not_hidden(tmp_path):
     (tmp_path / "torchvision").mkdir()
     (tmp_path / "torchvision" / "__init__.py").write_text("raise RuntimeError('of another kind')")
-    assert "RuntimeError: of another kind" in run("", tmp_path).stderr
+    ended = Program("-c", BROKEN, tmp_path).end()
+    assert ended.code == 1
+    assert "RuntimeError: of another kind" in ended.err

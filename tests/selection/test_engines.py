@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.engines.lost_workers import EVERY_ENGINE, FAR_ENGINES, DeadlyRows
+from tests.engines.deadly_work import DeadlyRows
+from tests.engines.lost_workers import EVERY_ENGINE, FAR_ENGINES
 
 from justright.engines import ENGINES, row_shards
 from justright.errors import DataError, DegenerateError

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
 from justright.errors import JustrightError
+from justright.parallel import collect_rarely
 
 T = TypeVar("T")
 
@@ -67,6 +68,7 @@ def _started(work: Callable[..., Iterator[Any]], task: tuple[Any, ...]) -> tuple
 
 
 def _carry_out(sender: Connection, work: Callable[..., Iterator[Any]], task: tuple[Any, ...]) -> None:
+    collect_rarely()
     try:
         for each in work(*task):
             sender.send((FOUND, each))

@@ -12,6 +12,7 @@ import click
 from justright import __version__
 from justright.errors import JustrightError
 from justright.files import IS_FULL
+from justright.parallel import collect_rarely
 
 # Threads of torch that wait for each other sleep instead of spinning: on a machine with other work to do a step of
 # training took eight times as long with spinning. It is read when torch is loaded, which happens later.
@@ -19,6 +20,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # Some virtual machines list matrix tiles (AMX) among what their processor can do, and end a process that uses them:
 # half precision would die without a word. The level below has everything else. Float32 never uses tiles.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+
+collect_rarely()
 
 COMMANDS = (  # each is a module of this folder with a click command of the same name
     "audit", "benchmark", "cache", "data", "demo", "discover", "doctor", "estimate", "evaluate", "extract", "plan",

@@ -73,7 +73,8 @@ def walk(root: Path) -> Iterator[str]:
             if not _is_folder(entry):
                 yield inside
                 continue
-            real, n_inside = os.path.realpath(entry.path), n_links + entry.is_symlink()
+            is_link, real = entry.is_symlink(), os.path.join(chain[-1], entry.name)
+            real, n_inside = os.path.realpath(real) if is_link else real, n_links + is_link
             if real in chain:
                 continue
             ways[real] += n_inside > 1  # one link is a folder under a second name; links inside links multiply

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -97,7 +97,7 @@ class Predictions:
             about = parsed_json((table.schema.metadata or {})[KEY])
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']!r}")
-            categories = tuple(TypeAdapter(list[Category]).validate_python(about["categories"]))
+            categories = tuple(_category_reader()(about["categories"]))
             cluster, confidence = table["cluster"].to_numpy(), table["confidence"].to_numpy()
             if cluster.dtype.kind != "i" or confidence.dtype.kind != "f":
                 raise ValueError(f"clusters of {cluster.dtype} and confidences of {confidence.dtype}")
@@ -120,3 +120,8 @@ def category_names(known: Sequence[str], n_categories: int) -> tuple[Category, .
     width = max(3, len(str(n_new)))
     discovered = (Category(f"new-{number:0{width}d}", "discovered") for number in range(1, n_new + 1))
     return (*(Category(name, "known") for name in known), *discovered)
+
+
+@cache
+def _category_reader() -> Callable[[Any], list[Category]]:
+    return TypeAdapter(list[Category]).validate_python  # once: it takes longer to make than categories to read

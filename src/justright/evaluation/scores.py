@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -76,10 +77,15 @@ class Scores:
             if values.pop("format") != FORMAT or set(values) != {item.name for item in fields(Scores)}:
                 raise ValueError("other fields than those of Scores")
             values = {name: math.nan if value is None else value for name, value in values.items()}
-            return TypeAdapter(Scores).validate_python(values)
+            return _reader()(values)
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold scores of this version: {error}",
                 expected=f'JSON with "format": "{FORMAT}" and the fields of Scores',
                 advice="justright evaluate --out writes such a file",
             ) from error
+
+
+@cache
+def _reader() -> Callable[[Any], Scores]:
+    return TypeAdapter(Scores).validate_python  # once: it takes longer to make than scores to read
