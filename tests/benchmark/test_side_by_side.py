@@ -57,9 +57,9 @@ def keep(found, lines):
 
 @pytest.mark.usefixtures("forked_workers")
 def test_everything_that_is_found_comes_back_whatever_the_number_of_processes():
-    tasks = {str(n): ("numbers", n) for n in range(3)}
-    for n_processes in (1, 2):
-        assert sorted(side_by_side(any_of, tasks, n_processes)) == [0, 0, 1]
+    tasks = {str(n): ("numbers", n) for n in range(4)}
+    for n_processes in (1, 3):
+        assert sorted(side_by_side(any_of, tasks, n_processes)) == [0, 0, 0, 1, 1, 2]
 
 
 @pytest.mark.usefixtures("forked_workers")
