@@ -16,6 +16,7 @@ from justright.files import (
     leftovers,
     naming,
     parsed_json,
+    reader_of,
     remove_leftovers,
     replacing,
     size_text,
@@ -115,3 +116,11 @@ def test_without_it_the_cache_of_the_user_is_the_home(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", "")
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     assert home() == tmp_path / ".cache" / "justright"
+
+
+def test_plain_values_become_an_object_of_their_type_or_are_refused():
+    reader = reader_of(list[tuple[str, int]])
+    assert reader([["a", 1]]) == [("a", 1)]
+    assert reader_of(list[tuple[str, int]]) is reader, "made once"
+    with pytest.raises(ValueError, match="int"):
+        reader([["a", "b"]])

@@ -6,8 +6,9 @@ import errno
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,17 @@ def parsed_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError("JSON that is nested too deeply") from error
+
+
+@cache
+def reader_of(kind: Any) -> Callable[[Any], Any]:
+    """What checks plain values, such as those of JSON, and makes an object of a type of them.
+
+    Remembered, for it takes longer to make than to use.
+    """
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind).validate_python
 
 
 def write_text(path: Path, text: str) -> None:

@@ -74,7 +74,9 @@ def walk(root: Path) -> Iterator[str]:
                 yield inside
                 continue
             is_link, real = entry.is_symlink(), os.path.join(chain[-1], entry.name)
-            real, n_inside = os.path.realpath(real) if is_link else real, n_links + is_link
+            n_inside = n_links + is_link
+            if is_link:
+                real = os.path.realpath(real)
             if real in chain:
                 continue
             ways[real] += n_inside > 1  # one link is a folder under a second name; links inside links multiply

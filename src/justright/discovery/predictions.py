@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
-from pydantic import TypeAdapter
 
 from justright.data.columns import names_column, write_csv
 from justright.data.parquet import read_parquet, write_parquet
 from justright.errors import DataError
-from justright.files import parsed_json, replacing
+from justright.files import parsed_json, reader_of, replacing
 from justright.types import Array, Mask
 
 FORMAT = "justright predictions 1"
@@ -97,7 +96,7 @@ class Predictions:
             about = parsed_json((table.schema.metadata or {})[KEY])
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']!r}")
-            categories = tuple(_category_reader()(about["categories"]))
+            categories = tuple(reader_of(list[Category])(about["categories"]))
             cluster, confidence = table["cluster"].to_numpy(), table["confidence"].to_numpy()
             if cluster.dtype.kind != "i" or confidence.dtype.kind != "f":
                 raise ValueError(f"clusters of {cluster.dtype} and confidences of {confidence.dtype}")
@@ -120,8 +119,3 @@ def category_names(known: Sequence[str], n_categories: int) -> tuple[Category, .
     width = max(3, len(str(n_new)))
     discovered = (Category(f"new-{number:0{width}d}", "discovered") for number in range(1, n_new + 1))
     return (*(Category(name, "known") for name in known), *discovered)
-
-
-@cache
-def _category_reader() -> Callable[[Any], list[Category]]:
-    return TypeAdapter(list[Category]).validate_python  # once: it takes longer to make than categories to read

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
-
-from pydantic import TypeAdapter
+from typing import Literal, TypeAlias
 
 from justright.errors import DataError
-from justright.files import parsed_json, write_json
+from justright.files import parsed_json, reader_of, write_json
 from justright.hashing import signed, verified
 
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
@@ -77,15 +74,10 @@ class Scores:
             if values.pop("format") != FORMAT or set(values) != {item.name for item in fields(Scores)}:
                 raise ValueError("other fields than those of Scores")
             values = {name: math.nan if value is None else value for name, value in values.items()}
-            return _reader()(values)
+            return reader_of(Scores)(values)
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold scores of this version: {error}",
                 expected=f'JSON with "format": "{FORMAT}" and the fields of Scores',
                 advice="justright evaluate --out writes such a file",
             ) from error
-
-
-@cache
-def _reader() -> Callable[[Any], Scores]:
-    return TypeAdapter(Scores).validate_python  # once: it takes longer to make than scores to read

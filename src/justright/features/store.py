@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,7 +25,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Float
-from pydantic import TypeAdapter
 
 from justright.audit.quarantine import BadKind, Quarantined
 from justright.engines import FileRows
@@ -35,7 +32,7 @@ from justright.errors import MissingDataError
 from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
 from justright.features.store_shards import n_intact, read_shards
-from justright.files import parsed_json, write_json
+from justright.files import parsed_json, reader_of, write_json
 from justright.hashing import hash_file, signed, verified
 from justright.remote import Place, RemotePath
 from justright.types import Array
@@ -92,16 +89,11 @@ def read_store(path: Place, verify: bool = True) -> tuple[StoredRows, pa.Table, 
     return mapped(path, header, 0, n_rows), index, header
 
 
-@cache
-def _header_reader() -> Callable[[Any], Header]:
-    return TypeAdapter(Header).validate_python  # once: it takes longer to make than a header to read
-
-
 def read_header(path: Place) -> tuple[Header, bool]:
     """The header of a store, and whether the store is complete."""
     value = _read_json(path)
     try:
-        header = _header_reader()({name: value[name] for name in Header.__dataclass_fields__})
+        header = reader_of(Header)({name: value[name] for name in Header.__dataclass_fields__})
         if np.dtype(header.dtype).kind != "f" or min(header.shape, default=0) < 1:
             raise ValueError(f"features of {header.dtype} and the shape {header.shape}")
     except (ValueError, KeyError, TypeError) as error:
