@@ -21,5 +21,5 @@ def fake_run(
     if accuracy is not None:
         intervals = dict.fromkeys(("all", "old", "new"), (accuracy - half, accuracy + half)) if half else {}
         scores = Scores(accuracy, accuracy, accuracy, 0.5, 0.5, "v2", 100, 50, 50, 10, 10, intervals=intervals)
-    vars(folder).update(about=said, scores=scores, selection=None, count=None, metrics=[])
+    vars(folder).update(about=said, scores=scores, selection=None, count=None, curves={})
     return ComparedRun(name, folder)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 
@@ -108,6 +109,27 @@ def test_curves_and_k_are_those_of_the_files(report, finished):
     assert f"{len(records)} epochs. The loss went from {records[0]['loss']:.4g} to {records[-1]['loss']:.4g}." in said
     assert "labeled-search 24 22 to 27" in said
     assert "The K that was used lies outside the interval of labeled-search" in said
+
+
+def test_curves_of_all_seeds_and_of_their_heads_are_shown(bare_run):
+    for seed in (2, 10):
+        for part, n_epochs in (("", 3), ("heads", 2)):
+            folder = bare_run.path / f"seed-{seed}" / part
+            folder.mkdir(parents=True, exist_ok=True)
+            lines = [{"epoch": epoch, "loss": 10.0 * seed - epoch, "seconds": 1.0} for epoch in range(n_epochs)]
+            (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = RunFolder.open(bare_run.path)
+    assert {part: list(runs) for part, runs in run.curves.items()} == {
+        "heads": ["seed 2", "seed 10"],
+        "": ["seed 2", "seed 10"],
+    }
+    html = RunPage(run, picture_share=0.0).html()
+    check(html)
+    said = text_of(html)
+    assert "no training records" not in said
+    assert "seed 2: 3 of 12 epochs. The loss went from 20 to 18. seed 10: 3 of 12 epochs. The loss" in said
+    assert "Heads alone, before the network was tuned seed 2: 2 of 50 epochs. The loss went from 20 to 19." in said
+    assert said.index("Heads alone") < said.index("3 of 12 epochs")
 
 
 @pytest.mark.parametrize("said", [{}, {"n_categories": 3, "curve": [[1]], "axes": ["a", "b"]}])

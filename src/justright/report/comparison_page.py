@@ -140,7 +140,11 @@ class ComparisonPage:
         return {"counts": Table(("run", "K used", "source", "estimates"), rows)}
 
     def training(self) -> Values | Missing:
-        records = {plain(run.name): run.run.metrics for run in self.comparison.runs[:MOST_DRAWN] if run.run.metrics}
+        records = {
+            plain(run.name if seed == "this run" else f"{run.name}, {seed}"): each
+            for run in self.comparison.runs[:MOST_DRAWN]
+            for seed, each in run.run.curves.get("", {}).items()
+        }
         if not records:
             return Missing("No run has training records")
         return {"figure": draw_training(records), "n_left_out": max(0, len(self.comparison.runs) - MOST_DRAWN)}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+from justright.discovery.configs import MOST_EPOCHS as HEADS_EPOCHS
 from justright.errors import DataError
 from justright.files import write_text
 from justright.progress import Track, silent
@@ -30,6 +33,7 @@ MOST_BYTES = 10_000_000  # a page that can be sent by mail
 CLASS_BUDGET, CLUSTER_BUDGET = 2_000_000, 4_500_000
 NO_PREDICTIONS = "There are no predictions: the run has not reached them yet"
 MOST_EPOCHS = 200  # of the table; figures show all
+PART_TITLES = {"stage1": "First training", "heads": "Heads alone, before the network was tuned", "": "Training"}
 MOST_OPEN = 24  # more classes than this are folded away at first: they would stand between the reader and the rest
 
 
@@ -125,20 +129,36 @@ class RunPage:
         }
 
     def _training(self) -> Values | Missing:
-        records = self.run.metrics
-        if not records:
+        if not self.run.curves:
             return Missing("There are no training records: the run has not trained yet, or its method does not train")
-        names = reported(records)
-        step = -(-len(records) // MOST_EPOCHS)
-        rows = [(r.get("epoch", n), *(r.get(name) for name in names)) for n, r in enumerate(records)][::step]
-        n_planned = (self.run.about.get("config") or {}).get("n_epochs")
+        return {"trainings": [self._one_training(part, runs) for part, runs in self.run.curves.items()]}
+
+    def _one_training(self, part: str, runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> Values:
+        """One of the trainings of the run; several lines where several seeds vote."""
+        names = reported([record for records in runs.values() for record in records])
+        rows = [
+            (run, record.get("epoch", place), *(record.get(name) for name in names))
+            for run, records in runs.items()
+            for place, record in enumerate(records)
+        ]
+        step, first = -(-len(rows) // MOST_EPOCHS), 0 if len(runs) > 1 else 1
+        config = self.run.about.get("config") or {}
+        planned = {"": config, "heads": {"n_epochs": HEADS_EPOCHS}, "stage1": config.get("stage1") or {}}[part]
+        n_planned = planned.get("n_epochs")
         return {
-            "n_epochs": len(records),
-            "n_planned": n_planned if isinstance(n_planned, int) else len(records),
-            "losses": (records[0].get("loss"), records[-1].get("loss")),
+            "part": part,
+            "title": PART_TITLES[part],
+            "runs": [
+                (name if len(runs) > 1 else "", len(records), records[0].get("loss"), records[-1].get("loss"))
+                for name, records in runs.items()
+            ],
+            "n_planned": n_planned if isinstance(n_planned, int) else max(map(len, runs.values())),
             "names": [name.replace("_", " ") for name in names if name != "seconds"],
-            "figure": draw_training({"this run": records}),
-            "epochs": Table(("epoch", *(name.replace("_", " ") for name in names)), rows),
+            "figure": draw_training(runs),
+            "epochs": Table(
+                ("seed", "epoch", *(name.replace("_", " ") for name in names))[first:],
+                [row[first:] for row in rows[::step]],
+            ),
             "step": step,
         }
 

@@ -8,6 +8,8 @@
     diagnosis.json       which selector to take and why, where that was asked
     metrics.jsonl        a line an epoch: epoch, learning_rate, loss and its terms, seconds
     checkpoint/          parameters and training state, safetensors and JSON
+    heads/, stage1/      both of these for the trainings before the last one, where there are such
+    seed-N/              all of these for each seed, where several vote
     tuned.npy            features of the target after training, float32, a row an image
     predictions.parquet  a category and a confidence for every target image
     predictions.csv      the same for people: path, category, kind, confidence
@@ -32,6 +34,7 @@ import numpy as np
 from jaxtyping import Float
 
 from justright.data import ImageSet, open_images
+from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.predictions import Predictions
 from justright.errors import DataError, MissingDataError
 from justright.evaluation import Scores
@@ -185,7 +188,19 @@ class RunFolder:
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
         """One record an epoch; a last line that was cut off by a kill is left out."""
-        path = self._checked("metrics.jsonl")
+        return self._records(Path())
+
+    @cached_property
+    def curves(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
+        """The records of every training, in the order in which they ran: by part ("" is the last one), then by seed."""
+        seeds = sorted(self.path.glob("seed-*"), key=lambda path: (len(path.name), path.name))
+        folders = {path.name.replace("-", " "): Path(path.name) for path in seeds} or {"this run": Path()}
+        found = {part: {name: self._records(folders[name] / part) for name in folders} for part in (*FIRST_PARTS, "")}
+        told = {part: {name: each for name, each in of.items() if each} for part, of in found.items()}
+        return {part: of for part, of in told.items() if of}
+
+    def _records(self, folder: Path) -> list[dict[str, Any]]:
+        path = self._checked(str(folder / "metrics.jsonl"))
         if not path.exists():
             return []
         whole = path.read_bytes().rpartition(b"\n")[0]
