@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -177,6 +178,41 @@ def test_called_again_it_finds_everything_and_ends_the_same(finished, problem, b
     again = Run(problem, spec_of(selector="bins"), finished.path, backbone).all()
     assert {name: (again.path / name).read_bytes() for name in before} == before
     assert len(again.metrics) == 2
+
+
+@pytest.mark.parametrize("damage", ["deleted", "truncated", "zeros"])
+def test_metrics_and_truth_that_were_lost_are_written_again(finished, problem, backbone, damage, caplog):
+    for name in ("metrics.jsonl", "truth.parquet"):
+        path = finished.path / name
+        before = path.read_bytes()
+        if damage == "deleted":
+            path.unlink()
+        else:
+            path.write_bytes(before[: len(before) // 2] if damage == "truncated" else bytes(len(before)))
+        again = Run(problem, spec_of(selector="bins"), finished.path, backbone).all()
+        assert path.read_bytes() == before
+        assert f"{path} is missing or damaged; it is made again" in caplog.text
+        assert len(again.metrics) == 2
+
+
+def test_truth_that_was_lost_and_not_given_again_is_refused(finished, problem, backbone, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(finished.path, run)
+    (run / "truth.parquet").unlink()
+    with pytest.raises(DataError, match=r"truth\.parquet is missing"):
+        Run(replace(problem, truth=None), spec_of(selector="bins"), run, backbone).all()
+
+
+def test_a_checkpoint_at_another_path_goes_on_and_another_one_does_not(problem, backbone, tmp_path):
+    for name, content in (("one", b"same"), ("moved", b"same"), ("other", b"other")):
+        (tmp_path / name).write_bytes(content)
+    spec = spec_of(method="kmeans", settings={}, checkpoint=tmp_path / "one")
+    run = Run(problem, spec, tmp_path / "run", backbone).all()
+    spec.checkpoint.unlink()
+    moved, other = (replace(spec, checkpoint=tmp_path / name) for name in ("moved", "other"))
+    assert Run(problem, moved, tmp_path / "run", backbone).all().about["spec"] == run.about["spec"]
+    with pytest.raises(DataError, match=r"checkpoint\.content: .* before"):
+        Run(problem, other, tmp_path / "run", backbone).all()
 
 
 def test_another_question_in_the_same_folder_is_refused_with_the_difference(finished, problem, backbone):

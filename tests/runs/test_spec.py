@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,14 +9,24 @@ from justright.runs.spec import SCALES, RunSpec, config_of
 
 
 def test_a_spec_is_the_same_after_a_way_through_json():
-    spec = RunSpec(
-        selector_params={"edges": (0.1, 0.9)}, checkpoint=Path("net.safetensors"), settings={"views": "fresh"}
-    )
+    spec = RunSpec(selector_params={"edges": (0.1, 0.9)}, settings={"views": "fresh"})
     plain = spec.to_json()
     assert plain == json.loads(json.dumps(plain))
-    assert plain["checkpoint"] == "net.safetensors"
     assert plain["selector_params"] == {"edges": [0.1, 0.9]}
     assert plain.keys() == vars(spec).keys()
+
+
+def test_files_are_compared_by_content_and_not_by_path(tmp_path):
+    specs = []
+    for name, content in (("one", b"a"), ("same", b"a"), ("other", b"b")):
+        folder = tmp_path / name
+        folder.mkdir()
+        for file in ("model.safetensors", "weights.csv"):
+            (folder / file).write_bytes(content)
+        specs.append(RunSpec(checkpoint=folder / "model.safetensors", weights=folder / "weights.csv"))
+    one, same, other = (spec.to_json() for spec in specs)
+    assert one == same == RunSpec(checkpoint=tmp_path / "one", weights=specs[0].weights).to_json(), "also a directory"
+    assert one["checkpoint"] != other["checkpoint"]
 
 
 def test_what_is_no_plain_value_is_refused():

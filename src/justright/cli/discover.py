@@ -203,6 +203,7 @@ def discover(
             "truth": truth and str(truth),
             "weights": spec.weights and str(spec.weights),
             "features": list(map(str, spec.features)),
+            "checkpoint": spec.checkpoint and str(spec.checkpoint),
             "network": why,
             "copies left out": n_copies,
             "command": shlex.join(["justright", *sys.argv[1:]]),

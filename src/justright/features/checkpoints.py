@@ -61,6 +61,16 @@ def find_checkpoint(name: str, given: Path | None = None) -> Path:
     return _download(name)
 
 
+def file_in(checkpoint: Path) -> Path:
+    """The file with the parameters: the checkpoint itself, or the file in a Hugging Face directory."""
+    if not checkpoint.is_dir():
+        return checkpoint
+    for name in (FILE_ON_HUB, "pytorch_model.bin"):
+        if (checkpoint / name).exists():
+            return checkpoint / name
+    raise CheckpointError(f"{checkpoint} holds no checkpoint", expected=f"{FILE_ON_HUB} in it")
+
+
 def local_checkpoint(name: str) -> Path | None:
     """Where the checkpoint of a backbone lies on this machine; None where it is not here."""
     placed = home() / "checkpoints"

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from justright.features.checkpoints import CheckpointError
+from justright.features.checkpoints import CheckpointError, file_in
 from justright.files import parsed_json
 
 State = dict[str, Tensor]
@@ -47,11 +47,7 @@ QKV = re.compile(r"(.*)\.attention\.attention\.(query|key|value)\.(weight|bias)"
 
 def read(path: Path) -> State:
     """The tensors of a .safetensors or .pth file, or of the one in a Hugging Face directory."""
-    if path.is_dir():
-        for name in ("model.safetensors", "pytorch_model.bin"):
-            if (path / name).exists():
-                return read(path / name)
-        raise CheckpointError(f"{path} holds no checkpoint", expected="model.safetensors in it")
+    path = file_in(path)
     try:
         if path.suffix == ".safetensors":
             return load_file(path)

@@ -111,9 +111,9 @@ class Run:
     def _begin(self) -> None:
         from justright.discovery.checkpoints import refuse_changes
 
-        spec, is_begun = self.spec.to_json(), (self.out / "run.json").exists()
+        self.plain_spec, is_begun = self.spec.to_json(), (self.out / "run.json").exists()
         if is_begun:
-            refuse_changes(RunFolder(self.out).about["spec"], spec, self.out)
+            refuse_changes(RunFolder(self.out).about["spec"], self.plain_spec, self.out)
         if self.spec.weights is not None:
             expect_fit(self.spec.weights, self.problem.pool)
         if self.spec.features:
@@ -126,10 +126,11 @@ class Run:
             remove_leftovers(self.out)
             self.disk.expect_room()
             if is_begun:  # not before: a run that is refused stays finished
-                RunFolder(self.out).begin_again()
+                has_truth = self.truth is not None or self.problem.truth is not None
+                RunFolder(self.out).begin_again(has_truth)
             else:
-                about = {"spec": spec, "asked": self.asked, "is_finished": False, "threads": self.n_threads}
-                self.folder.save_about(about)
+                about = {"spec": self.plain_spec, "asked": self.asked, "threads": self.n_threads}
+                self.folder.save_about(about | {"is_finished": False})
         self.processes.wait()
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
@@ -243,7 +244,7 @@ class Run:
         spec, selection = self.spec, self.folder.selection
         self.folder.save_about(
             {
-                "spec": spec.to_json(),
+                "spec": self.plain_spec,
                 "asked": self.asked,
                 "is_finished": True,
                 "threads": self.n_threads,

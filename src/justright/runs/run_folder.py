@@ -50,9 +50,11 @@ FORMAT = "justright run 1"
 REMADE = (  # what a run that is started again computes again
     "target.parquet", "pool.parquet", "weights.parquet", "weights.classes.parquet", "count.json", "diagnosis.json",
     "tuned.npy", "predictions.parquet", "predictions.csv", "scores.json", "model.json", "model.safetensors",
+    "metrics.jsonl",
 )  # fmt: skip
+TRUTH = "truth.parquet"  # made again only where the run is given the labels again
 # what it does not compute again; the headers of the features stand for all their files
-KEPT = ("metrics.jsonl", "truth.parquet", "pool.features/store.json", "target.features/store.json")
+KEPT = (TRUTH, "pool.features/store.json", "target.features/store.json")
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,16 @@ class RunFolder:
         """Write a JSON file of the run, with a checksum of itself."""
         write_json(self.path / name, signed(value))
 
-    def begin_again(self) -> None:
-        """Take a finished run for one on its way. Damaged files are made again, and said; or refused if they cannot."""
+    def begin_again(self, has_truth: bool = False) -> None:
+        """Take a finished run for one on its way. Warns of damaged files that are made again, and raises for others.
+
+        has_truth: the labels of the target were given again.
+        """
         for name in self._hashes:
             if self._is_unchanged(name):
                 continue
             path = self.path / name
-            if name not in REMADE:
+            if name not in REMADE and not (name == TRUTH and has_truth):
                 raise DataError(
                     f"{path} is missing or not what the run finished with",
                     advice="put it back from a copy, or use another --out: a run does not make it again",
@@ -215,7 +220,7 @@ class RunFolder:
     @property
     def truth_file(self) -> Path | None:
         """Where the labels of the target lie, for `evaluation.files.read_judged`."""
-        path = self._checked("truth.parquet")
+        path = self._checked(TRUTH)
         return path if path.exists() else None
 
     def _json(self, name: str) -> dict[str, Any] | None:

@@ -38,7 +38,7 @@ class RunSpec:
     scale: Scale = "full"  # defaults of the method, those of its scripts (`Config.exact`), or lighter (`Config.small`)
     settings: Mapping[str, Any] = field(default_factory=dict)  # what differs from these defaults
     backbone: str = "dinov2_vitb14"  # the network that gives the features
-    checkpoint: Path | None = None
+    checkpoint: Path | None = None  # of the network, where it is not looked for by name
     img_size: int | None = None
     device: str = "cpu"
     features: tuple[Place, ...] = ()  # stores that hold the features of the images already
@@ -48,10 +48,14 @@ class RunSpec:
     n_seeds: int = 1  # train with so many seeds from this one on, and let them vote
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values as JSON gives them back; a path as text, files of earlier stages by what they hold."""
+        """Plain values as JSON gives them back; files by their content, so that they may lie elsewhere next time."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=os.fspath))
         if self.weights is not None:
             plain["weights"] = {"content": _content(self.weights)}
+        if self.checkpoint is not None:
+            from justright.features.checkpoints import file_in
+
+            plain["checkpoint"] = {"content": _content(file_in(self.checkpoint))}
         # the header of a store tells the hash of all else in it
         return plain | {"features": sorted(_content(store / "store.json") for store in self.features) or None}
 
