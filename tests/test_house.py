@@ -7,7 +7,9 @@ import importlib
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
+from importlib.metadata import packages_distributions
 from itertools import combinations
 from pathlib import Path
 
@@ -147,6 +149,23 @@ def test_discovery_and_selection_do_not_meet():
     for file, room in rooms():
         if room == "discovery":
             assert not any(module.startswith("justright.selection") for module in imports(file)), file
+
+
+def normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_every_package_that_is_imported_is_declared():
+    """Each by itself: a package that another one brings today may be gone tomorrow."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [each for name, each in project["optional-dependencies"].items() if name != "dev"]
+    required = [*project["dependencies"], *(line for extra in extras for line in extra)]
+    declared = {normalized(re.match(r"[\w.-]+", line)[0]) for line in required}
+    declared.add("torchvision")  # comes with timm; which build of it fits is for `scripts/install` to say
+    owners = packages_distributions()
+    names = {module.partition(".")[0] for file in SOURCE.rglob("*.py") for module in imports(file)}
+    names -= {"justright", *sys.stdlib_module_names}
+    assert [each for each in sorted(names) if not declared & {normalized(o) for o in owners.get(each, [each])}] == []
 
 
 def test_torch_enters_only_where_it_is_needed():
