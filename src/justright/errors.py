@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 
 class JustrightError(Exception):
     """Something the user can mend.
@@ -25,8 +27,29 @@ class MissingDataError(DataError):
     """A file that a data set needs is not there."""
 
 
+class BadKind(StrEnum):
+    """Why an image cannot be used, in a word that files keep; `code` is the same for a column of codes."""
+
+    EMPTY = "empty"
+    NOT_AN_IMAGE = "not an image"
+    TRUNCATED = "truncated"
+    TOO_LARGE = "too large"
+    MISSING = "missing"
+    NO_HEIF = "no HEIF reader"
+    UNREADABLE = "unreadable"
+
+    @property
+    def code(self) -> str:
+        """The word as a code, such as not_an_image."""
+        return self.name.lower()
+
+
 class BadImageError(DataError):
-    """One image cannot be used: unreadable, truncated, too large or no image at all."""
+    """One image cannot be used; `kind` says why: unreadable, truncated, too large, no image at all, ..."""
+
+    def __init__(self, came: str, kind: BadKind = BadKind.UNREADABLE, *, expected: str = "", advice: str = ""):
+        super().__init__(came, expected=expected, advice=advice)
+        self.kind = kind
 
 
 class DegenerateError(JustrightError):

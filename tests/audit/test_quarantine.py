@@ -6,13 +6,30 @@ import pytest
 from tests.audit.drawn_files import put
 
 from justright.audit.audit import audit
-from justright.audit.quarantine import BadKind, TooManyBadError, reason_of
+from justright.audit.quarantine import TooManyBadError, reason_of
 from justright.data.opening import open_images
-from justright.errors import BadImageError, JustrightError
+from justright.errors import BadImageError, BadKind, JustrightError
 
 
 def test_a_word_in_a_path_does_not_decide_the_kind():
-    assert reason_of(BadImageError("truncated/x.jpg: the file is empty"), "truncated/x.jpg")[0] is BadKind.EMPTY
+    error = BadImageError("truncated/x.jpg: the file is empty", BadKind.EMPTY)
+    assert reason_of(error, "truncated/x.jpg")[0] is BadKind.EMPTY
+
+
+def test_the_kind_is_the_code_of_the_error_and_not_read_from_its_sentence():
+    for kind in BadKind:
+        assert reason_of(BadImageError("x.jpg: kaputt", kind), "x.jpg") == (kind, "kaputt")
+    assert reason_of(BadImageError("x.jpg: truncated"), "x.jpg")[0] is BadKind.UNREADABLE
+
+
+def test_a_source_of_bad_images_alone_is_refused_whatever_the_limit(photos):
+    for file in photos.rglob("*.png"):
+        file.write_bytes(b"")
+    report = audit([open_images(photos)])
+    with pytest.raises(TooManyBadError, match="none of the 6 images of photos can be read") as refusal:
+        report.refuse_above(1.0)
+    assert "the file is empty" in str(refusal.value)
+    assert "--max-bad" not in str(refusal.value)
 
 
 def test_a_share_above_the_limit_is_refused_with_share_limit_and_examples(photos):

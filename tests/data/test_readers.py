@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import sys
+import tracemalloc
 import zipfile
 from collections import Counter
 
@@ -15,11 +16,13 @@ from PIL import Image
 from tests.audit.drawn_files import file_of
 
 from justright.data import open_folder, open_images
+from justright.data import readers as readers_module
 from justright.data.catalog.glyphs import GlyphReader
+from justright.data.decoding import is_image_start
 from justright.data.export import write_tree
 from justright.data.objects import ObjectReader
 from justright.data.readers import BytesReader, FolderReader, ZipReader
-from justright.errors import BadImageError, DataError
+from justright.errors import BadImageError, BadKind, DataError
 from justright.features.backbone import load_backbone
 from justright.hashing import hash_bytes
 from justright.runs.problem import make_problem
@@ -178,3 +181,56 @@ def test_a_pipe_called_like_an_image_is_refused_instead_of_waited_for(make_tree)
     os.mkfifo(root / "a" / "1.png")
     with pytest.raises(BadImageError, match="a pipe or a device"):
         open_folder(root).image(1)
+
+
+def peak_of(call) -> int:
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadImageError) as refusal:
+            call()
+        assert refusal.value.kind in (BadKind.NOT_AN_IMAGE, BadKind.TOO_LARGE)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_cannot_be_an_image_is_refused_before_it_is_in_memory(tmp_path, monkeypatch):
+    n_bytes, piece = 200 << 20, bytes(1 << 20)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as made, made.open("x.png", "w") as member:
+        for _ in range(n_bytes >> 20):
+            member.write(piece)
+    with (tmp_path / "x.png").open("wb") as file:
+        file.truncate(n_bytes)
+    rows = [[{"bytes": None, "path": str(tmp_path / "x.png")}]]
+    readers = [(ZipReader(tmp_path / "a.zip"), "x.png"), (FolderReader(tmp_path), "x.png")]
+    readers.append((ObjectReader("rows", rows, 0), "0"))
+    is_image_start(b"")  # Pillow imports its formats once
+    for limit in (readers_module.MAX_FILE_BYTES, n_bytes - 1):
+        monkeypatch.setattr(readers_module, "MAX_FILE_BYTES", limit)
+        for reader, path in readers:
+            assert peak_of(lambda reader=reader, path=path: reader.image(path)) < 20 << 20
+
+
+def test_a_member_that_is_larger_than_its_zip_says_is_not_unpacked_whole(tmp_path):
+    """zipfile unpacks all that a member holds, whatever size the directory of the zip claims for it."""
+    import struct
+
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("x.png", bytes(200 << 20))
+    data = (tmp_path / "a.zip").read_bytes()
+    (tmp_path / "a.zip").write_bytes(data.replace(struct.pack("<L", 200 << 20), struct.pack("<L", 1000)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadImageError):
+            ZipReader(tmp_path / "a.zip").image("x.png")
+        assert tracemalloc.get_traced_memory()[1] < 20 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_file_that_begins_like_an_image_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(readers_module, "LARGE_FILE_BYTES", 100)
+    monkeypatch.setattr(readers_module, "READ_BYTES", 64)
+    for kind in ("png", "jpeg", "tiff", "webp", "bmp", "avif"):
+        picture(1).save(tmp_path / f"x.{kind}")
+        assert FolderReader(tmp_path).encoded(f"x.{kind}") == (tmp_path / f"x.{kind}").read_bytes()

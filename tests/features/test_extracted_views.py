@@ -9,6 +9,7 @@ from tests.features.tiny_banks import noise, tiny
 
 from justright.data import ImageSet
 from justright.data.folder import open_folder
+from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
 from justright.features.cache import FeatureCache
@@ -128,6 +129,23 @@ def test_bad_images_leave_no_view(make_tree, backbone, tmp_path):
     backbone.n_seen = 0
     assert len(plain(backbone, good, tmp_path / "banks").images) == len(table) == 5
     assert backbone.n_seen == 0
+
+
+def test_a_bad_image_among_cached_ones_does_not_end_a_second_extraction(make_tree, backbone, tmp_path):
+    root = make_tree({"cats": 6})
+    (root / "cats" / "1.png").write_bytes(b"no image")
+    cache, how = FeatureCache(tmp_path / "cache"), {"banks": tmp_path / "banks", "max_bad": 0.5}
+    tables = [extract(open_folder(root), backbone, tmp_path / name, cache=cache, **how) for name in ("one", "two")]
+    assert np.array_equal(*(table.features for table in tables))
+    assert tables[1].quarantined == tables[0].quarantined
+
+
+def test_bad_images_alone_are_refused_by_name(make_tree, backbone, tmp_path):
+    root = make_tree({"cats": 2})
+    for file in root.rglob("*.png"):
+        file.write_bytes(b"no image")
+    with pytest.raises(DataError, match="none of the 2 images of photos can be read"):
+        extract(open_folder(root), backbone, tmp_path / "features", banks=tmp_path / "banks", max_bad=1.0)
 
 
 def test_what_is_staged_is_listed_and_goes_with_the_banks_of_its_network(backbone, tmp_path):

@@ -4,14 +4,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.features.tiny_extraction import run
 
-from justright.audit.quarantine import BadKind, Quarantined
 from justright.data import ImageSet, open_images
 from justright.data.columns import with_columns
 from justright.errors import DataError, DegenerateError
 from justright.evaluation.files import read_judged
 from justright.features.table import FeatureTable
-from justright.runs.problem import OWN, make_problem
+from justright.runs.problem import OWN, make_problem, named
 
 
 def test_the_target_goes_on_without_labels_and_its_own_labeled_part_is_known_by_name(make_tree):
@@ -123,15 +123,29 @@ def test_the_truth_names_images_as_the_predictions_do_even_where_two_share_a_pat
     assert judged.y_true.tolist() == [1, 1, 0, 0]
 
 
-def test_images_without_features_are_left_out_by_name(make_tree):
+def test_images_without_features_are_left_out_by_row(make_tree):
     problem = make_problem(
         [open_images(make_tree({"oak": 3}, "trees"))], None, open_images(make_tree({"cat": 2}, "photos", 9))
     )
     table = table_of(problem.pool.images.take([0, 2]))
-    bad = problem.pool.images.take([1])
-    table.__dict__["quarantined"] = [Quarantined(bad.datasets[0], "", bad.paths[0], BadKind.TRUNCATED, "torn")]
+    table.__dict__["bad_rows"] = {1: ("truncated", "torn")}
     found = problem.with_ids_of(table, table_of(problem.target))
     assert found.pool.images.paths == problem.pool.images.take([0, 2]).paths
-    table.__dict__["quarantined"] = []
+    table.__dict__["bad_rows"] = {}
     with pytest.raises(DataError, match="2 features for 3 readable images"):
         problem.with_ids_of(table, table_of(problem.target))
+
+
+def test_of_two_images_with_one_path_only_the_unreadable_one_is_left_out(make_tree, tmp_path):
+    roots = [make_tree({"": 30}, name, first) for name, first in (("morning", 0), ("evening", 50))]
+    (roots[0] / "7.png").write_bytes(b"no picture")
+    sets = [named(open_images(root), "photos") for root in roots]
+    labeled = open_images(make_tree({"oak": 2}, "trees", 90))
+    problem = make_problem([], labeled, ImageSet.concat(sets))
+    tables = [run(images, tmp_path / name) for images, name in ((problem.pool.images, "p"), (problem.target, "t"))]
+    found = problem.with_ids_of(*tables)
+    assert len(found.target) == 59
+    left = set(zip(found.target.table["source"].to_pylist(), found.target.paths, strict=True))
+    assert (f"folder:{roots[1]}", "7.png") in left
+    assert (f"folder:{roots[0]}", "7.png") not in left
+    assert found.target.ids == found.target.content_ids()

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.conftest import picture
 from tests.features.tiny_extraction import run, tiny
 
 from justright.data import ImageSet, open_images
@@ -11,7 +12,7 @@ from justright.errors import DataError
 from justright.features.store_header import StoreMismatchError
 from justright.hashing import hash_bytes
 from justright.remote import place_of
-from justright.runs.problem import make_problem
+from justright.runs.problem import make_problem, named
 from justright.runs.run_features import GivenStores
 from justright.runs.spec import RunSpec
 
@@ -117,3 +118,20 @@ def test_ids_that_a_list_gave_do_not_stand_for_content(problem, sources, tmp_pat
     run(renamed, tmp_path / "t")
     with pytest.raises(StoreMismatchError, match="ids that a list gave"):
         GivenStores([tmp_path / "t"], tiny(), [problem.pool.images, problem.target])
+
+
+def test_a_path_that_is_bad_in_one_source_does_not_excuse_another(make_tree, tmp_path):
+    """Nor is an image of a store left out because one of another store has its path and cannot be read."""
+    roots = [make_tree({"": 6}, name, first) for name, first in (("morning", 20), ("evening", 40))]
+    (roots[0] / "5.png").write_bytes(b"no picture")
+    target = ImageSet.concat([named(open_images(root), "photos") for root in roots])
+    problem = make_problem([], open_images(make_tree({"cat": 3}, "labeled")), target)
+    paths = [tmp_path / f"{root.name}.features" for root in roots]
+    for root, path in zip(roots, paths, strict=True):
+        run(open_images(root), path, max_bad=0.5)
+    given = GivenStores(paths, tiny(), [problem.pool.images, problem.target])
+    copied = given.copied(problem.target, tmp_path / "t")
+    assert list(copied.bad_rows) == [5]
+    assert len(copied) == 11
+    picture(99).save(roots[1] / "5.png")
+    assert "lack 1 of 12 images of photos, such as 5.png" in refused(problem, paths)

@@ -7,7 +7,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from justright.audit.quarantine import BadKind, Quarantined, refuse_above
+from justright.audit.quarantine import Quarantined, refuse_above
+from justright.errors import BadKind
 
 Side = Literal["pool", "target"]
 

@@ -4,37 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 
 from justright.audit.signatures import format_of, is_cut_off
-from justright.errors import BadImageError, DataError
+from justright.errors import BadImageError, BadKind, DataError
 
 MAX_BAD = 0.05
 """A source with a larger share of bad images than this is refused: something is wrong with it as a whole."""
 
 N_EXAMPLES = 3
-
-
-class BadKind(StrEnum):
-    """Why an image is set aside, in a word."""
-
-    EMPTY = "empty"
-    NOT_AN_IMAGE = "not an image"
-    TRUNCATED = "truncated"
-    TOO_LARGE = "too large"
-    MISSING = "missing"
-    UNREADABLE = "unreadable"
-
-
-OPENINGS = {
-    "the file is empty": BadKind.EMPTY,
-    "not an image": BadKind.NOT_AN_IMAGE,
-    "truncated": BadKind.TRUNCATED,
-    "too large": BadKind.TOO_LARGE,
-    "cannot be read (No such file": BadKind.MISSING,
-    "not in ": BadKind.MISSING,
-}
-"""How the sentence of a BadImageError begins after the path, by kind."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +37,7 @@ def reason_of(error: Exception, path: str, data: bytes = b"") -> tuple[BadKind, 
     """The kind of a failure and a sentence about it; `data` is what could be read of the file."""
     if not isinstance(error, BadImageError):
         return BadKind.UNREADABLE, f"{type(error).__name__}: {error}"
-    text = error.came.removeprefix(f"{path}: ")
-    kind = next((kind for opening, kind in OPENINGS.items() if text.startswith(opening)), BadKind.UNREADABLE)
+    text, kind = error.came.removeprefix(f"{path}: "), error.kind
     if kind is BadKind.NOT_AN_IMAGE and (name := format_of(data)):
         # Pillow cannot identify a file that ends inside its header, though its first bytes tell what it was to be
         return BadKind.TRUNCATED, f"begins like {name}, but ends or is damaged before the picture"
@@ -71,11 +47,17 @@ def reason_of(error: Exception, path: str, data: bytes = b"") -> tuple[BadKind, 
 
 
 def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name: str) -> None:
-    """Raise TooManyBadError when the share of bad images of the source `name` is above the limit."""
-    if len(bad) <= max_bad * n_images:
+    """Raise TooManyBadError when the share of bad images of the source `name` is above the limit, or all are bad."""
+    if not bad or (len(bad) <= max_bad * n_images and len(bad) < n_images):
         return
     examples = "\n".join(f"  {printable(f'{image.path}: {image.reason}')}" for image in bad[:N_EXAMPLES])
     more = f"\n  and {len(bad) - N_EXAMPLES:,} more" if len(bad) > N_EXAMPLES else ""
+    if len(bad) == n_images:
+        raise TooManyBadError(
+            f"none of the {n_images:,} images of {name} can be read:\n{examples}{more}",
+            expected="at least one readable image",
+            advice="mend or replace these files; `justright audit` lists the reason of each",
+        )
     raise TooManyBadError(
         f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%}):\n{examples}{more}",
         expected=f"at most {max_bad:.4g} of a source ({max_bad:.1%})",

@@ -13,7 +13,7 @@ from justright.data.checked_columns import text_column
 from justright.data.folder import columns_of, is_image_name
 from justright.data.image_set import ImageSet
 from justright.data.manifest import images_of_table, path_column, read_csv, read_table
-from justright.data.readers import MAX_FILE_BYTES, ZipReader, open_zip
+from justright.data.readers import MAX_FILE_BYTES, ZipReader, open_zip, read_rest
 from justright.errors import DataError
 
 
@@ -46,7 +46,8 @@ def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.
     if (size := opened.getinfo(member).file_size) > MAX_FILE_BYTES:
         raise DataError(f"{origin} unpacks to {size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
     try:
-        return read_csv(io.BytesIO(opened.read(member)))
+        with opened.open(member) as file:
+            return read_csv(io.BytesIO(read_rest(file, member)))
     except Exception as error:  # encrypted, damaged, packed in an unknown way, no CSV: each has errors of its own
         raise DataError(
             f"{origin} cannot be read: {error}",

@@ -8,8 +8,9 @@ import warnings
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
 
-from justright.errors import BadImageError
+from justright.errors import BadImageError, BadKind
 
+NOT_AN_IMAGE = "not an image, or of a format Pillow cannot read"
 MAX_PIXELS = 100_000_000  # larger images are refused before they are decoded: a few kilobytes can unpack to gigabytes
 # what makes an image upright, by EXIF orientation; Pillow's own way writes the metadata anew and fails on odd ones
 TURNS: dict[object, Image.Transpose] = {
@@ -32,13 +33,14 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
     Raises BadImageError with the reason when the bytes are empty, no image, truncated or too large.
     """
     if not data:
-        raise BadImageError(f"{name}: the file is empty")
+        raise BadImageError(f"{name}: the file is empty", BadKind.EMPTY)
     try:
         image = Image.open(io.BytesIO(data))
         width, height = image.size
         if width * height > MAX_PIXELS:
             raise BadImageError(
                 f"{name}: too large, {width} x {height} pixels",
+                BadKind.TOO_LARGE,
                 expected=f"at most {MAX_PIXELS:,} pixels",
                 advice="shrink the image, or leave it out",
             )
@@ -48,12 +50,19 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
         raise
     except Exception as error:
         # decoders fail on damaged files in more ways than anyone has listed; nothing is hidden, for it is said
-        reason = f"{'truncated' if 'truncated' in str(error).lower() else 'unreadable'} ({error})"
+        kind = BadKind.TRUNCATED if "truncated" in str(error).lower() else BadKind.UNREADABLE
+        reason = f"{kind} ({error})"
         if isinstance(error, UnidentifiedImageError):
-            reason = "not an image, or of a format Pillow cannot read"
+            kind, reason = BadKind.NOT_AN_IMAGE, NOT_AN_IMAGE
         elif isinstance(error, Image.DecompressionBombError):
-            reason = f"too large, {error}"
-        raise BadImageError(f"{name}: {reason}") from error
+            kind, reason = BadKind.TOO_LARGE, f"too large, {error}"
+        raise BadImageError(f"{name}: {reason}", kind) from error
+
+
+def is_image_start(start: bytes) -> bool:
+    """Whether a format that Pillow reads begins with these bytes; formats without a signature do not count."""
+    Image.init()
+    return any(accept is not None and accept(start[:16].ljust(16, b"\0")) is True for _, accept in Image.OPEN.values())
 
 
 def to_rgb(image: Image.Image) -> Image.Image:

@@ -13,7 +13,7 @@ from PIL import Image
 from justright.data.checked_columns import LABELS, MAX_LABEL
 from justright.data.decoding import decode, to_rgb
 from justright.data.image_set import ImageSet
-from justright.data.readers import FolderReader, Reader
+from justright.data.readers import FolderReader, Reader, read_file
 from justright.errors import BadImageError, DataError
 from justright.hashing import hash_bytes
 from justright.types import UNLABELED
@@ -37,7 +37,9 @@ class ObjectReader(Reader):
             picture = self.rows[int(path)][self.column]
             # with decoding off, Hugging Face gives the file's bytes, or where they are
             if isinstance(picture, dict) and {"bytes", "path"} & set(picture):
-                picture = picture["bytes"] if picture.get("bytes") is not None else Path(picture["path"]).read_bytes()
+                picture = (
+                    picture["bytes"] if picture.get("bytes") is not None else read_file(Path(picture["path"]), path)
+                )
             if isinstance(picture, Image.Image):
                 return to_rgb(picture)
             if isinstance(picture, bytes):

@@ -17,11 +17,14 @@ from typing import Any
 import pyarrow as pa
 from PIL import Image
 
-from justright.data.decoding import decode
-from justright.errors import BadImageError, DataError, MissingDataError
+from justright.data.decoding import MAX_PIXELS, NOT_AN_IMAGE, decode, is_image_start
+from justright.errors import BadImageError, BadKind, DataError, MissingDataError
 from justright.hashing import hash_bytes
 
-MAX_FILE_BYTES = 1 << 30  # a single image file above this is refused unread
+# A larger file is refused unread: the most pixels, three channels of 16 bits, nothing compressed.
+MAX_FILE_BYTES = 6 * MAX_PIXELS
+LARGE_FILE_BYTES = 1 << 24  # of a larger file the first bytes must be those of an image before the rest is read
+READ_BYTES = 1 << 20  # at once: zipfile unpacks as much as it is asked for, and holds it twice
 # Content ids of what this process has hashed, by source, path and version: no file is read twice for its id. Only what
 # a reader computed itself is in here, never an id that came with a table. Both are digests: there may be millions.
 HASHED: dict[bytes, bytes] = {}
@@ -79,16 +82,7 @@ class FolderReader(Reader):
 
     def encoded(self, path: str) -> bytes:
         """The bytes of the file."""
-        file = self.root / path
-        try:
-            status = file.stat()
-            if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait forever
-                raise BadImageError(f"{path}: cannot be read (a folder, a pipe or a device)")
-            if status.st_size > MAX_FILE_BYTES:
-                raise BadImageError(f"{path}: {status.st_size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
-            return file.read_bytes()
-        except OSError as error:
-            raise BadImageError(f"{path}: cannot be read ({error.strerror or error})") from error
+        return read_file(self.root / path, path)
 
     def version(self, path: str) -> Any:
         """Size, times and number of the file."""
@@ -113,11 +107,11 @@ class ZipReader(Reader):
     def encoded(self, path: str) -> bytes:
         """The bytes of the member."""
         try:
-            if (size := self._handle().getinfo(path).file_size) > MAX_FILE_BYTES:
-                raise BadImageError(f"{path}: unpacks to {size:,} bytes", expected=f"at most {MAX_FILE_BYTES:,}")
-            return self._handle().read(path)
+            info = self._handle().getinfo(path)
+            with self._handle().open(info) as member:
+                return read_image(member, info.file_size, path)
         except KeyError as error:
-            raise BadImageError(f"{path}: not in {self.archive.name}") from error
+            raise BadImageError(f"{path}: not in {self.archive.name}", BadKind.MISSING) from error
         except DataError:
             raise
         except Exception as error:  # each way of packing has errors of its own for damage
@@ -147,7 +141,50 @@ class BytesReader(Reader):
 
     def encoded(self, path: str) -> bytes:
         """The bytes at a position."""
-        return self.images[int(path)].as_py() or b""
+        image = self.images[int(path)]
+        if not image.is_valid:
+            return b""
+        _refuse_large(image.as_buffer().size, path)
+        return image.as_py()
+
+
+def read_file(file: Path, name: str) -> bytes:
+    """The bytes of an image file, never more than an image may have; `name` is what errors call it."""
+    try:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait forever
+            raise BadImageError(f"{name}: cannot be read (a folder, a pipe or a device)")
+        with file.open("rb") as opened:
+            return read_image(opened, status.st_size, name)
+    except OSError as error:
+        kind = BadKind.MISSING if isinstance(error, FileNotFoundError) else BadKind.UNREADABLE
+        raise BadImageError(f"{name}: cannot be read ({error.strerror or error})", kind) from error
+
+
+def read_image(file: Any, size: int, name: str) -> bytes:
+    """The bytes of an image of which `size` is claimed; what cannot be an image is refused before it is in memory."""
+    _refuse_large(size, name)
+    start = file.read(min(size, READ_BYTES))
+    if size > LARGE_FILE_BYTES and not is_image_start(start):
+        raise BadImageError(f"{name}: {NOT_AN_IMAGE}", BadKind.NOT_AN_IMAGE)
+    return read_rest(file, name, start)
+
+
+def read_rest(file: Any, name: str, start: bytes = b"") -> bytes:
+    """`start` and what follows it in a file, piece by piece; refused as soon as it is more than an image may have."""
+    found = io.BytesIO()
+    found.write(start)
+    while piece := file.read(READ_BYTES):
+        _refuse_large(found.tell() + len(piece), name)
+        found.write(piece)
+    return found.getvalue()
+
+
+def _refuse_large(n_bytes: int, name: str) -> None:
+    if n_bytes > MAX_FILE_BYTES:
+        raise BadImageError(
+            f"{name}: too large, {n_bytes:,} bytes", BadKind.TOO_LARGE, expected=f"at most {MAX_FILE_BYTES:,}"
+        )
 
 
 def open_zip(archive: Path) -> zipfile.ZipFile:

@@ -7,9 +7,10 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from justright.audit.quarantine import BadKind, Quarantined, reason_of, refuse_above
+from justright.audit.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
+from justright.errors import BadKind
 
 Reasons: TypeAlias = Mapping[int, tuple[str, str]]  # kind and reason of bad images, by their position in the source
 
@@ -22,6 +23,15 @@ def reason_at(error: Exception, images: ImageSet, row: int) -> tuple[str, str]:
         data = b""
     kind, reason = reason_of(error, images.table["path"][row].as_py(), data)
     return kind.value, reason
+
+
+def reason_now(images: ImageSet, row: int) -> tuple[str, str] | None:
+    """Kind and reason if the image in a row cannot be decoded as it is now; None if it can."""
+    try:
+        images.image(row)
+    except Exception as error:  # as in an extraction: the reason carries the error
+        return reason_at(error, images, row)
+    return None
 
 
 def content_ids(readers: Mapping[str, Reader], places: pa.Table) -> tuple[list[str], Reasons]:
@@ -48,6 +58,6 @@ def quarantined(images: ImageSet, bad: Reasons) -> list[Quarantined]:
 
 
 def refuse_bad_rows(max_bad: float, images: ImageSet, bad: Reasons) -> None:
-    """Refuse to go on when a larger share than `max_bad` of the images is bad."""
-    if len(bad) > max_bad * len(images):
+    """Refuse to go on when a larger share than `max_bad` of the images is bad, or every one, whatever that share is."""
+    if len(bad) > max_bad * len(images) or len(bad) == len(images):
         refuse_above(max_bad, quarantined(images, bad), len(images), ", ".join(images.datasets))

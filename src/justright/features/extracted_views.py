@@ -63,6 +63,8 @@ class ExtractedViews(CacheSection):
 
     def add(self, ids: Digests, records: Array) -> None:
         """Keep the views of some images. They are safe once `flush` has returned."""
+        if not len(ids):  # every image of a batch is bad
+            return
         self._waiting.append((ids, records))
         if sum(each.nbytes for _, each in self._waiting) >= WAITING_BYTES:
             self.flush()

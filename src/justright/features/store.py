@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Float
 
-from justright.audit.quarantine import BadKind, Quarantined
+from justright.audit.quarantine import Quarantined
 from justright.engines import FileRows
-from justright.errors import MissingDataError
+from justright.errors import BadKind, MissingDataError
 from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
 from justright.features.store_shards import n_intact, read_shards
@@ -149,6 +149,12 @@ def read_quarantine(path: Place) -> list[Quarantined]:
         return [Quarantined(**record | {"kind": BadKind(record["kind"])}) for record in records]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedStoreError(f"{path / QUARANTINE} cannot be read: {error!r}", advice="extract again") from error
+
+
+def read_bad_rows(path: Place) -> dict[int, tuple[str, str]]:
+    """Kind and reason of the bad images of a finished store, by their position among the images it was made of."""
+    shards = read_shards(_file_of(path, SHARDS), read_header(path)[0])
+    return {row: reason for shard in shards for row, reason in shard.bad.items()}
 
 
 def mapped(path: Place, header: Header, start: int, stop: int) -> StoredRows:

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from justright.audit.quarantine import Quarantined
 from justright.data.columns import NAME
 from justright.errors import DataError
-from justright.features.store import FeatureRows, StoredRows, mapped, read_quarantine, read_store
+from justright.features.store import FeatureRows, StoredRows, mapped, read_bad_rows, read_quarantine, read_store
 from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.remote import Place, place_of
@@ -100,6 +100,11 @@ class FeatureTable:
     def quarantined(self) -> list[Quarantined]:
         """The images that were set aside when the features were computed."""
         return [] if self.path is None else read_quarantine(self.path)
+
+    @cached_property
+    def bad_rows(self) -> dict[int, tuple[str, str]]:
+        """The same images, kind and reason, by their position among the images that the features were computed from."""
+        return {} if self.path is None else read_bad_rows(self.path)
 
     def from_row(self, start: int) -> FeatureTable:
         """The rows from this one on, mapped where the table is."""

@@ -62,7 +62,10 @@ def _decoded(images: ImageSet, place: int, row: int) -> Pixels:
         return to_pixels(images.image(place))
     except BadImageError as error:
         raise BadImageError(
-            f"image {row}: {error.came}", expected=error.expected, advice="leave it out: take the good rows alone"
+            f"image {row}: {error.came}",
+            error.kind,
+            expected=error.expected,
+            advice="leave it out: take the good rows alone",
         ) from error
 
 

@@ -125,9 +125,12 @@ def named(images: ImageSet, dataset: str) -> ImageSet:
 def _readable(images: ImageSet, table: FeatureTable) -> ImageSet:
     """The images that have features, in order, with the ids of the table."""
     if len(table) < len(images):
-        bad = {(image.dataset, image.path) for image in table.quarantined}
-        places = zip(images.table["dataset"].to_pylist(), images.paths, strict=True)
-        images = images.take(np.flatnonzero([place not in bad for place in places]))
+        # by row: images of two sources may share their path, and those of a list their id
+        images = images.take(np.setdiff1d(np.arange(len(images)), list(table.bad_rows)))
     if len(images) != len(table):
-        raise DataError(f"{len(table):,} features for {len(images):,} readable images", expected="one each")
+        raise DataError(
+            f"{len(table):,} features for {len(images):,} readable images",
+            expected="one each",
+            advice=f"delete {table.path}; it is computed again",
+        )
     return ImageSet(with_columns(images.table, {"id": table.index["id"]}), images.readers)

@@ -13,6 +13,7 @@ from jaxtyping import Int
 from justright.data import ImageSet
 from justright.engines import Engine
 from justright.errors import DataError
+from justright.features.bad_rows import Reasons, quarantined, reason_now
 from justright.features.store import DamagedStoreError
 from justright.features.store_header import COMPARABLE, Header, StoreMismatchError, data_fingerprint, indented
 from justright.features.store_writer import StoreWriter, begin_store
@@ -40,9 +41,9 @@ class GivenStores:
         self.starts = np.cumsum([0, *map(len, self.tables)])[:-1]
         ids = (content for table in self.tables for content in table.ids)
         self.place = {content: place for place, content in enumerate(ids)}
-        self.bad = {each.path: (each.kind.value, each.reason) for table in self.tables for each in table.quarantined}
+        self.bad_paths = {each.path for table in self.tables for each in table.quarantined}
         self.contents = [images.content_ids(track, is_strict=False) for images in sets]
-        self.places = [self._places(*each) for each in zip(sets, self.contents, strict=True)]
+        self.places, self.bad = zip(*map(self._places, sets, self.contents), strict=True)
         used = set(self._table_of(np.concatenate(self.places)).tolist())
         for number, table in enumerate(self.tables):
             if number not in used:
@@ -54,11 +55,10 @@ class GivenStores:
 
     def copied(self, images: ImageSet, out: Path) -> FeatureTable | None:
         """The features of one of the sets, as a store of its own; None if the stores have none of them."""
-        from justright.features.bad_rows import quarantined
         from justright.features.extract import store_index
 
         number = next(number for number, each in enumerate(self.sets) if each is images)
-        places, contents = self.places[number], self.contents[number]
+        places, contents, bad = self.places[number], self.contents[number], self.bad[number]
         if (places < 0).all():
             return None
         good = places[places >= 0]
@@ -70,23 +70,30 @@ class GivenStores:
             return FeatureTable.open(out)
         with StoreWriter(out, header) as writer:
             for start in range(writer.n_rows, len(good), BLOCK_ROWS):
-                writer.add(self._features(good[start : start + BLOCK_ROWS]), {})
-            bad = {int(row): self.bad[images.paths[row]] for row in np.flatnonzero(places < 0)}
+                writer.add(self._features(good[start : start + BLOCK_ROWS]), {} if start else bad)
             writer.finish(store_index(images, contents, places, out), quarantined(images, bad))
         return FeatureTable.open(out, verify=False)
 
-    def _places(self, images: ImageSet, contents: Sequence[str]) -> Int[Array, " images"]:
-        """Where the features of each image stand when all stores stand one after the other; -1 for a bad image."""
+    def _places(self, images: ImageSet, contents: Sequence[str]) -> tuple[Int[Array, " images"], Reasons]:
+        """Where the features of each image stand when all stores stand one after the other; -1 for a bad image.
+
+        Also why each bad image is bad. A store names bad images by path, which an image of another source may share:
+        so each is read again.
+        """
         places = np.array([self.place.get(content, -1) for content in contents], dtype=np.int64)
-        missing = [row for row in np.flatnonzero(places < 0) if images.paths[row] not in self.bad]
-        if missing and (places >= 0).any():
+        if not (places >= 0).any():
+            return places, {}
+        without = np.flatnonzero(places < 0).tolist()
+        reasons = {row: reason_now(images, row) for row in without if images.paths[row] in self.bad_paths}
+        bad = {row: reason for row, reason in reasons.items() if reason is not None}
+        if missing := [row for row in without if row not in bad]:
             raise DataError(
                 f"the given features lack {len(missing):,} of {len(images):,} images of "
                 f"{', '.join(images.datasets)}, such as {images.paths[missing[0]]}",
                 expected="features of all labeled images (--labeled and --pool), and of all of the target, or of none",
                 advice="extract the images that are missing, and give those features too",
             )
-        return places if not missing else np.full(len(images), -1)
+        return places, bad
 
     def _table_of(self, places: Int[Array, " rows"]) -> Int[Array, " rows"]:
         """Which of the stores holds each place; -1 for -1."""
