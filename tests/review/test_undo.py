@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from justright.review.actions import LogLine
 from justright.review.changes import ConflictError
+from justright.review.open_review import OpenReview
+from justright.review.page_data import PageData
 from justright.review.state import REJECTED
+from justright.review.undo import Undo
 
 
 def test_an_action_under_a_later_one_cannot_be_undone_before_it(opened, say):
@@ -62,3 +66,62 @@ def test_a_number_of_a_cluster_that_was_undone_is_never_given_again(opened, say)
     say(opened, "undo")
     [second] = say(opened, "move", cluster=0, rows=rows[:1], to=None).made
     assert second == first + 1
+
+
+def test_a_new_cluster_that_others_moved_images_into_is_not_undone(opened, run, say):
+    rows = opened.state.rows_of(0).tolist()
+    [new] = say(opened, "move", cluster=0, rows=rows[:1], to=None).made
+    say(opened, "move", by="ben", cluster=0, rows=rows[1:2], to=new)
+    with pytest.raises(
+        ConflictError, match=rf"action 1 cannot be undone: cluster-{new} is used since by action 2 \(ben\)"
+    ):
+        say(opened, "undo")
+    assert opened.state.seq == 2
+    say(opened, "undo", by="ben")
+    say(opened, "undo")
+    assert not opened.state.has(new)
+
+
+def test_a_split_is_not_undone_after_a_merge_into_its_part(opened, say):
+    [part] = say(opened, "split", cluster=0, n_parts=2).made
+    say(opened, "merge", cluster=1, into=part)
+    with pytest.raises(ConflictError, match=f"cluster-{part} is used since by action 2"):
+        say(opened, "undo", target=1)
+    assert opened.state.has(part)
+
+
+def test_images_do_not_go_back_to_a_cluster_that_was_taken_back(opened, say):
+    rows = opened.state.rows_of(0).tolist()
+    [new] = say(opened, "move", cluster=0, rows=rows[:1], to=None).made
+    say(opened, "move", by="ben", cluster=0, rows=rows[1:2], to=new)
+    say(opened, "move", by="ben", cluster=new, rows=rows[1:2], to=3)
+    say(opened, "undo")
+    with pytest.raises(ConflictError, match=rf"cluster-{new} was taken back since by action 4 \(anna\)"):
+        say(opened, "undo", by="ben")
+    say(opened, "redo")
+    say(opened, "undo", by="ben")
+    assert opened.state.rows_of(new).tolist() == rows[:2]
+
+
+def test_a_new_cluster_that_someone_judged_is_not_undone(opened, say):
+    [new] = say(opened, "move", cluster=0, rows=opened.state.rows_of(0)[:1].tolist(), to=None).made
+    say(opened, "keep", by="ben", cluster=new)
+    with pytest.raises(ConflictError, match=f"cluster-{new} is used since by action 2"):
+        say(opened, "undo")
+
+
+def test_a_log_in_which_a_used_cluster_was_taken_back_opens_with_the_cluster_and_a_warning(opened, run, say, caplog):
+    """Earlier versions wrote such logs, and then could show nothing."""
+    rows = opened.state.rows_of(0).tolist()
+    [new] = say(opened, "move", cluster=0, rows=rows[:1], to=None).made
+    say(opened, "move", by="ben", cluster=0, rows=rows[1:2], to=new)
+    with opened.log.writing():
+        opened.log.append(LogLine(seq=3, at="", by="anna", id="a" * 16, action=Undo(target=1)))
+    again = OpenReview(run)
+    assert f"cluster-{new} is still used, so it stays" in caplog.text
+    assert again.state.name_of(new) == f"cluster-{new}"
+    assert again.state.rows_of(new).tolist() == rows[1:2]
+    assert PageData(again).cluster(new)["n"] == 1
+    say(again, "redo")
+    assert again.state.rows_of(new).tolist() == rows[:2]
+    assert OpenReview(run).state.labels == again.state.labels

@@ -36,6 +36,13 @@ class Edit:
     before: Any
     after: Any
 
+    def apply(self, table: dict[Any, Any]) -> None:
+        """Make this edit in a table: the one it is about, or a copy."""
+        if self.after is None:
+            table.pop(self.key, None)
+        else:
+            table[self.key] = self.after
+
 
 @dataclass(frozen=True, eq=False)
 class Change:
@@ -62,10 +69,15 @@ class Change:
         for moved in self.moved:
             group[moved.rows] = moved.after
         for edit in self.edits:
-            if edit.after is None:
-                edit.table.pop(edit.key, None)
-            else:
-                edit.table[edit.key] = edit.after
+            edit.apply(edit.table)
+
+    def edited(self, table: dict[Any, Any]) -> dict[Any, Any]:
+        """A copy of a table of the state, as this change would leave it."""
+        copy = dict(table)
+        for edit in self.edits:
+            if edit.table is table:
+                edit.apply(copy)
+        return copy
 
     @property
     def groups(self) -> set[int]:

@@ -31,7 +31,7 @@ def label_table(opened: OpenReview) -> pa.Table:
     with opened.reading() as state:
         group, place = np.unique(state.group, return_inverse=True)
         clusters: list[int] = group.tolist()
-        labels = [state.labels.get(cluster) for cluster in clusters]
+        labels = [None if cluster == REJECTED else state.labels[cluster] for cluster in clusters]
         status = ["rejected" if cluster == REJECTED else state.status(cluster) for cluster in clusters]
         who = [", ".join(sorted(state.opinions.get(cluster, ()))) for cluster in clusters]
     columns = {

@@ -117,6 +117,13 @@ class ReviewState:
         """The label of a cluster that an action makes; numbers from `n_groups` on were never given."""
         return Edit(self.labels, number, None, Label(f"cluster-{number}", "discovered", False))
 
+    def without_label(self, change: Change) -> set[int]:
+        """Clusters that would have images or verdicts after this change, but no label."""
+        group = self.group.copy()
+        Change(change.moved).apply(group)
+        judged = {cluster for cluster, said in self.opinions.items() if change.edited(said)}
+        return (set(np.unique(group).tolist()) | judged) - change.edited(self.labels).keys() - {REJECTED}
+
     def changed_at(self, cluster: int) -> int:
         """The last action that changed which images a cluster has, or its name."""
         return max(self._images_changed[cluster], self._name_changed[cluster])
