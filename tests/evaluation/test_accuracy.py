@@ -122,10 +122,26 @@ def test_a_kept_label_of_a_new_class_means_nothing():
 
 
 def test_same_seed_same_intervals():
-    once, again = (evaluate(*drawn(), seed=3) for _ in range(2))
+    once, again = (evaluate(*drawn(), seed=3, protocol="v2b") for _ in range(2))
     assert once.intervals == again.intervals
-    assert once.intervals != evaluate(*drawn(), seed=4).intervals
+    assert once.intervals != evaluate(*drawn(), seed=4, protocol="v2b").intervals
     assert evaluate(*drawn(), n_resamples=0).intervals == {}
+
+
+@pytest.mark.parametrize("protocol", ["v2", "v2b", "v1"])
+@pytest.mark.parametrize("is_right", [True, False])
+def test_all_right_or_all_wrong_has_an_interval_with_a_width(protocol, is_right):
+    """Images of the old classes 0 and 1; the cluster of the new class 2 holds all of them, or they have their own."""
+    y_true = np.repeat([0, 1, 2, 3], [30, 5, 40, 20])
+    y_pred = np.where((y_true < 2) & ~np.array(is_right), 2, y_true)
+    y_pred[-3:] = 2
+    scores = evaluate(y_true, y_pred, y_true < 2, protocol=protocol)
+    low, high = scores.intervals["old"]
+    if protocol != "v1":  # which matches old images among themselves
+        assert scores.old == float(is_right)
+        assert (high if is_right else low) == scores.old
+    assert low <= scores.old <= high
+    assert 0.03 < high - low < 0.4
 
 
 def test_refuses_a_class_that_is_half_old():
@@ -157,6 +173,18 @@ def test_drawing_counts_has_the_law_of_drawing_images(averages_units):
     slow = [resample_as_loops(n_right, n_images, rng, averages_units) for _ in range(4000)]
     ((low, high),) = tally.intervals(generator(0, "test"), 4000, 0.95)
     assert (low, high) == pytest.approx(tuple(np.quantile(slow, [0.025, 0.975])), abs=0.015)
+
+
+def n_effective_as_loops(n_images):
+    """1 over the variance of a mean over classes, if every image has the same variance 1."""
+    return 1 / sum((1 / len(n_images)) ** 2 / n for n in n_images)
+
+
+def test_a_mean_over_classes_is_worth_fewer_images_unless_they_are_of_one_size():
+    for n_images in ([40, 20, 15], [25, 25, 25]):
+        tally = Tally(np.array(n_images), np.array(n_images), np.ones((1, 3), dtype=bool), averages_units=True)
+        assert tally.n_effective().tolist() == pytest.approx([n_effective_as_loops(n_images)])
+    assert tally.n_effective().tolist() == pytest.approx([75])
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():

@@ -12,6 +12,7 @@ from justright.evaluation.intervals import (
     mean_difference,
     n_more_to_halve,
     spread,
+    wilson,
 )
 
 VALUES = np.array([0.1, 0.2, 0.3, 0.2])
@@ -50,6 +51,24 @@ def test_in_a_large_set_the_exact_interval_is_that_of_clopper_and_pearson():
     expected = stats.binomtest(37, 50).proportion_ci(0.95, method="exact")
     assert exact_interval(37, 50, 10**7, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-3)
     assert clopper_pearson(37 / 50, 50.0, 0.95) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def wilson_as_loops(accuracy, n, level):
+    """Shares p for which |accuracy - p| is within z standard deviations of a share of n images, by trying many."""
+    z = stats.norm.ppf((1 + level) / 2)
+    inside = [p for p in np.linspace(0, 1, 100_001).tolist() if (accuracy - p) ** 2 <= z**2 * p * (1 - p) / n + 1e-12]
+    return min(inside), max(inside)
+
+
+@pytest.mark.parametrize(("accuracy", "n"), [(0.0, 10), (1.0, 10), (1.0, 900), (0.3, 10), (0.5, 1), (0.99, 250)])
+def test_the_interval_of_wilson_agrees_with_loops_and_scipy_and_has_a_width(accuracy, n):
+    (low,), (high,) = wilson(np.array([accuracy]), np.array([float(n)]), 0.95)
+    assert low <= accuracy <= high
+    assert low < high
+    assert (low, high) == pytest.approx(wilson_as_loops(accuracy, n, 0.95), abs=2e-5)
+    expected = stats.binomtest(round(accuracy * n), n).proportion_ci(0.95, method="wilson")
+    if float(accuracy * n).is_integer():
+        assert (low, high) == pytest.approx((expected.low, expected.high))
 
 
 @pytest.mark.parametrize(("accuracy", "low", "high"), [(0.0, 0.0, 0.3), (1.0, 0.7, 1.0)])

@@ -15,7 +15,7 @@ SCORES = evaluate(np.array([0, 0, 1, 1, 2]), np.array([4, 4, 4, 7, 8]), np.array
 def test_prints_as_one_line():
     assert "\n" not in str(SCORES)
     assert str(SCORES).startswith("All 80.0 [")
-    assert "Old 100.0 [100.0, 100.0]" in str(SCORES)
+    assert "Old 100.0 [34.2, 100.0]" in str(SCORES)
     assert str(SCORES).endswith("(5 images, 3 classes, 3 clusters, v2)")
 
 

@@ -27,3 +27,9 @@ def test_a_port_in_use_is_told_with_advice():
 def test_an_address_of_another_machine_cannot_be_listened_on():
     with pytest.raises(JustrightError, match="cannot listen"):
         listen("192.0.2.1", 0)
+
+
+@pytest.mark.parametrize("host", ["", " "])
+def test_an_empty_host_is_refused(host):
+    with pytest.raises(JustrightError, match="the host is empty"):
+        listen(host, 0)

@@ -79,7 +79,18 @@ def test_the_server_answers_who_asks_properly(live):
 
 
 @pytest.mark.parametrize(
-    "host", ["", "evil.example", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil.example:{}", "evil:{}", "[::2]:{}"]
+    "host",
+    [
+        "",
+        ":{}",
+        "[]:{}",
+        "evil.example",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "127.0.0.1.evil.example:{}",
+        "evil:{}",
+        "[::2]:{}",
+    ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_foreign_host_is_refused(live, host, method):
@@ -112,6 +123,14 @@ def test_a_write_from_another_site_is_refused(live, headers):
     headers = {name: value.format(live.port) for name, value in headers.items()}
     assert ask(live, "POST", "act", KEEP, JSON | headers)[0] == 403
     assert ask(live, "POST", "export", {"form": "csv"}, JSON | headers)[0] == 403
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("header", ["", "Host:\r\n", "Host: \r\n"])
+def test_a_missing_or_empty_host_is_refused(live, version, header):
+    path = urlsplit(live.url).path
+    with live.connect(f"GET {path}status HTTP/{version}\r\n{header}\r\n".encode()) as connection:
+        assert connection.recv(12).split()[1] in (b"400", b"421")
 
 
 def test_another_site_cannot_embed_images(live):
@@ -225,6 +244,10 @@ def test_the_token_is_for_its_owner_only(live):
         ("0.0.0.0", "rebound.example:80", False),
         ("::", "[fe80::1]:80", True),
         ("::", "rebound.example:80", False),
+        ("127.0.0.1", "", False),
+        ("", "", False),
+        ("", ":80", False),
+        ("", "[]:80", False),
     ],
 )
 def test_which_names_lead_to_the_server(listening, host, is_known):

@@ -1,4 +1,4 @@
-"""Accuracy on all images, on those of old and on those of new classes, with intervals by the bootstrap."""
+"""Accuracy on all images, on those of old and on those of new classes, with intervals."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from jaxtyping import Bool, Float, Int, Num
 
 from justright.errors import DataError
 from justright.evaluation.counts import Counts, adjusted_rand_index, normalized_mutual_information, sum_by
+from justright.evaluation.intervals import wilson
 from justright.evaluation.matching import match_counts
 from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
 from justright.seeding import generator
 from justright.types import Array, Labels, Mask
+
+ROUNDING = 1e-9  # accuracies that differ by less are one
 
 
 def evaluate(
@@ -112,20 +115,38 @@ class Tally:
             return _ratio(_ratio(self.n_right, self.n_images, empty=0.0) @ weight, (self.n_images > 0) @ weight)
         return _ratio(self.n_right @ weight, self.n_images @ weight)
 
-    def intervals(self, rng: np.random.Generator, n_resamples: int, level: float) -> Float[Array, "groups 2"]:
-        """Percentile intervals (Efron, 1979), one row (low, high) per group; NaN for a group without images.
+    def n_effective(self) -> Float[Array, " groups"]:
+        """How many images, each counted once, would tell as much of each group; NaN for a group without images.
 
-        To draw M images anew from M images and count them is to draw the counts from a multinomial, so that a
-        million images cost no more than a hundred. The matching is held fixed: each image stays right or wrong.
+        A mean over units counts the images of small units more (Kish, 1965): (sum_u 1)^2 / sum_u 1 / n_u.
         """
+        weight = self.is_member.T.astype(float)
+        if not self.averages_units:
+            return np.where(self.n_images @ weight > 0, self.n_images @ weight, np.nan)
+        has_images = (self.n_images > 0).astype(float)
+        return _ratio((has_images @ weight) ** 2, _ratio(has_images, self.n_images, empty=0.0) @ weight)
+
+    def intervals(self, rng: np.random.Generator, n_resamples: int, level: float) -> Float[Array, "groups 2"]:
+        """One row (low, high) per group; NaN for a group without images. The matching is held fixed.
+
+        A share of images has the interval of Wilson. A mean over classes is no such share: percentiles of the bootstrap
+        (Efron, 1979), and Wilson where all resamples are alike, because each class is all right or all wrong. To draw M
+        images anew from M images and count them is to draw the counts from a multinomial, so that a million images cost
+        no more than a hundred.
+        """
+        bounds = np.stack(wilson(self.accuracy(), self.n_effective(), level), axis=1)
+        if not self.averages_units:
+            return bounds
         cells = np.concatenate([self.n_right, self.n_images - self.n_right])
         total = int(cells.sum())
         right, wrong = np.split(rng.multinomial(total, cells / total, size=n_resamples), 2, axis=1)
         accuracy, tail = replace(self, n_right=right, n_images=right + wrong).accuracy(), (1 - level) / 2
-        bounds = np.full((len(self.is_member), 2), np.nan)
         # a resample can miss a tiny group; it then has nothing to say about it
         is_seen = ~np.isnan(accuracy).all(axis=0)
-        bounds[is_seen] = np.nanquantile(accuracy[:, is_seen], [tail, 1 - tail], axis=0).T
+        drawn = np.full_like(bounds, np.nan)
+        drawn[is_seen] = np.nanquantile(accuracy[:, is_seen], [tail, 1 - tail], axis=0).T
+        has_width = drawn[:, 1] - drawn[:, 0] > ROUNDING
+        bounds[has_width] = drawn[has_width]
         return bounds
 
 

@@ -47,6 +47,21 @@ def mean_difference(values: Float[Array, " pairs"], level: float = LEVEL, overla
     return MeanDifference(mean, mean - half, mean + half)
 
 
+def wilson(
+    accuracy: Float[Array, " groups"], n: Float[Array, " groups"], level: float
+) -> tuple[Float[Array, " groups"], Float[Array, " groups"]]:
+    """Intervals around shares of n images each, which have a width at 0 and at 1 too (Wilson, JASA 22, 1927).
+
+    (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile.
+    """
+    from scipy.special import ndtri  # slow to import, and most commands judge nothing
+
+    per_image = float(ndtri((1 + level) / 2)) ** 2 / n
+    middle = (accuracy + per_image / 2) / (1 + per_image)
+    half = np.sqrt(accuracy * (1 - accuracy) * per_image + per_image**2 / 4) / (1 + per_image)
+    return np.clip(middle - half, 0.0, accuracy), np.clip(middle + half, accuracy, 1.0)  # rounding never leaves it out
+
+
 def clopper_pearson(accuracy: float, n: float, level: float) -> tuple[float, float]:
     """The interval around a share of n looks, n not necessarily whole (Clopper and Pearson, Biometrika 26, 1934).
 

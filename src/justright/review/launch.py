@@ -78,6 +78,8 @@ class _Server(uvicorn.Server):
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens there, or an error that says what to do."""
+    if not host.strip():
+        raise JustrightError("the host is empty", expected="a name or an address", advice="0.0.0.0 listens on all")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sends small packets at once only on sockets that say they are TCP; else each answer waits 40 ms
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

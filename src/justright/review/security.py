@@ -65,7 +65,7 @@ class Access:
         name, colon, port = host.rpartition(":")
         if not colon or port.endswith("]"):  # no port, or the colons of an IPv6 address
             name, port = host, "80"
-        if port != str(self.port):
+        if port != str(self.port) or not name.strip("[]"):  # a request without a Host header has an empty name
             return False
         if name in (*LOOPBACK, self.host, f"[{self.host}]"):
             return True
