@@ -26,7 +26,7 @@ def test_a_source_of_bad_images_alone_is_refused_whatever_the_limit(photos):
     for file in photos.rglob("*.png"):
         file.write_bytes(b"")
     report = audit([open_images(photos)])
-    with pytest.raises(TooManyBadError, match="none of the 6 images of photos can be read") as refusal:
+    with pytest.raises(TooManyBadError, match="no image of photos can be read, 6 of 6 are bad") as refusal:
         report.refuse_above(1.0)
     assert "the file is empty" in str(refusal.value)
     assert "--max-bad" not in str(refusal.value)

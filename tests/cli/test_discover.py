@@ -193,3 +193,50 @@ def test_a_split_has_labeled_images_a_target_and_the_truth_apart(split):
     assert len(labeled.classes) == 11
     assert set(target.labels.tolist()) == {-1}
     assert not set(labeled.paths) & set(target.paths)
+
+
+def spoiled_folder(split, folder):
+    """Photos of letters, three of them unreadable, a text file and a photo in HEIF."""
+    folder.mkdir()
+    for number, file in enumerate(sorted((split / "hebrew").rglob("*.png"))[::2]):
+        (folder / f"foto ä{number}.png").write_bytes(file.read_bytes())
+    (folder / "empty.jpg").write_bytes(b"")
+    (folder / "text.jpg").write_text("hello")
+    (folder / "torn.png").write_bytes((folder / "foto ä0.png").read_bytes()[:200])
+    (folder / "notes.txt").write_text("hello")
+    (folder / "phone.heic").write_bytes(b"")
+    return folder
+
+
+def test_one_unreadable_photo_and_other_settings_in_a_second_folder(split, tmp_path, home, monkeypatch):
+    """Features are cached by then; nothing of it may end the second run."""
+    monkeypatch.setattr("justright.data.folder.reads_heif", lambda: False)
+    photos = spoiled_folder(split, tmp_path / "photos")
+    options = ["--labeled", str(split / "italic"), "--target", str(photos), "--backbone", "glyph_vit", "--json"]
+    for name, k in (("one", "12"), ("two", "14")):
+        words = ["discover", *options, "--out", str(tmp_path / name), "--k", k, "--method", "kmeans"]
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        assert found["images"] == 88
+        expected = {"not_recognised": 1, "no_heif": 1, "empty": 1, "not_an_image": 1, "truncated": 1}
+        assert found["left_out"] == expected
+        assert "3 unreadable (empty.jpg, text.jpg, torn.png)" in " ".join(found["notes"])
+        assert str(tmp_path / name / "left_out.csv") in found["written"]
+        assert "phone.heic" in (tmp_path / name / "report.html").read_text()
+        assert "pip install 'justright[heif]'" in " ".join(found["notes"])
+
+
+def test_a_target_without_a_readable_photo_is_refused_by_name(split, tmp_path, home):
+    for part in ("bad", "empty"):
+        (tmp_path / part).mkdir()
+    (tmp_path / "bad" / "a.jpg").write_text("hello")
+    options = ["--labeled", str(split / "italic"), "--backbone", "glyph_vit", "--out", str(tmp_path / "run")]
+    for part, words in (
+        ("bad", "no image of bad can be read, 1 of 1 are bad"),
+        ("empty", "empty holds no image that is recognised"),
+    ):
+        done = CliRunner().invoke(main, ["discover", "--target", str(tmp_path / part), *options])
+        assert done.exit_code == 1, done.output
+        assert words in " ".join(done.output.split())
+        assert "class folder" not in done.output

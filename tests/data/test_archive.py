@@ -8,6 +8,7 @@ import zipfile
 import pytest
 
 from justright.data import open_archive, open_images
+from justright.data.archive import other_members
 from justright.errors import DataError
 
 
@@ -53,7 +54,7 @@ def test_labels_may_lie_beside_the_zip(tmp_path):
     [
         ({"labels.csv": "path,label\nnot_there.png,1\n"}, "is not in set.zip"),
         ({"a.csv": "path\n", "b.csv": "path\n"}, "holds 2 CSV files"),
-        ({"readme.txt": "hello"}, "no images in"),
+        ({"readme.txt": "hello"}, "no image that is recognised"),
     ],
 )
 def test_a_bad_zip_is_refused_with_the_reason(tmp_path, members, complaint):
@@ -85,3 +86,10 @@ def test_a_table_that_unpacks_to_more_than_the_zip_says_is_refused(tmp_path):
     archive.write_bytes(data)
     with pytest.raises(DataError, match=r"labels\.csv in .*liar\.zip cannot be read"):
         open_archive(archive)
+
+
+def test_what_a_mac_adds_to_a_zip_is_no_image(tmp_path):
+    members = {"a/1.png": b"", "__MACOSX/a/._1.png": b"", "a/._1.png": b"", ".hidden/2.png": b"", "a/notes.txt": b""}
+    archive = zipped(tmp_path, members)
+    assert open_archive(archive).paths == ["a/1.png"]
+    assert other_members(archive) == ["a/notes.txt"]

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import numpy as np
 import pytest
 from PIL import Image
 from tests.conftest import picture
 
+from justright.data import decoding, open_images
 from justright.data.decoding import decode
-from justright.errors import BadImageError
+from justright.errors import BadImageError, BadKind
 
 
 def encoded(image: Image.Image, form: str = "PNG", **options) -> bytes:
@@ -68,3 +70,36 @@ def test_deep_gray_is_scaled_not_clipped(deep, form):
 def test_what_cannot_be_decoded_says_why(data, reason):
     with pytest.raises(BadImageError, match=rf"photo\.jpg: .*({reason})"):
         decode(data, "photo.jpg")
+
+
+def heif() -> bytes:
+    pytest.importorskip("pillow_heif").register_heif_opener()
+    return encoded(picture(0, (64, 48)), "HEIF", quality=100)
+
+
+def test_photos_in_heif_and_avif_are_read(make_tree, tmp_path):
+    assert decode(heif()).size == (64, 48)
+    assert decode(encoded(picture(0, (64, 48)), "AVIF")).size == (64, 48)
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "phone.HEIC").write_bytes(heif())
+    assert open_images(tmp_path / "photos").image(0).mode == "RGB"
+
+
+def test_without_the_extra_heif_is_told_by_name(monkeypatch):
+    data = heif()
+    monkeypatch.setattr(decoding, "reads_heif", lambda: False)
+    monkeypatch.delitem(Image.OPEN, "HEIF")
+    monkeypatch.setattr(Image, "ID", [each for each in Image.ID if each != "HEIF"])
+    with pytest.raises(BadImageError, match=r"pip install 'justright\[heif\]'") as refusal:
+        decode(data, "phone.heic")
+    assert refusal.value.kind is BadKind.NO_HEIF
+    assert not decoding.is_image_start(data)
+
+
+@pytest.mark.parametrize(("is_there", "reads"), [(True, True), (False, False)])
+def test_whether_heif_is_read_depends_on_the_extra(monkeypatch, is_there, reads):
+    if is_there:
+        pytest.importorskip("pillow_heif")
+    else:
+        monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    assert decoding.reads_heif.__wrapped__() == reads

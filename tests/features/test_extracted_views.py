@@ -144,7 +144,7 @@ def test_bad_images_alone_are_refused_by_name(make_tree, backbone, tmp_path):
     root = make_tree({"cats": 2})
     for file in root.rglob("*.png"):
         file.write_bytes(b"no image")
-    with pytest.raises(DataError, match="none of the 2 images of photos can be read"):
+    with pytest.raises(DataError, match="no image of photos can be read, 2 of 2 are bad"):
         extract(open_folder(root), backbone, tmp_path / "features", banks=tmp_path / "banks", max_bad=1.0)
 
 

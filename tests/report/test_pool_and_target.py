@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from html import unescape
+
 from tests.report.html_checks import part, text_of
 
 from justright.report.elements import Missing
-from justright.report.pool_and_target import overview
+from justright.report.pool_and_target import left_out_part, overview
+from justright.runs.left_out import LeftOut, write_left_out
 from justright.runs.problem import OWN
+from justright.runs.run_folder import RunFolder
 
 
 def shown(run) -> str:
@@ -27,3 +31,19 @@ def test_images_and_classes_of_each_data_set_are_counted(finished):
 def test_a_list_that_is_gone_is_said(own_run):
     (own_run.path / "pool.parquet").write_bytes(b"torn")
     assert "The list of labeled images cannot be read" in text_of(shown(own_run))
+
+
+def test_files_that_were_left_out_are_counted_and_listed(own_run):
+    def said(files):
+        write_left_out(own_run.path, files)
+        return left_out_part(RunFolder(own_run.path))
+
+    assert left_out_part(own_run) == Missing("The run does not say which files it left out")
+    assert said([]) == Missing("No file was left out")
+    some = [LeftOut(f"/photos/<{n}>.jpg", "target", "not_an_image", "no <image>") for n in range(3)]
+    html = part("run", "left_out", said(some))
+    assert "3 files were left out: 3 unreadable (<0>.jpg, <1>.jpg, <2>.jpg)." in unescape(text_of(html))
+    assert "/photos/<2>.jpg target not an image no <image>" in unescape(text_of(html))
+    html = part("run", "left_out", said([*some * 200]))
+    assert "left_out.csv lists all 600 files." in text_of(html)
+    assert "<details>" in html

@@ -31,6 +31,7 @@ PARTS = [
     "Errors",
     "Selection",
     "Pool and target",
+    "Left out",
     "Number of categories",
     "Training",
     "What was asked",

@@ -16,8 +16,9 @@ from jaxtyping import Int
 from justright.audit.duplicates import NEAR, groups_of, near_components
 from justright.audit.findings import BAD_FILE, KINDS, AuditedSource, AuditReport, ClassPlace, Finding, ImagePlace, Side
 from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
-from justright.data.folder import is_image_name, walk
+from justright.data.folder import why_unrecognised
 from justright.data.image_set import ImageSet
+from justright.data.opening import unrecognised
 from justright.engines import Engine
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
@@ -58,7 +59,7 @@ def audit(
         sides.append(("target", target))
     sources = [_Source(side, images, inspect_images(images, track, n_workers, engine)) for side, images in sides]
     findings = [*_odd_files(sources), *_copies(sources, near), *_odd_classes(sources)]
-    findings += [Finding("ignored_file", "its name does not end like an image's", (place,)) for place in ignored]
+    findings += [Finding("ignored_file", why_unrecognised(place.path), (place,)) for place in ignored]
     audited = [
         AuditedSource(s.side, ", ".join(s.images.datasets), len(s.images), tuple(s.found.bad.values())) for s in sources
     ]
@@ -76,10 +77,11 @@ def comparable_name(class_name: str) -> str | None:
     return None if not words or words.isdecimal() else words.casefold()
 
 
-def ignored_files(folder: Path, side: Side) -> list[ImagePlace]:
-    """The files of a folder that are no images by name, hidden ones left out."""
-    dataset, source = folder.resolve().name, f"folder:{folder.absolute()}"
-    return [ImagePlace(side, dataset, source, path) for path in sorted(walk(folder)) if not is_image_name(path)]
+def ignored_files(source: Path, side: Side) -> list[ImagePlace]:
+    """The files of a folder or zip that are not taken for images because of their names, hidden ones left out."""
+    is_folder = source.is_dir()
+    dataset, kind = source.resolve().name if is_folder else source.stem, "folder" if is_folder else "zip"
+    return [ImagePlace(side, dataset, f"{kind}:{source.absolute()}", path) for path in unrecognised(source)]
 
 
 def _odd_files(sources: list[_Source]) -> Iterator[Finding]:

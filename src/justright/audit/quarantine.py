@@ -54,7 +54,7 @@ def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name
     more = f"\n  and {len(bad) - N_EXAMPLES:,} more" if len(bad) > N_EXAMPLES else ""
     if len(bad) == n_images:
         raise TooManyBadError(
-            f"none of the {n_images:,} images of {name} can be read:\n{examples}{more}",
+            f"no image of {name} can be read, {n_images:,} of {n_images:,} are bad:\n{examples}{more}",
             expected="at least one readable image",
             advice="mend or replace these files; `justright audit` lists the reason of each",
         )

@@ -13,6 +13,7 @@ SIGNATURES = (
     (b"II*\x00", 0, "TIFF", (".tif", ".tiff")),
     (b"MM\x00*", 0, "TIFF", (".tif", ".tiff")),
     (b"ftypavi", 4, "AVIF", (".avif",)),
+    (b"ftyphei", 4, "HEIF", (".heic", ".heif", ".hif")),
     (b"\x00\x00\x00\x0cjP  ", 0, "JPEG 2000", (".jp2",)),
 )
 """Bytes, the offset where they stand, the format that puts them there, and how names of its files end."""

@@ -102,7 +102,7 @@ def audit(
 
 
 def _ignored(source: str | None, side: Side) -> list[ImagePlace]:
-    return ignored_files(Path(source), side) if source is not None and Path(source).is_dir() else []
+    return ignored_files(Path(source), side) if source is not None else []
 
 
 def _show(report: AuditReport, terminal: Terminal, out: Path | None) -> None:

@@ -35,6 +35,7 @@ from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.training_data import WEIGHTINGS
 from justright.errors import JustrightError
 from justright.estimation import BEST, COUNTERS
+from justright.runs.left_out import copies_left_out, left_out_by_name, summary
 from justright.runs.problem import POOL_ROLES, make_problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import AUTO, RunSpec
@@ -183,6 +184,10 @@ def discover(
         unlabeled = open_images(target)
         spec = as_published(spec, unlabeled.datasets)
         problem = make_problem(opened, own, unlabeled, target_has_labels, max_per_class)
+        left_out = left_out_by_name([] if labeled is None else [labeled], pool, target)
+        if left_out:
+            terminal.say(f"{summary(left_out)}.")
+        all_labeled = problem.pool.images
         for images in (problem.pool.images, problem.target):
             processes.hash_together(images)
         problem, n_copies = (problem, 0) if keep_copies else problem.without_copies(terminal.track)
@@ -191,6 +196,7 @@ def discover(
                 f"{n_copies:,} labeled images are images of the target too, byte for byte. They are left out of "
                 "the labeled side, for their labels would reach training; --keep-copies keeps them."
             )
+        left_out += copies_left_out(all_labeled, problem.pool.images)
         if spec.scale == "small" and is_trained(spec.method):
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
         before = begun.get("backbone", "")
@@ -209,7 +215,8 @@ def discover(
             "command": shlex.join(["justright", *sys.argv[1:]]),
         }
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
-        run = Run(problem, spec, out, network, asked, terminal.track, tensorboard, truth, elsewhere, checks_k=True)
+        how = terminal.track, tensorboard, truth, elsewhere, left_out
+        run = Run(problem, spec, out, network, asked, *how, checks_k=True)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:
             said = time_warning(len(problem.pool.images), problem.target, spec, network)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from justright.cli.terminal import Terminal
+from justright.runs.left_out import NAME as LEFT_OUT
 from justright.runs.run_folder import RunFolder
 
 
@@ -25,6 +26,8 @@ def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> No
         from justright.report.run_report import write_report  # matplotlib is slow to import
 
         written.append(write_report(run, run.path / "report.html", track=terminal.track))
+    if run.left_out:
+        written.append(run.path / LEFT_OUT)
     lines = [
         f"K of the target: {about['n_target']} ({about['k_source']}). Backbone: {about['backbone']['name']}. "
         f"Seed: {about['seed']}. Confidence rests on {about['calibrated_on']}.",
@@ -44,6 +47,7 @@ def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> No
         "pool_role": about["pool_role"],
         "n_copies": about["asked"]["copies left out"],
         "notes": about["notes"],
+        "left_out": about.get("left_out", {}),
         "scores": None if run.scores is None else run.scores.to_dict(),
         "seconds": about["seconds"],
         "written": [str(path) for path in written],

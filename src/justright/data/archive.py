@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from justright.data.checked_columns import text_column
-from justright.data.folder import columns_of, is_image_name
+from justright.data.folder import columns_of, is_recognised, no_images
 from justright.data.image_set import ImageSet
 from justright.data.manifest import images_of_table, path_column, read_csv, read_table
 from justright.data.readers import MAX_FILE_BYTES, ZipReader, open_zip, read_rest
@@ -23,7 +23,7 @@ def open_archive(archive: Path, labels: Path | None = None, dataset: str | None 
     Paths in the CSV may be relative to the zip, to the CSV, or to a folder `images` beside it.
     """
     with open_zip(archive) as opened:
-        members = [info.filename for info in opened.infolist() if not info.is_dir()]
+        members = _members(opened)
         tables = [name for name in members if name.lower().endswith(".csv")]
         reader, dataset = ZipReader(archive.absolute()), dataset or archive.stem
         if labels is not None:
@@ -36,10 +36,23 @@ def open_archive(archive: Path, labels: Path | None = None, dataset: str | None 
         raise DataError(
             f"{archive} holds {len(tables)} CSV files", expected="one with the labels", advice="name it with `labels`"
         )
-    images = [name for name in members if is_image_name(name)]
+    images = [name for name in members if is_recognised(name)]
     if not images:
-        raise DataError(f"no images in {archive}", expected="images in class folders, or images and a CSV of labels")
+        raise no_images(archive, members)
     return ImageSet.of(reader, dataset=dataset, **columns_of(images))
+
+
+def other_members(archive: Path) -> list[str]:
+    """The files of a zip that are not taken for images because of their names: no CSV, no hidden one."""
+    with open_zip(archive) as opened:
+        names = _members(opened)
+    return sorted(name for name in names if not is_recognised(name) and not name.lower().endswith(".csv"))
+
+
+def _members(opened: zipfile.ZipFile) -> list[str]:
+    """The files of a zip; hidden ones, and what a Mac adds for each file, are left out."""
+    names = [info.filename for info in opened.infolist() if not info.is_dir()]
+    return [name for name in names if not name.startswith((".", "__MACOSX/")) and "/." not in name]
 
 
 def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.Table:

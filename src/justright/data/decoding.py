@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from functools import cache
 
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
@@ -12,6 +13,8 @@ from justright.errors import BadImageError, BadKind
 
 NOT_AN_IMAGE = "not an image, or of a format Pillow cannot read"
 MAX_PIXELS = 100_000_000  # larger images are refused before they are decoded: a few kilobytes can unpack to gigabytes
+HEIF_EXTRA = "pip install 'justright[heif]'"
+HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 # what makes an image upright, by EXIF orientation; Pillow's own way writes the metadata anew and fails on odd ones
 TURNS: dict[object, Image.Transpose] = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -27,6 +30,22 @@ TURNS: dict[object, Image.Transpose] = {
 warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
+@cache
+def reads_heif() -> bool:
+    """Whether photos in HEIF (.heic), as phones take them, can be read: where the extra `heif` is installed."""
+    try:
+        from pillow_heif import register_heif_opener
+    except ImportError:
+        return False
+    register_heif_opener()
+    return True
+
+
+def is_heif(data: bytes) -> bool:
+    """Whether a file begins like a photo in HEIF. AVIF, which begins alike, is read by Pillow itself."""
+    return data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS
+
+
 def decode(data: bytes, name: str = "image") -> Image.Image:
     """The image as a person sees it: EXIF orientation applied, transparency on white, RGB.
 
@@ -34,6 +53,7 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
     """
     if not data:
         raise BadImageError(f"{name}: the file is empty", BadKind.EMPTY)
+    lacks_heif = is_heif(data) and not reads_heif()
     try:
         image = Image.open(io.BytesIO(data))
         width, height = image.size
@@ -52,7 +72,9 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
         # decoders fail on damaged files in more ways than anyone has listed; nothing is hidden, for it is said
         kind = BadKind.TRUNCATED if "truncated" in str(error).lower() else BadKind.UNREADABLE
         reason = f"{kind} ({error})"
-        if isinstance(error, UnidentifiedImageError):
+        if isinstance(error, UnidentifiedImageError) and lacks_heif:
+            kind, reason = BadKind.NO_HEIF, f"a photo in HEIF, which needs the extra: {HEIF_EXTRA}"
+        elif isinstance(error, UnidentifiedImageError):
             kind, reason = BadKind.NOT_AN_IMAGE, NOT_AN_IMAGE
         elif isinstance(error, Image.DecompressionBombError):
             kind, reason = BadKind.TOO_LARGE, f"too large, {error}"
@@ -61,6 +83,8 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
 
 def is_image_start(start: bytes) -> bool:
     """Whether a format that Pillow reads begins with these bytes; formats without a signature do not count."""
+    if is_heif(start):
+        return reads_heif()
     Image.init()
     return any(accept is not None and accept(start[:16].ljust(16, b"\0")) is True for _, accept in Image.OPEN.values())
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from justright.data.columns import levels_of
+from justright.data.decoding import HEIF_EXTRA, reads_heif
 from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader
 from justright.errors import DataError, MissingDataError
@@ -17,6 +18,8 @@ from justright.types import UNLABELED
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".avif", ".jp2"}
 )
+HEIF_SUFFIXES = frozenset({".heic", ".heif", ".hif"})  # recognised where the extra that reads them is installed
+N_SHOWN = 3
 MAX_WAYS = 100  # more ways to one folder are refused: folders that link each other have more names than one can read
 
 
@@ -29,17 +32,28 @@ def open_folder(root: Path, dataset: str | None = None) -> ImageSet:
     """
     if not root.is_dir():
         raise MissingDataError(f"no such folder: {root}")
-    paths = [path for path in walk(root) if is_image_name(path)]
+    found = list(walk(root))
+    paths = [path for path in found if is_recognised(path)]
     strange = next((path for path in paths if not path.isascii() and "\\udc" in ascii(path)), None)
     if strange is not None:
         raise DataError(f"the file name {strange!r} in {root} is not UTF-8", advice="rename the file")
     if not paths:
-        raise DataError(
-            f"no images in {root}",
-            expected=f"files that end in {', '.join(sorted(IMAGE_SUFFIXES))}, one folder a class",
-            advice="give the folder that holds the class folders",
-        )
+        raise no_images(root, found)
     return ImageSet.of(FolderReader(root.absolute()), dataset=dataset or root.resolve().name, **columns_of(paths))
+
+
+def no_images(source: Path, others: Sequence[str]) -> DataError:
+    """The error for a folder or zip without an image that is recognised; `others` are the files that it holds."""
+    n_heif, n = sum(is_image_name(path) for path in others), len(others)
+    names = ", ".join([*sorted(others)[:N_SHOWN], *["..."] * (n > N_SHOWN)])
+    there = f"{n:,} other file{'s' * (n != 1)} ({names.encode(errors='backslashreplace').decode()})" if n else "no file"
+    return DataError(
+        f"{source} holds no image that is recognised, and {there}",
+        expected=f"files that end in {', '.join(sorted(IMAGE_SUFFIXES))}",
+        advice=f"{HEIF_EXTRA} to read {n_heif:,} HEIF photo{'s' * (n_heif != 1)}"
+        if n_heif
+        else "give the folder or zip that holds the images, at any depth",
+    )
 
 
 def columns_of(paths: list[str]) -> dict[str, Any]:
@@ -56,8 +70,21 @@ def columns_of(paths: list[str]) -> dict[str, Any]:
 
 
 def is_image_name(path: str) -> bool:
-    """Whether the file's ending says that it is an image."""
-    return os.path.splitext(path)[1].lower() in IMAGE_SUFFIXES
+    """Whether the file's ending says that it is an image, even one that cannot be read here."""
+    return os.path.splitext(path)[1].lower() in IMAGE_SUFFIXES | HEIF_SUFFIXES
+
+
+def is_recognised(path: str) -> bool:
+    """Whether a file is taken for an image by its ending, and images of its kind can be read here."""
+    ending = os.path.splitext(path)[1].lower()
+    return ending in IMAGE_SUFFIXES or (ending in HEIF_SUFFIXES and reads_heif())
+
+
+def why_unrecognised(path: str) -> str:
+    """Why a file is not taken for an image."""
+    if is_image_name(path):
+        return f"a photo in HEIF: {HEIF_EXTRA} to read it"
+    return "its name does not end like an image's"
 
 
 def walk(root: Path) -> Iterator[str]:

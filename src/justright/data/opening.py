@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.archive import open_archive
+from justright.data.archive import open_archive, other_members
 from justright.data.catalog import DATA_SETS
-from justright.data.folder import open_folder
+from justright.data.folder import is_recognised, open_folder, walk
 from justright.data.image_set import ImageSet
 from justright.data.manifest import open_manifest
 from justright.errors import MissingDataError
@@ -28,3 +28,11 @@ def open_images(source: str | Path) -> ImageSet:
     if not path.is_file():
         raise MissingDataError(f"no such file or folder: {source}", expected=ACCEPTED)
     return open_archive(path) if path.suffix.lower() == ".zip" else open_manifest(path)
+
+
+def unrecognised(source: str | Path) -> list[str]:
+    """The files of a folder or a zip that are not taken for images because of their names; hidden ones do not count."""
+    path = Path(source)
+    if path.is_dir():
+        return sorted(name for name in walk(path) if not is_recognised(name))
+    return other_members(path) if path.is_file() and path.suffix.lower() == ".zip" else []

@@ -9,6 +9,7 @@ from jaxtyping import Int
 
 from justright.report.elements import Missing, Name, Table, Values, attempt, short
 from justright.report.page_images import PageImages, SheetOrder
+from justright.runs.left_out import summary
 from justright.runs.problem import OWN
 from justright.runs.run_folder import RunFolder
 from justright.seeding import generator
@@ -17,6 +18,7 @@ from justright.types import Array
 N_IMAGES, PIXELS, COLUMNS = 16, 64, 8
 MOST_SETS = 12  # data sets that get a sheet; more are only counted
 BUDGET = 600_000
+MOST_LEFT_OUT = 500  # files of the table; left_out.csv lists all
 
 
 def overview(run: RunFolder) -> Values:
@@ -44,6 +46,18 @@ def overview(run: RunFolder) -> Values:
         sources.append(page_images)
     sets = Table(("part", "data set", "images", "classes"), rows)
     return {"sets": sets, "sheets": sheets, "missing": missing, "sources": sources}
+
+
+def left_out_part(run: RunFolder) -> Values | Missing:
+    """The files that were not used: how many and why, and each of them."""
+    files = run.left_out
+    if files is None:
+        return Missing("The run does not say which files it left out")
+    if not files:
+        return Missing("No file was left out")
+    rows = [(Name(each.path), each.side, each.reason.replace("_", " "), Name(each.detail)) for each in files]
+    table = Table(("file", "side", "reason", "detail"), rows[:MOST_LEFT_OUT])
+    return {"said": summary(files), "files": table, "n_files": len(files), "is_folded": len(files) > N_IMAGES}
 
 
 def datasets(column: pa.ChunkedArray) -> tuple[list[str], Int[Array, " rows"]]:

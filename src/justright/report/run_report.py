@@ -20,7 +20,7 @@ from justright.report.elements import Missing, Table, Values, attempt, read_part
 from justright.report.feature_map import BUDGET as MAP_BUDGET
 from justright.report.feature_map import draw_map, feature_map, tiles
 from justright.report.page_images import PageImages, SmallImages
-from justright.report.pool_and_target import overview
+from justright.report.pool_and_target import left_out_part, overview
 from justright.report.result_part import result_part
 from justright.report.review_part import review_of
 from justright.report.run_figures import draw_counts, draw_training, reported
@@ -67,6 +67,7 @@ class RunPage:
                 "errors": ("Errors", lambda: errors_part(judged(self.run), self.run.predictions)),
                 "selection": ("Selection", self._selection),
                 "data": ("Pool and target", lambda: overview(self.run) | self._map()),
+                "left_out": ("Left out", lambda: left_out_part(self.run)),
                 "count": ("Number of categories", self._count),
                 "training": ("Training", self._training),
                 "asked": ("What was asked", lambda: provenance.asked(about)),

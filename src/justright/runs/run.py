@@ -32,6 +32,7 @@ from justright.runs.counting import MOST_CHECKED, counted, k_note
 from justright.runs.disk import DiskPlan, tidy
 from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
 from justright.runs.given_weights import expect_fit
+from justright.runs.left_out import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
 from justright.runs.owner import owned
 from justright.runs.problem import Problem
 from justright.runs.run_features import GivenStores, fingerprints, frozen_features
@@ -57,6 +58,7 @@ class Run:
     tensorboard: bool = False  # also write the curves of training for it
     truth: Path | None = None  # a file with the labels of the target, opened for evaluation only
     engine: Engine | None = None  # where features, views and weights are computed, if not in this process
+    left_out: Sequence[LeftOut] = ()  # files that are not used, as far as is known before they are read
     checks_k: bool = False  # whether a K that was given is compared with an estimate, and a doubt is said
 
     def __post_init__(self) -> None:
@@ -139,9 +141,16 @@ class Run:
         pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *how)
         target = frozen_features(problem.target, self.backbone, self.out / "target.features", *how)
         self.problem = problem.with_ids_of(pool, target)
+        unreadable = unreadable_files(problem.pool.images, pool, is_target=False)
+        unreadable += unreadable_files(problem.target, target, is_target=True)
+        self.left_out = [*self.left_out, *unreadable]
+        self.notes += [f"{summary(self.left_out)}. {NAME} lists them"] if self.left_out else []
         if self.processes.is_first:
             self.problem.pool.images.save(self.out / "pool.parquet")
             self.problem.target.save(self.out / "target.parquet")
+            write_left_out(self.out, self.left_out)
+            if unreadable:
+                _log.warning("%s.", summary(unreadable))  # at once: training may take long
         return pool, target
 
     def _count(self, pool: FeatureTable, target: FeatureTable) -> tuple[int, str]:
@@ -251,6 +260,7 @@ class Run:
                 "command": self.asked.get("command", ""),
                 **{name: getattr(spec, name) for name in ("method", "selector", "pool_role", "seed", "scale")},
                 "notes": self.notes,
+                "left_out": counts(self.left_out),
                 "check": None if self.check is None else self.check.to_json(spec.method),
                 "selector_params": {} if selection is None else selection.about["params"],
                 "n_target": n_target,

@@ -13,6 +13,7 @@
     tuned.npy            features of the target after training, float32, a row an image
     predictions.parquet  a category and a confidence for every target image
     predictions.csv      the same for people: path, category, kind, confidence
+    left_out.csv         files that were not used: path, side, reason (a code), detail
     truth.parquet        labels of the target, where they were given: opened for evaluation only
     scores.json          All / Old / New, where truth was given
     report.html          all of it to look at
@@ -41,6 +42,8 @@ from justright.evaluation import Scores
 from justright.features.table import FeatureTable
 from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
+from justright.runs.left_out import NAME as LEFT_OUT
+from justright.runs.left_out import LeftOut, read_left_out
 from justright.runs.saved_selection import SavedSelection, load_selection
 from justright.types import Array
 
@@ -48,9 +51,9 @@ _log = logging.getLogger(__name__)
 
 FORMAT = "justright run 1"
 REMADE = (  # what a run that is started again computes again
-    "target.parquet", "pool.parquet", "weights.parquet", "weights.classes.parquet", "count.json", "diagnosis.json",
-    "tuned.npy", "predictions.parquet", "predictions.csv", "scores.json", "model.json", "model.safetensors",
-    "metrics.jsonl",
+    "target.parquet", "pool.parquet", "left_out.csv", "weights.parquet", "weights.classes.parquet", "count.json",
+    "diagnosis.json", "tuned.npy", "predictions.parquet", "predictions.csv", "scores.json", "model.json",
+    "model.safetensors", "metrics.jsonl",
 )  # fmt: skip
 TRUTH = "truth.parquet"  # made again only where the run is given the labels again
 # what it does not compute again; the headers of the features stand for all their files
@@ -210,6 +213,12 @@ class RunFolder:
             return []
         whole = path.read_bytes().rpartition(b"\n")[0]
         return [_object(path, line) for line in whole.split(b"\n") if line]
+
+    @cached_property
+    def left_out(self) -> list[LeftOut] | None:
+        """The files that were not used, and why."""
+        path = self._checked(LEFT_OUT)
+        return read_left_out(path) if path.exists() else None
 
     @cached_property
     def scores(self) -> Scores | None:

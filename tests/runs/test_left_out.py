@@ -1,0 +1,133 @@
+"""Files that a run does not use: each is listed with its reason, and counted for a person."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import zipfile
+
+import pytest
+from tests.conftest import picture
+from tests.features.tiny_extraction import run
+
+from justright.data import ImageSet, folder, open_images
+from justright.errors import DataError
+from justright.features.backbone import load_backbone
+from justright.runs.left_out import (
+    LeftOut,
+    copies_left_out,
+    counts,
+    left_out_by_name,
+    read_left_out,
+    summary,
+    unreadable_files,
+    write_left_out,
+)
+from justright.runs.problem import make_problem
+from justright.runs.run import Run
+from justright.runs.run_folder import RunFolder
+from justright.runs.spec import RunSpec
+
+
+@pytest.fixture
+def spoiled(make_tree):
+    """Photos, of which two cannot be read, beside a text file and a photo in HEIF."""
+    root = make_tree({"": 24}, "photos", 50)
+    (root / "30.png").write_bytes(b"")
+    (root / "31 ü.png").write_bytes(b"no picture")
+    (root / "notes, old.txt").write_text("hello")
+    (root / ".hidden").write_text("")
+    (root / "phone.heic").write_bytes(b"")
+    return root
+
+
+def test_files_are_left_out_by_name_from_folders_and_zips(spoiled, make_tree, tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "reads_heif", lambda: False)
+    with zipfile.ZipFile(tmp_path / "pool.zip", "w") as made:
+        made.write(spoiled / "0.png", "oak/0.png")
+        for name in ("oak/readme.md", "labels.csv", "__MACOSX/oak/._0.png", "oak/.DS_Store"):
+            made.writestr(name, "hello")
+    found = left_out_by_name([str(make_tree({"cat": 1}, "own"))], [str(tmp_path / "pool.zip")], str(spoiled))
+    assert [(os.path.relpath(each.path, tmp_path), each.side, each.reason) for each in found] == [
+        ("pool.zip/oak/readme.md", "pool", "not_recognised"),
+        ("photos/notes, old.txt", "target", "not_recognised"),
+        ("photos/phone.heic", "target", "no_heif"),
+    ]
+    assert "justright[heif]" in found[2].detail
+    assert left_out_by_name([], [], "glyphs") == []
+    monkeypatch.setattr(folder, "reads_heif", lambda: True)
+    assert "no_heif" not in counts(left_out_by_name([], [], str(spoiled)))
+
+
+def test_unreadable_images_are_told_by_row_and_side(make_tree, tmp_path):
+    own, others = (open_images(make_tree({"a": 3}, name, first)) for name, first in (("own", 0), ("others", 9)))
+    (tmp_path / "own" / "a" / "1.png").write_bytes(b"")
+    (tmp_path / "others" / "a" / "1.png").write_bytes(b"no picture")
+    problem = make_problem([others], own, open_images(make_tree({"": 2}, "photos", 30)))
+    images = problem.pool.images
+    found = unreadable_files(images, run(images, tmp_path / "f", max_bad=0.5), is_target=False)
+    assert [(each.path, each.side, each.reason) for each in found] == [
+        (str(tmp_path / "own" / "a" / "1.png"), "labeled", "empty"),
+        (str(tmp_path / "others" / "a" / "1.png"), "pool", "not_an_image"),
+    ]
+
+
+def test_copies_are_those_that_one_set_has_alone(make_tree):
+    images = open_images(make_tree({"a": 3}))
+    both = ImageSet.concat([images, images])
+    assert copies_left_out(both, both) == []
+    assert [each.path.rpartition("/")[2] for each in copies_left_out(both, both.take([0, 2, 3, 4, 5]))] == ["1.png"]
+
+
+def test_a_person_reads_how_many_why_and_the_first_names():
+    reasons = ["empty", "truncated", "unreadable", "unreadable", "no_heif", "not_recognised", "copy"]
+    files = [LeftOut(f"/photos/{n}\x1b.png", "target", reason, "") for n, reason in enumerate(reasons)]
+    assert summary(files) == (
+        "7 files were left out: 4 unreadable (0\\x1b.png, 1\\x1b.png, 2\\x1b.png, ...); 1 in HEIF, which needs pip "
+        "install 'justright[heif]' (4\\x1b.png); 1 not recognised by name (5\\x1b.png); 1 labeled but in the "
+        "target too (6\\x1b.png)"
+    )
+    assert summary([]) == ""
+
+
+def test_the_list_is_read_as_it_was_written(tmp_path):
+    odd = LeftOut('/photos/a, "b"\nc.png', "target", "empty", "the file is empty")
+    write_left_out(tmp_path, [odd, LeftOut("/photos/\udcff.txt", "pool", "not_recognised", "")])
+    assert read_left_out(tmp_path / "left_out.csv") == [
+        odd,
+        LeftOut("/photos/\\udcff.txt", "pool", "not_recognised", ""),
+    ]
+    write_left_out(tmp_path, [])
+    assert read_left_out(tmp_path / "left_out.csv") == []
+    (tmp_path / "left_out.csv").write_text("other\n1\n")
+    with pytest.raises(DataError, match=r"left_out\.csv cannot be read"):
+        read_left_out(tmp_path / "left_out.csv")
+
+
+def test_a_run_keeps_the_list_and_says_it(spoiled, make_tree, tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(folder, "reads_heif", lambda: False)
+    labeled = open_images(make_tree({"a": 4, "b": 4}, "own"))
+    picture(0).save(spoiled / "copy.png")  # as a/0.png
+    for number in range(40):  # two bad photos are few enough to go on
+        picture(200 + number).save(spoiled / f"more {number}.png")
+    problem = make_problem([], labeled, open_images(spoiled))
+    before = problem.pool.images
+    problem, _ = problem.without_copies()
+    left_out = [*left_out_by_name([], [], str(spoiled)), *copies_left_out(before, problem.pool.images)]
+    spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=4, settings={})
+    Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), left_out=left_out).all()
+    found = RunFolder.open(tmp_path / "run")
+    expected = {"not_recognised": 1, "no_heif": 1, "copy": 1, "empty": 1, "not_an_image": 1}
+    assert found.about["left_out"] == counts(found.left_out) == expected
+    assert any("5 files were left out: 2 unreadable (30.png, 31 ü.png)" in note for note in found.about["notes"])
+    assert "2 files were left out" in caplog.text
+    with (tmp_path / "run" / "left_out.csv").open(encoding="utf-8") as file:
+        assert next(csv.DictReader(file)) == {
+            "path": str(spoiled / "notes, old.txt"),
+            "side": "target",
+            "reason": "not_recognised",
+            "detail": "its name does not end like an image's",
+        }
+    assert "left_out.csv" in json.loads((tmp_path / "run" / "run.json").read_text())["files"]
