@@ -65,6 +65,7 @@ def test_an_export_leaves_the_run_as_it_was(run, tmp_path):
         (["--export", "x.odd"], "Say --as"),
         (["--reviewer", "a\nb"], "--reviewer"),
         (["--host", "192.0.2.1", "--port", "0"], "cannot listen"),
+        (["--host", "", "--port", "0"], "the host is empty"),
     ],
 )
 def test_what_cannot_be_done_is_said(run, arguments, said):

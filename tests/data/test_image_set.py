@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from justright.data import ImageSet, image_set, open_archive, open_folder, open_images
+from justright.data import ImageSet, glyph_set, image_set, open_archive, open_folder, open_images
 from justright.errors import BadImageError, DataError
 from justright.types import UNLABELED
 
@@ -123,3 +123,26 @@ def test_content_ids_are_a_column_of_many_blocks_and_fill_what_has_no_id(make_tr
     partly = images.named_by(pa.chunked_array([[None, "b", None, "d", None]], pa.string()))
     ids = images.content_ids()
     assert partly.with_ids().ids == [ids[0], "b", ids[2], "d", ids[4]]
+
+
+def test_a_set_with_content_refuses_files_that_changed_and_lists_them(make_tree):
+    root = make_tree({"a": 4})
+    images = open_images(root).with_content()
+    assert images.changed() == []
+    assert images.image(0).tobytes() == open_images(root).image(0).tobytes()
+    (root / "a" / "1.png").write_bytes((root / "a" / "2.png").read_bytes())
+    (root / "a" / "3.png").unlink()
+    assert images.changed() == [
+        "a/1.png: the file was changed or replaced since the run",
+        "a/3.png: missing or unreadable",
+    ]
+    for read in (images.image, images.encoded):
+        with pytest.raises(BadImageError, match=r"a/1\.png: the file was changed"):
+            read(1)
+    assert images.take([0, 2]).changed() == []
+
+
+def test_drawn_images_have_no_content_to_compare():
+    images = glyph_set(1, ["greek"]).with_content()
+    assert images.known_content(0) is None
+    assert images.changed() == []

@@ -9,6 +9,9 @@ import pytest
 from tests.made_runs import make_run
 from tests.review.acting import act
 
+from justright.data import ImageSet
+from justright.data.export import write_tree
+from justright.data.readers import FolderReader
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
 
@@ -22,6 +25,17 @@ def finished_run(tmp_path_factory) -> Path:
 def run(finished_run, tmp_path) -> RunFolder:
     """A copy that the test may write to."""
     return RunFolder.open(Path(shutil.copytree(finished_run, tmp_path / "run")))
+
+
+@pytest.fixture
+def photos(run, tmp_path) -> Path:
+    """The folder with the images of the target: the run is about these files then, as they are now."""
+    root, target = tmp_path / "photos", RunFolder.open(run.path).target
+    write_tree(target, root, n_processes=1)
+    paths = [f"{path}.png" for path in target.paths]
+    files = ImageSet.of(FolderReader(root), dataset="target", path=paths).with_ids()
+    files.with_content().save(run.path / "target.parquet")
+    return root
 
 
 @pytest.fixture

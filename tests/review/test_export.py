@@ -4,12 +4,16 @@ import numpy as np
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
-from justright.data import merge_pool, open_images
+from justright.data import ImageSet, merge_pool, open_images
+from justright.data.columns import CONTENT, with_columns
 from justright.errors import DataError, DegenerateError
 from justright.review.export import export, label_table, labeled_set
+from justright.review.open_review import OpenReview
 from justright.review.state import REJECTED
 from justright.runs.problem import make_problem
+from justright.runs.run_folder import RunFolder
 
 
 @pytest.fixture
@@ -109,3 +113,68 @@ def test_nothing_kept_is_nothing_to_export(opened, tmp_path):
 def test_a_labeled_set_needs_a_name_that_can_be_opened(reviewed, tmp_path):
     with pytest.raises(DataError, match=r"\.parquet"):
         export(reviewed, tmp_path / "out.csv", "labeled")
+
+
+def spoil(file, how, tmp_path):
+    """What may happen to a photo after the run."""
+    file.unlink()
+    if how == "link to a text":
+        secret = tmp_path / "secret.txt"
+        secret.write_text("password")
+        file.symlink_to(secret)
+    elif how == "other image":
+        Image.new("RGB", (20, 20), "red").save(file)
+    return "missing or unreadable" if how == "gone" else "the file was changed or replaced since the run"
+
+
+@pytest.mark.parametrize("how", ["link to a text", "other image", "gone"])
+@pytest.mark.parametrize(("form", "is_copy"), [("folders", True), ("folders", False), ("labeled", False)])
+@pytest.mark.parametrize("has_content", [True, False])
+def test_files_that_are_not_those_of_the_run_are_refused_by_name(
+    run, photos, say, tmp_path, how, form, is_copy, has_content
+):
+    if not has_content:  # as earlier versions wrote it: ids are made of the content
+        ImageSet(run.target.table.drop_columns([CONTENT]), run.target.readers).save(run.path / "target.parquet")
+    opened = OpenReview(RunFolder.open(run.path))
+    say(opened, "keep", cluster=14)
+    first, second = opened.state.rows_of(14)[:2].tolist()
+    path = tmp_path / ("out" if form == "folders" else "out.parquet")
+    n_images = export(opened, path, form, is_copy)
+    assert len(open_images(path)) == n_images
+    paths = opened.run.target.paths
+    for row in (first, second):
+        reason = spoil(photos / paths[row], how, tmp_path)
+    again = path.with_name(f"again-{path.name}")
+    with pytest.raises(DataError, match=f"2 of {n_images} images") as refused:
+        export(opened, again, form, is_copy)
+    assert f"{paths[first]}: {reason}" in str(refused.value)
+    assert not again.exists()
+    assert not list(tmp_path.glob(".again*"))
+    assert export(opened, tmp_path / "labels.csv", "csv") == len(opened.predictions)
+    say(opened, "reject", cluster=14, rows=[first, second])
+    assert export(opened, again, form, is_copy) == n_images - 2
+
+
+def test_a_file_of_which_nothing_is_known_has_to_be_an_image(run, photos, say, tmp_path):
+    """As in a run of an earlier version with ids that a list brought."""
+    target = run.target
+    table = target.table.drop_columns([CONTENT])
+    names = [f"photo-{row}" for row in range(len(target))]
+    ImageSet(with_columns(table, {"id": pyarrow.array(names)}), target.readers).save(run.path / "target.parquet")
+    opened = OpenReview(RunFolder.open(run.path))
+    say(opened, "keep", cluster=14)
+    row = int(opened.state.rows_of(14)[0])
+    spoil(photos / target.paths[row], "link to a text", tmp_path)
+    with pytest.raises(DataError, match="not an image"):
+        export(opened, tmp_path / "out", "folders", True)
+
+
+def test_many_changed_files_are_counted_and_the_first_are_named(run, photos, say, tmp_path):
+    opened = OpenReview(RunFolder.open(run.path))
+    rows = np.flatnonzero(np.isin(opened.state.group, [14, 15])).tolist()[:8]
+    say(opened, "keep", cluster=14)
+    say(opened, "keep", cluster=15)
+    for row in rows:
+        spoil(photos / opened.run.target.paths[row], "gone", tmp_path)
+    with pytest.raises(DataError, match="and 3 more"):
+        export(opened, tmp_path / "out", "folders")

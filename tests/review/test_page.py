@@ -381,3 +381,22 @@ def current_of(page) -> int:
     """The open cluster, also where its row is not on the screen."""
     cards = page.evaluate("() => fetch('clusters?limit=500').then((answer) => answer.json())")["clusters"]
     return next(card["cluster"] for card in cards if card["name"] == page.text_content("#name"))
+
+
+def test_an_image_that_was_replaced_since_the_run_is_not_shown_and_says_so(chromium, run, photos):
+    opened = OpenReview(RunFolder.open(run.path))
+    first, second = opened.lists.clusters("largest")[:2]
+    row, other = (int(opened.lists.images(cluster, "central")[0]) for cluster in (first, second))
+    paths = opened.run.target.paths
+    (photos / paths[row]).write_bytes((photos / paths[other]).read_bytes())
+    live = LiveReview(run.path)
+    live.start()
+    page = chromium.new_page(viewport={"width": 1200, "height": 800})
+    show(page, live)
+    assert current(page) == first
+    image = page.locator(f".tile[data-row='{row}'] img")
+    page.wait_for_function("image => image.alt", arg=image.element_handle())
+    assert "changed or replaced since the run" in image.get_attribute("alt")
+    assert image.evaluate("image => image.naturalWidth") == 0
+    page.close()
+    live.stop()

@@ -67,3 +67,27 @@ def test_threads_that_want_the_same_copy_all_get_it(make_tree, tmp_path):
     assert len(got) == 16
     assert len(set(got)) == 1
     assert len(list((tmp_path / "kept").rglob("*"))) == 2  # a folder and one file, nothing half-written
+
+
+def test_a_file_that_was_replaced_is_not_shown_as_the_old_image(make_tree, tmp_path):
+    root = make_tree({"a": 3})
+    images = open_images(root).with_content()
+    thumbnails = Thumbnails(images, tmp_path / "kept")
+    kept = thumbnails.get(0, 160)
+    Image.new("RGB", (20, 20), "red").save(root / "a" / "0.png")
+    Image.new("RGB", (20, 20), "red").save(root / "a" / "1.png")
+    assert thumbnails.get(0, 160) == kept  # a copy of the image that the run saw
+    for row, size in ((0, 640), (1, 160)):
+        with pytest.raises(BadImageError, match=rf"a/{row}\.png: the file was changed or replaced since the run"):
+            thumbnails.get(row, size)
+
+
+def test_a_link_to_a_text_is_never_shown(make_tree, tmp_path):
+    root = make_tree({"a": 1})
+    (tmp_path / "secret.txt").write_text("password")
+    for images in (open_images(root), open_images(root).with_ids(), open_images(root).with_content()):
+        (root / "a" / "0.png").unlink()
+        (root / "a" / "0.png").symlink_to(tmp_path / "secret.txt")
+        with pytest.raises(BadImageError) as error:
+            Thumbnails(images, tmp_path / "kept").get(0, 160)
+        assert "password" not in str(error.value)

@@ -15,6 +15,8 @@ import torch
 from safetensors import safe_open
 
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
+from justright.data.export import write_tree
+from justright.data.readers import FolderReader
 from justright.demo.experiments import OWN
 from justright.discovery import loop
 from justright.discovery.consensus import consensus
@@ -118,6 +120,19 @@ def test_plain_k_means_gets_the_targets_number_of_categories_whatever_the_pool(p
         run = Run(problem, spec, tmp_path / role, backbone).all()
         assert run.about["n_categories"] == 22
         assert known_names(run) == []
+
+
+def test_a_run_notes_what_its_files_held_whatever_ids_they_were_given(problem, backbone, tmp_path):
+    write_tree(problem.target, tmp_path / "photos", n_processes=1)
+    paths = [f"{path}.png" for path in problem.target.paths]
+    ids = [f"{row:032x}" for row in range(len(paths))]
+    files = ImageSet.of(FolderReader(tmp_path / "photos"), dataset=OWN, path=paths, id=ids)
+    spec = spec_of(method="kmeans", settings={})
+    target = Run(replace(problem, target=files, truth=None), spec, tmp_path / "run", backbone).all().target
+    assert target.ids == ids
+    assert target.changed() == []
+    (tmp_path / "photos" / paths[0]).write_bytes((tmp_path / "photos" / paths[1]).read_bytes())
+    assert target.changed() == [f"{paths[0]}: the file was changed or replaced since the run"]
 
 
 def test_with_a_pool_alone_k_is_that_of_the_target(problem, backbone, tmp_path):

@@ -24,6 +24,7 @@ COLUMNS = {
     "dataset": NAME,
     "split": NAME,
 }
+CONTENT = "content"  # an optional column: the content id that a file had when a run saw it, null where nothing is known
 SUPERCLASS = "superclass"  # the column of the finest super-category; `superclass2`, `superclass3`, ... are coarser
 
 

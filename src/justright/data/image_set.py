@@ -17,6 +17,7 @@ from PIL import Image
 
 from justright.data.columns import (
     COLUMNS,
+    CONTENT,
     column,
     names_column,
     rename_sources,
@@ -24,14 +25,17 @@ from justright.data.columns import (
     superclass_columns,
     with_columns,
 )
+from justright.data.decoding import decode
 from justright.data.parquet import write_parquet
 from justright.data.readers import Reader
 from justright.errors import BadImageError, DataError
+from justright.hashing import hash_bytes
 from justright.parallel import BLOCK, in_threads
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array, Labels
 
 HASHED_AT_ONCE = 64  # images that a thread is given together: to be given one alone takes longer than to hash it
+CHANGED = "the file was changed or replaced since the run"
 SAVED_BYTES = "bytes"  # column and source of images that only a saved table holds
 
 
@@ -47,6 +51,7 @@ class ImageSet:
         dataset: what the data set is called.
         split: the data set's own train or test.
         superclass, superclass2, ...: the groups above the class, fine to coarse.
+        content: only in the sets of a run, see `with_content`.
     """
 
     table: pa.Table
@@ -121,11 +126,23 @@ class ImageSet:
 
     def image(self, row: int) -> Image.Image:
         """Decode one image, RGB; BadImageError with a reason where that fails."""
-        return self._reader(row).image(self.table["path"][row].as_py())
+        path = self.table["path"][row].as_py()
+        if self.known_content(row) is None:
+            return self._reader(row).image(path)
+        return decode(self.encoded(row), path)
 
     def encoded(self, row: int) -> bytes:
-        """One image as a file holds it."""
-        return self._reader(row).encoded(self.table["path"][row].as_py())
+        """One image as a file holds it; BadImageError where that is not what the column `content` says."""
+        path, content = self.table["path"][row].as_py(), self.known_content(row)
+        data = self._reader(row).encoded(path)
+        if content is not None and hash_bytes(data) != content:
+            raise BadImageError(f"{path}: {CHANGED}")
+        return data
+
+    def known_content(self, row: int) -> str | None:
+        """The content id that the file of an image had when a run saw it; None where nothing is known."""
+        found: str | None = self.table[CONTENT][row].as_py() if CONTENT in self.table.column_names else None
+        return found
 
     def computed_id(self, row: int) -> str:
         """The id of one image computed from its content, whatever id the table has."""
@@ -163,6 +180,40 @@ class ImageSet:
         found = iter(track(each, n, "hashing images"))
         parts = iter(lambda: pa.array(list(islice(found, BLOCK)), pa.string()), pa.array([], pa.string()))
         return pa.chunked_array(list(parts), pa.string())
+
+    def with_content(self, content: pa.ChunkedArray | None = None) -> ImageSet:
+        """The same table with a column `content`: `content`, or what the files hold now.
+
+        From then on `image` and `encoded` refuse a file that holds something else. Images that are no files of the user
+        have no entry: they cannot change.
+        """
+        if content is None:
+            content = self.content_column(is_strict=False)
+        sources = pa.array([source for source, reader in self.readers.items() if reader.has_files], pa.string())
+        is_known = pc.and_(pc.is_in(self.table["source"].cast(pa.string()), sources), pc.not_equal(content, ""))
+        content = pc.if_else(pc.fill_null(is_known, False), content, pa.scalar(None, pa.string()))
+        table = self.table.drop_columns([CONTENT]) if CONTENT in self.table.column_names else self.table
+        return ImageSet(table.append_column(CONTENT, content), self.readers)
+
+    def changed(self, track: Track = silent) -> list[str]:
+        """The files that are not what the column `content` says, with the reason.
+
+        Where nothing is known of a file, it has to be an image at least.
+        """
+        now = self.content_column(track, is_strict=False)
+        found = []
+        for row, (path, content) in enumerate(zip(self.paths, now.to_pylist(), strict=True)):
+            known = self.known_content(row)
+            if not content:
+                found.append(f"{path}: missing or unreadable")
+            elif known is not None and content != known:
+                found.append(f"{path}: {CHANGED}")
+            elif known is None and self._reader(row).has_files:
+                try:
+                    self.image(row)
+                except BadImageError as error:
+                    found.append(error.came)
+        return found
 
     def with_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> ImageSet:
         """The same table with a content id for every image that has no id. Reads the files of those once.

@@ -34,6 +34,7 @@ class Reader:
     """Finds images by path. A kind of reader says what `encoded` or `image` gives; the other one is made of it."""
 
     source: str  # what stands in the table: a kind, a colon, and where
+    has_files = False  # whether images are files of the user, which may change between two runs
 
     def encoded(self, path: str) -> bytes:
         """The image as a file would hold it, by default a PNG; BadImageError with a reason where there is none."""
@@ -76,6 +77,8 @@ def file_version(file: Path) -> tuple[int, ...] | None:
 class FolderReader(Reader):
     """Files below a folder."""
 
+    has_files = True
+
     def __init__(self, root: Path):
         self.root = root
         self.source = f"folder:{root}"
@@ -95,6 +98,8 @@ class FolderReader(Reader):
 
 class ZipReader(Reader):
     """Members of a zip, read without unpacking; threads and processes may share it."""
+
+    has_files = True
 
     def __init__(self, archive: Path):
         self.archive = archive

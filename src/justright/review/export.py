@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from justright.audit.quarantine import printable
 from justright.data import ImageSet
-from justright.data.columns import COLUMNS, names_column, with_columns, write_csv
+from justright.data.columns import COLUMNS, CONTENT, names_column, with_columns, write_csv
 from justright.data.parquet import write_parquet
 from justright.errors import DataError, DegenerateError
 from justright.files import replacing
@@ -17,6 +18,8 @@ from justright.review.class_folders import write_class_folders
 from justright.review.open_review import OpenReview
 from justright.review.state import REJECTED
 from justright.runs.problem import OWN
+
+N_NAMED = 5  # files that a refusal names
 
 Form = Literal["csv", "parquet", "folders", "labeled"]
 
@@ -93,15 +96,28 @@ def export(
         return int(table.num_rows)
     dataset = dataset or f"{opened.run.path.resolve().name}-reviewed"
     images = labeled_set(opened, dataset, **which)
+    refuse_changed(images)
     if form == "folders":
         write_class_folders(images, path, is_copy=is_copy)
     elif path.suffix == ".parquet":
         path.parent.mkdir(parents=True, exist_ok=True)
-        images.save(path)
+        ImageSet(images.table.drop_columns([CONTENT]), images.readers).save(path)
     else:
         raise DataError(f"cannot write a labeled set to {path}", expected="a name that ends in .parquet")
     return len(images)
 
 
+def refuse_changed(images: ImageSet) -> None:
+    """Raise DataError when files are not those that the run saw: their labels were given to other images."""
+    if changed := images.changed():
+        names = "\n".join(f"  {printable(each)}" for each in changed[:N_NAMED])
+        more = f"\n  and {len(changed) - N_NAMED:,} more" if len(changed) > N_NAMED else ""
+        raise DataError(
+            f"{len(changed):,} of {len(images):,} images to be exported are not what the run saw:\n{names}{more}",
+            expected="the files as they were",
+            advice="put them back, or reject these images in the review; --as csv writes the labels without the images",
+        )
+
+
 def _bare(images: ImageSet) -> ImageSet:
-    return ImageSet(images.table.select(list(COLUMNS)), images.readers)
+    return ImageSet(images.table.select([*COLUMNS, CONTENT]), images.readers)

@@ -30,7 +30,7 @@ class Thumbnails:
         self._ids = images.table["id"]
 
     def get(self, row: int, size: int) -> bytes:
-        """The copy of one image; BadImageError where it cannot be decoded."""
+        """The copy of one image; BadImageError where it cannot be decoded, or its file was changed since the run."""
         file = self._file(row, size)
         if file.exists():
             content = file.read_bytes()
@@ -50,7 +50,7 @@ class Thumbnails:
         return data
 
     def _file(self, row: int, size: int) -> Path:
-        known = self._ids[row].as_py()
+        known = self.images.known_content(row) or self._ids[row].as_py()
         # without content ids the row has to do: reading the image to name it would be as slow as no cache
         name = known if known and CONTENT_ID.fullmatch(known) else f"row-{row}"
         return self.folder / name[-2:].rjust(2, "0") / f"{name}-{size}.jpg"

@@ -146,8 +146,8 @@ class Run:
         self.left_out = [*self.left_out, *unreadable]
         self.notes += [f"{summary(self.left_out)}. {NAME} lists them"] if self.left_out else []
         if self.processes.is_first:
-            self.problem.pool.images.save(self.out / "pool.parquet")
-            self.problem.target.save(self.out / "target.parquet")
+            self.problem.pool.images.with_content().save(self.out / "pool.parquet")
+            self.problem.target.with_content().save(self.out / "target.parquet")
             write_left_out(self.out, self.left_out)
             if unreadable:
                 _log.warning("%s.", summary(unreadable))  # at once: training may take long

@@ -32,9 +32,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from jaxtyping import Float
 
 from justright.data import ImageSet, open_images
+from justright.data.columns import CONTENT
+from justright.data.manifest import read_table
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.predictions import Predictions
 from justright.errors import DataError, MissingDataError
@@ -50,6 +53,7 @@ from justright.types import Array
 _log = logging.getLogger(__name__)
 
 FORMAT = "justright run 1"
+CONTENT_ID = "^[0-9a-f]{32}$"
 REMADE = (  # what a run that is started again computes again
     "target.parquet", "pool.parquet", "left_out.csv", "weights.parquet", "weights.classes.parquet", "count.json",
     "diagnosis.json", "tuned.npy", "predictions.parquet", "predictions.csv", "scores.json", "model.json",
@@ -136,13 +140,22 @@ class RunFolder:
 
     @cached_property
     def target(self) -> ImageSet:
-        """The unlabeled images."""
-        return open_images(self._checked("target.parquet"))
+        """The unlabeled images. A file that was changed since the run is refused when it is read."""
+        return self._images("target.parquet")
 
     @cached_property
     def pool(self) -> ImageSet:
-        """The labeled images."""
-        return open_images(self._checked("pool.parquet"))
+        """The labeled images. A file that was changed since the run is refused when it is read."""
+        return self._images("pool.parquet")
+
+    def _images(self, name: str) -> ImageSet:
+        path = self._checked(name)
+        images, saved = open_images(path), read_table(path)
+        if CONTENT in saved.column_names:
+            return images.with_content(saved[CONTENT])
+        # runs of earlier versions: where nobody gave an id it was made of the content
+        ids = images.table["id"]
+        return images.with_content(pc.if_else(pc.match_substring_regex(ids, CONTENT_ID), ids, ""))
 
     @cached_property
     def predictions(self) -> Predictions:

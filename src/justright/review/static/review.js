@@ -298,6 +298,23 @@ function setReviewer(name) {
   at("reviewer").replaceChildren(`${name} `, element("kbd", {}, "w"));
 }
 
+// An image that cannot be shown says why in its place: its file is gone, damaged, or another one since the run.
+document.addEventListener("error", async (event) => {
+  const image = event.target;
+  if (!(image instanceof HTMLImageElement)) return;
+  const { src } = image;
+  const said = await server.get(src).then(() => "", (error) => error.message.split("\n")[0]);
+  if (image.src !== src) return;
+  image.dataset.alt ??= image.alt;
+  image.alt = image.title = said;
+}, true);
+document.addEventListener("load", ({ target }) => {
+  if (target instanceof HTMLImageElement && "alt" in target.dataset) {
+    [target.alt, target.title] = [target.dataset.alt, ""];
+    delete target.dataset.alt;
+  }
+}, true);
+
 document.addEventListener("keydown", (event) => {
   if (isAsking() || event.ctrlKey || event.metaKey || event.altKey) return;
   // a field of a dialog that has just closed keeps the focus for a moment, and a fast key must not be lost in it
