@@ -65,7 +65,7 @@ def asked(*words):
             rest.pop(name, None)
         found.append(run_spec(**rest))
 
-    command = SelectorCommand("discover", params=discover.params, callback=keep, default="none", more={AUTO: ""})
+    command = SelectorCommand("discover", params=discover.params, callback=keep, more={AUTO: ""})
     command.main(["--target", "t", "--out", "o", "--device", "cpu", *words], standalone_mode=False)
     return found[0]
 

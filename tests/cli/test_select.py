@@ -8,6 +8,7 @@ import subprocess
 import sys
 from xml.etree import ElementTree as ET
 
+import click
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -20,6 +21,7 @@ from justright.data.opening import open_images
 from justright.errors import DataError
 from justright.features.table import FeatureTable
 from justright.runs.saved_selection import load_selection
+from justright.runs.spec import RunSpec
 from justright.selection import BetaSelector
 
 CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))
@@ -56,6 +58,7 @@ def call(stores):
     return call
 
 
+BETA = ("--selector", "beta", "--domain", "affine")
 BINS = ("--selector", "bins", "--n-clusters", 6, "--no-discard")
 
 
@@ -63,8 +66,8 @@ BINS = ("--selector", "bins", "--n-clusters", 6, "--no-discard")
     "words",
     [
         ("--selector", "none"),
-        ("--domain", "affine"),
-        ("--level", "image", "--domain", "affine", "--reduction", 0.1),
+        BETA,
+        ("--level", "image", *BETA, "--reduction", 0.1),
         BINS,
         ("--selector", "cui", "--n-clusters", 6, "--n-classes", 4),
     ],
@@ -73,7 +76,6 @@ def test_weights_go_to_a_file_and_come_back(call, stores, words):
     out = stores / "weights.parquet"
     done = call(*words, "--out", out)
     assert "all" in done.stdout
-    assert "Transfer flow" in done.stdout
     saved = load_selection(out)
     assert saved.images.column_names == ["id", "dataset", "path", "label", "class_name", "weight", "reason"]
     assert saved.images.num_rows == 60
@@ -90,7 +92,7 @@ def test_weights_go_to_a_file_and_come_back(call, stores, words):
 
 
 def test_weights_are_those_of_the_library(call, stores):
-    call("--domain", "affine", "--alpha", 3, "--out", stores / "w.parquet")
+    call(*BETA, "--alpha", 3, "--out", stores / "w.parquet")
     tables = [FeatureTable.open(stores / name) for name in ("birds", "pets")]
     pool = np.concatenate([table.features for table in tables])
     labels = np.concatenate([tables[0].labels, tables[1].labels + 6])
@@ -100,7 +102,7 @@ def test_weights_are_those_of_the_library(call, stores):
     assert saved.about["params"]["alpha"] == 3
 
 
-@pytest.mark.parametrize("words", [("--domain", "affine"), BINS])
+@pytest.mark.parametrize("words", [BETA, BINS])
 def test_labels_of_the_target_cannot_reach_the_weights(call, stores, words):
     written = []
     for target in ("target", "permuted", "blind"):
@@ -119,17 +121,15 @@ def test_json_has_everything(call, stores):
     assert {"distance", "bin", "kept_share", "reason"} <= set(value["classes"][0])
     assert value["stability"]["n_resamples"] == 5
     assert value["diagnosis"]["verdict"]
-    assert value["label_outlook"]["n_clusters"] == 6
     assert value["written"][0].endswith("w.parquet")
     assert json.loads(call(*BINS, "--stability", 5, "--json").stdout)["classes"] == value["classes"]
 
 
-def test_the_terminal_says_counts_outlook_and_verdict(call, stores):
-    done = call("--domain", "affine", "--stability", 3, "--n-clusters", 6, "--diagnose", stores / "birds", "--draws", 2)
-    for said in ("birds", "most similarity", "always kept", "6 clusters", "All against own", "beta, as asked"):
+def test_the_terminal_says_counts_and_verdict(call, stores):
+    done = call(*BETA, "--stability", 3, "--n-clusters", 6, "--diagnose", stores / "birds", "--draws", 2)
+    for said in ("birds", "most similarity", "always kept", "All against own", "beta, as asked"):
         assert said in done.stdout
     assert "Linear discriminants" in done.stdout
-    assert "a guess: give --n-clusters" in call("--domain", "affine").stdout
 
 
 def test_figures_and_page(call, stores):
@@ -148,7 +148,7 @@ def test_images_are_found_again_where_the_features_came_from(call, stores, make_
     )
     table = FeatureTable(features(images.labels, 3), index, FeatureTable.open(stores / "birds").header)
     table.write(stores / "seen")
-    words = ("--domain", "affine", "--html", stores / "page.html", "--figures", stores / "figures")
+    words = (*BETA, "--html", stores / "page.html", "--figures", stores / "figures")
     assert "No example images" not in call(*words, pools=["seen"]).stderr
     html = (stores / "page.html").read_text(encoding="utf-8")
     assert html.count("data:image/jpeg") == 6 * 4
@@ -164,17 +164,18 @@ def test_images_are_found_again_where_the_features_came_from(call, stores, make_
     [
         (("--selector", "bins"), {}, "--n-clusters K"),
         (("--selector", "bins", "--n-clusters", 6, "--alpha", 2), {}, "--alpha belongs to beta"),
+        (("--alpha", 2), {}, "--selector none together with --alpha"),
         (("--no-select",), {}, "--no-select belongs to bins"),
         (("--preset", "official", "--alpha", 2), {}, "--preset official"),
         (("--selector", "bins", "--n-clusters", 49), {}, "48 target images for 49 clusters"),
-        (("--threshold", 99), {}, "weights are 0 at threshold 99"),
+        (("--selector", "beta", "--threshold", 99), {}, "weights are 0 at threshold 99"),
         ((), {"pools": ("birds", "birds")}, "called 'birds'"),
         ((), {"pools": ("birds", "blind")}, "have no label"),
         ((), {"pools": ("nowhere",)}, "no feature store"),
-        ((), {"target": "empty"}, "the target is empty"),
-        ((), {"target": "wide"}, "9 dimensions, while the pool has 8"),
-        ((), {"target": "nan"}, "target"),
-        ((), {"pools": ("one",)}, "one class only"),
+        (("--selector", "beta"), {"target": "empty"}, "the target is empty"),
+        (("--selector", "beta"), {"target": "wide"}, "9 dimensions, while the pool has 8"),
+        (("--selector", "beta"), {"target": "nan"}, "target"),
+        (("--selector", "beta"), {"pools": ("one",)}, "one class only"),
         (("--diagnose", "birds"), {}, "--diagnose without --n-clusters"),
     ],
 )
@@ -190,9 +191,27 @@ def test_what_cannot_be_is_told_in_one_message(call, stores, words, options, sai
     assert not (stores / "w.parquet").exists()
 
 
+def test_select_and_discover_have_the_same_default_selector(call):
+    defaults = set()
+    for name in ("select", "discover"):
+        command = main.get_command(click.Context(main), name)
+        params = command.get_params(click.Context(command))
+        defaults.add(next(param.default for param in params if param.name == "selector"))
+    assert defaults == {RunSpec.selector}
+    value = json.loads(call("--json").stdout)
+    assert value["selector"] == RunSpec.selector
+    assert "label_outlook" not in value, "a forecast that was never compared with real gains"
+
+
+def test_a_preset_takes_beta_unless_a_selector_is_named(call):
+    assert json.loads(call("--preset", "paper", "--json").stdout)["selector"] == "beta"
+    words = ("--preset", "paper", "--selector", "cui", "--n-clusters", 6, "--json")
+    assert json.loads(call(*words).stdout)["selector"] == "cui"
+
+
 def test_a_place_that_cannot_be_written_is_told(call, stores):
     (stores / "file").write_text("in the way")
-    assert "Error: " in call("--domain", "affine", "--out", stores / "file" / "w.parquet", exit_code=1).output
+    assert "Error: " in call(*BETA, "--out", stores / "file" / "w.parquet", exit_code=1).output
 
 
 def test_a_file_that_holds_no_weights_is_told(stores):
@@ -216,11 +235,22 @@ def test_importing_the_command_loads_nothing_heavy():
 
 def test_every_engine_writes_the_same_weights(call, stores):
     for engine in ("local", "processes"):
-        call("--engine", engine, "--workers", 2, "--domain", "affine", "--out", stores / f"{engine}.parquet")
+        call("--engine", engine, "--workers", 2, *BETA, "--out", stores / f"{engine}.parquet")
     assert (stores / "local.parquet").read_bytes() == (stores / "processes.parquet").read_bytes()
 
 
-FAR = ("--alpha", 20, "--beta", 1, "--reduction", "median", "--stability", 10)  # nearly all weights vanish
+FAR = (
+    "--selector",
+    "beta",
+    "--alpha",
+    20,
+    "--beta",
+    1,
+    "--reduction",
+    "median",
+    "--stability",
+    10,
+)  # nearly all weights vanish
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])

@@ -18,7 +18,7 @@ from justright.selection import SELECTORS, BetaSelector, BinsSelector, UniformSe
 from justright.settings import at_least, setting
 
 
-@click.command(cls=SelectorCommand, default="none", more={AUTO: "takes the best"})
+@click.command(cls=SelectorCommand, more={AUTO: "takes the best"})
 def tell(selector, **given):
     """Tell what was given."""
     click.echo([selector, {key: value for key, value in given.items() if value is not None}])

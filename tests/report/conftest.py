@@ -12,7 +12,6 @@ from tests.remembered_maps import remember_maps
 from justright.features.table import FeatureTable
 from justright.report.run_report import write_report
 from justright.runs.feature_pool import merge_tables
-from justright.runs.label_outlook import label_outlook
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult
 from justright.selection import row_shards, stability
@@ -46,8 +45,7 @@ def weighed():
         stable = None
         if n_resamples:
             stable = stability(selector, pool.features, pool.labels, target.features, n_resamples=n_resamples)
-        outlook = label_outlook(pool, target, selector.sample_weight(pool.labels))
-        return SelectionResult.of(name, selector, pool, stable, outlook)
+        return SelectionResult.of(name, selector, pool, stable)
 
     return weigh
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from justright.cli.terminal import Terminal
 from justright.engines import ENGINES, Engine
@@ -79,6 +80,11 @@ def settled_backbone(
     chosen = Choice(begun, "as before") if begun else choose_backbone(device)
     terminal.say(f"Network: {chosen.name} ({chosen.why}).")
     return chosen.name, f"auto: {chosen.why}"
+
+
+def is_given(option: str) -> bool:
+    """Whether an option of the command under way was given; by its name in Python."""
+    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def own_folder(folder: Path) -> None:

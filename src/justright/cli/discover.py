@@ -54,7 +54,7 @@ HEADINGS = {
 TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 
 
-@click.command(cls=SelectorCommand, default="none", more={AUTO: ABOUT_AUTO}, headings=HEADINGS, tables=TABLES)
+@click.command(cls=SelectorCommand, more={AUTO: ABOUT_AUTO}, headings=HEADINGS, tables=TABLES)
 @click.option("--labeled", metavar="SOURCE", help="Labeled images of classes that images of the target may show.")
 @click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from justright.cli.common import COUNT, NameOf
-from justright.cli.selector_options import given_params
+from justright.cli.common import COUNT, NameOf, is_given
+from justright.cli.selector_options import asked_selector, given_params
 from justright.discovery.methods import METHODS
 from justright.errors import DataError, JustrightError, MissingDataError
 from justright.estimation import BEST
@@ -59,18 +58,17 @@ def run_spec(
 ) -> RunSpec:
     """What the options ask for; those that are no field of RunSpec are parameters of the selector."""
     asked = {field.name: options.pop(field.name) for field in fields(RunSpec) if field.name in options}
-    is_named, is_held_out = _is_given("selector"), _is_given("held_out")
-    if asked["weights"] is not None and (is_named or preset):
+    if asked["weights"] is not None and (is_given("selector") or preset):
         raise JustrightError("--weights together with --selector or --preset", expected="only one of them")
     if preset is not None:  # both weigh own labels; the public code knows no pool, so its role stays as asked for
-        asked |= {"select_labeled": True, "selector": asked["selector"] if is_named else "beta"}
+        asked |= {"select_labeled": True, "selector": asked_selector(asked["selector"], preset)}
     if preset == "paper":
         asked["pool_role"] = "rival"
     if asked["n_target"] is None:
         asked["n_target"] = options.get("n_clusters")
     params = given_params(asked["selector"], options, preset)
     taken = chosen_scale(scale, asked["device"])
-    chosen: dict[str, Any] = {"held_out_share": held_out if taken != "paper" or is_held_out else 0.0}
+    chosen: dict[str, Any] = {"held_out_share": held_out if taken != "paper" or is_given("held_out") else 0.0}
     if preset == "official" and "weigh_contrastive" in _settings_of(asked["method"]):
         chosen["weigh_contrastive"] = False
     length = {name: value for name, value in (("n_epochs", epochs), ("minutes", minutes)) if value is not None}
@@ -97,10 +95,6 @@ def as_published(spec: RunSpec, datasets: Sequence[str]) -> RunSpec:
 
 def _settings_of(method: str) -> set[str]:
     return {field.name for field in fields(METHODS[method].config_class)}
-
-
-def _is_given(option: str) -> bool:
-    return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def read_settings(settings: tuple[str, ...]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 import numpy as np
 
-from justright.cli.common import COUNT, FILE, FOLDER, STORE, engine_option, seed_option
-from justright.cli.selector_options import SelectorCommand, make_selector
+from justright.cli.common import COUNT, FILE, FOLDER, STORE, engine_option, is_given, seed_option
+from justright.cli.selector_options import SelectorCommand, asked_selector, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
@@ -18,11 +18,10 @@ from justright.errors import JustrightError
 from justright.features.table import FeatureTable
 from justright.remote import Place
 from justright.runs.feature_pool import merge_tables, require_flat
-from justright.runs.label_outlook import label_outlook
 from justright.runs.selection_result import SelectionResult, save_selection, stability_of
 
 
-@click.command(cls=SelectorCommand, default="beta")
+@click.command(cls=SelectorCommand)
 @click.argument("pool", nargs=-1, required=True, type=STORE)
 @click.option("--target", required=True, type=STORE, help="Features of the unlabeled images.")
 @click.option("--out", type=FILE, help="File for the weights, as Parquet; without it they are only shown.")
@@ -65,7 +64,8 @@ def select(
     """Weigh labeled classes by how well they guide discovery.
 
     POOL is the labeled images to choose from, --target the images to discover in; both are features that `justright
-    extract` wrote. Labels of the target are not read.
+    extract` wrote. Labels of the target are not read. Without --selector the whole pool weighs 1, as in `justright
+    discover`.
 
     \b
     --out weights.parquet writes two files:
@@ -75,22 +75,21 @@ def select(
     Features may be larger than memory, and may lie at any address that fsspec knows, such as s3://bucket/birds.features
     (install s3fs for that). The weights do not depend on --engine.
 
-    The result also says whether the labels are expected to help or to hurt (transfer flow); for that the target is
-    taken for --n-clusters clusters, whatever the selector.
-
     --diagnose hides some of the target's own labeled classes, lets each selector help to find them again, and says
     which to take, by how much and how sure. The answer may be: all of the pool, or none of it.
 
     \b
     Examples:
-      justright select birds.features --target photos.features --out w.parquet
+      justright select birds.features --target photos.features \\
+          --selector beta --out w.parquet
       justright select birds.features pets.features --target photos.features \\
-          --out w.parquet --html w.html
+          --selector beta --out w.parquet --html w.html
       justright select birds.features --target photos.features \\
           --selector bins --n-clusters 40 --stability 50
       justright select pets.features --target photos.features \\
           --diagnose birds.features --n-clusters 40 --json
     """
+    selector = asked_selector(selector, preset)
     fitted, n_clusters = make_selector(selector, given, seed, preset), given["n_clusters"]
     unlabeled = FeatureTable.open(target).without_labels()
     merged = merge_tables([FeatureTable.open(path) for path in pool])
@@ -101,15 +100,16 @@ def select(
     for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
         click.echo(f"Note: {remark.for_command_line()}.", err=True)
     stable = stability_of(fitted, merged, unlabeled, n_resamples, seed, terminal.track)
-    outlook = label_outlook(merged, unlabeled, fitted.sample_weight(merged.labels), n_clusters, seed)
-    result = SelectionResult.of(selector, fitted, merged, stable, outlook)
+    result = SelectionResult.of(selector, fitted, merged, stable)
     diagnosis = None
     if labeled is not None:
         if n_clusters is None:
             raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")
         own = FeatureTable.open(labeled)
         own.header.require_comparable(unlabeled.header)
-        settings = standard_settings(n_clusters, seed) | {f"{selector}, as asked": fitted}
+        settings = standard_settings(n_clusters, seed)
+        if is_given("selector") or preset:
+            settings[f"{selector}, as asked"] = fitted
         sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
         diagnosis = diagnose(*sets, n_clusters, settings, n_draws, seed, terminal.track)
     asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
@@ -128,7 +128,7 @@ def select(
         terminal.say(f"Written: {file}")
     value = {"asked": asked} | result.to_json() | {"diagnosis": None if diagnosis is None else diagnosis.to_json()}
     _show(terminal, result, diagnosis)
-    lines = [f"{result.summary()}.", outlook.sentence()]
+    lines = [f"{result.summary()}."]
     lines += [] if diagnosis is None else [diagnosis.verdict, diagnosis.how(), diagnosis.caveat]
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
 

@@ -9,10 +9,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 
-from justright.cli.common import Command, meanings
+from justright.cli.common import Command, is_given, meanings
 from justright.errors import JustrightError
 from justright.runs.spec import AUTO
-from justright.selection import SELECTORS, BetaSelector, Selector
+from justright.selection import DEFAULT_SELECTOR, SELECTORS, BetaSelector, Selector
 from justright.selection.by_name import selector_of
 from justright.selection.clustered import ClusteredSelector
 from justright.settings import ANYTHING, Range
@@ -50,18 +50,17 @@ class SelectorCommand(Command):
     They are read from the registry at every call, so that selectors added later count. The help lists them.
     What was given arrives under the names of the parameters; see `given_params`.
 
-    default  the selector that is taken if none is named
     more     further words that --selector may be, and what they mean
     """
 
-    def __init__(self, *args: Any, default: str, more: Mapping[str, str] | None = None, **kwargs: Any):
+    def __init__(self, *args: Any, more: Mapping[str, str] | None = None, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        self.default, self.more = default, more or {}
+        self.more = more or {}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The command's own options, and those that selectors bring now."""
         names, said = click.Choice([*SELECTORS, *self.more]), "How classes of the pool are chosen; see below."
-        selector = SelectorOption(["--selector"], type=names, default=self.default, show_default=True, help=said)
+        selector = SelectorOption(["--selector"], type=names, default=DEFAULT_SELECTOR, show_default=True, help=said)
         return [*super().get_params(ctx), selector, *selector_options()]
 
     def help_tables(self) -> dict[str, list[tuple[str, str]]]:
@@ -117,6 +116,11 @@ def _default(value: Any) -> str:
 
 def _as_option(key: str, setting: Field[Any]) -> str:
     return f"--{'no-' if setting.default is True else ''}{key.replace('_', '-')}"
+
+
+def asked_selector(selector: str, preset: str | None) -> str:
+    """The selector of --selector; where it is not given, a preset takes beta, which both are about."""
+    return "beta" if preset is not None and not is_given("selector") else selector
 
 
 def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | None = None) -> Selector:

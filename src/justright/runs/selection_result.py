@@ -17,7 +17,6 @@ from justright.data.parquet import write_parquet
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
 from justright.runs.feature_pool import FeaturePool
-from justright.runs.label_outlook import LabelOutlook
 from justright.runs.saved_selection import CLASS_COLUMNS, FORMAT, KEY, STABILITY_COLUMNS, SavedSelection, class_file
 from justright.selection import ClassWeights, Selector, Stability, stability
 
@@ -34,7 +33,6 @@ class SelectionResult(SavedSelection):
     selector: Selector
     pool: FeaturePool
     stability: Stability | None = None
-    outlook: LabelOutlook | None = None
 
     @classmethod
     def of(
@@ -43,14 +41,13 @@ class SelectionResult(SavedSelection):
         selector: Selector,
         pool: FeaturePool,
         stability: Stability | None = None,
-        outlook: LabelOutlook | None = None,
     ) -> SelectionResult:
         """The record of what a fitted selector, known under a name, decided about a pool."""
         about: dict[str, Any] = {"selector": name, "params": selector.get_params()}
         weights = selector.weights_
         about |= {key: value for key, value in weights.found.items() if math.isfinite(value)}
         images, classes = image_table(pool, weights), class_table(pool, weights, stability)
-        return cls(images, classes, about, selector, pool, stability, outlook)
+        return cls(images, classes, about, selector, pool, stability)
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON has it."""
@@ -60,7 +57,6 @@ class SelectionResult(SavedSelection):
             "params": self.about["params"],
             "sources": self.source_rows(),
             "classes": self.classes.to_pylist(),
-            "label_outlook": None if self.outlook is None else self.outlook.to_json(),
             "stability": stable and {"n_resamples": stable.n_resamples, "n_failed": stable.n_failed},
         }
 

@@ -15,6 +15,7 @@ from justright.estimation import BEST
 from justright.hashing import hash_file
 from justright.remote import Place
 from justright.runs.problem import PoolRole
+from justright.selection import DEFAULT_SELECTOR
 from justright.settings import flat
 
 AUTO = "auto"  # a selector, device, network or scale that is chosen for the person
@@ -28,7 +29,7 @@ class RunSpec:
     """One selector, one method, one seed."""
 
     pool_role: PoolRole = "guide"  # whether classes of the pool only guide learning or are categories too
-    selector: str = "none"  # which classes of the pool to learn from; "auto" lets the diagnosis choose
+    selector: str = DEFAULT_SELECTOR  # which classes of the pool to learn from; "auto" lets the diagnosis choose
     selector_params: Mapping[str, Any] = field(default_factory=dict)  # what differs from the defaults of the selector
     weights: Path | None = None  # a file that says what to learn from, in place of a selector
     select_labeled: bool = False  # weigh the target's own classes as well, which otherwise keep the weight 1

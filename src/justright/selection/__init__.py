@@ -11,7 +11,8 @@ from justright.selection.cui import CuiSelector
 from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.selection.simple import OwnSelector, RandomSelector, UniformSelector
 from justright.selection.stability import Stability, stability
-from justright.selection.transfer_flow import LabelEffect, label_effect, transfer_flow
+
+DEFAULT_SELECTOR = "none"  # of `discover` and `select`; why: docs/decisions.md, "Default selector"
 
 SELECTORS: Registry[type[Selector]] = Registry("selector")
 SELECTORS.add("none", UniformSelector, "nothing is selected: all of the pool weighs 1")
