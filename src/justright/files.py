@@ -61,6 +61,16 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def expect_writable(path: Path) -> None:
+    """Raise OSError where a file or folder could not be made at this path, before the work for it is done."""
+    above = next((each for each in (path, *path.parents) if each.is_dir()), Path())
+    in_the_way = next((each for each in path.parents if each.exists() and not each.is_dir()), None)
+    if in_the_way is not None:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(in_the_way))
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(above))
+
+
 def leftovers(folder: Path) -> list[Path]:
     """What `replacing` could not delete, in this folder and below, because its process was killed.
 

@@ -260,3 +260,12 @@ def test_a_line_tells_what_it_was_made_with_and_from_which_images(suite, done):
     assert line["made_with"]["config.max_iter"] == 100, "defaults too"
     assert line["images"] == images_fingerprint(problem_of(suite.problems[1]))
     assert line["new_as_pool"] == 0.0
+
+
+def test_a_problem_that_cannot_be_opened_is_refused_before_another_one_is_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(Run, "all", lambda *_, **__: pytest.fail("a run has begun"))
+    text = TINY.replace('name = "digits"\ntarget = "glyphs', 'name = "digits"\ntarget = "{data}/glyphs')
+    assert text != TINY
+    (tmp_path / "tiny.toml").write_text(text)
+    with pytest.raises(DataError, match="lies in a folder that was not named"):
+        run_suite(read_suite(tmp_path / "tiny.toml"), tmp_path / "out")

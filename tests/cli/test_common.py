@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -7,11 +8,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from justright.cli import main
 from justright.cli.common import (
+    OUT_SVG,
     SOURCES,
     STORE,
     Command,
     NameOf,
+    Output,
     network_options,
     opened_engine,
     own_folder,
@@ -133,3 +137,60 @@ def test_features_lie_in_a_folder_or_at_an_address(tmp_path):
     assert "--features FOLDER OR ADDRESS" in CliRunner().invoke(given, ["--help"]).output
     assert CliRunner().invoke(given, ["--features", str(tmp_path), "--features", "s3://bucket/x"]).exit_code == 0
     assert found == [tmp_path, RemotePath("s3://bucket/x")]
+
+
+WRITTEN = {  # what commands write when their work is done; folders and addresses of stores are checked by the command
+    "audit": {"out"},
+    "discover": {"out"},
+    "demo": {"out"},
+    "estimate": {"out", "figure"},
+    "evaluate": {"out", "errors", "confusion"},
+    "predict": {"out", "save_backbone"},
+    "report": {"out"},
+    "review": {"out"},
+    "select": {"out", "figures", "html"},
+    "benchmark run": {"out"},
+    "benchmark show": {"figure", "to"},
+    "data glyphs": {"out"},
+    "data split": {"out"},
+}
+
+
+def every_command(group, context, above=()):
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from every_command(command, context, (*above, name))
+        else:
+            yield " ".join((*above, name)), command
+
+
+def test_what_is_written_in_the_end_is_checked_at_the_start(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    found = {}
+    for name, command in every_command(main, click.Context(main)):
+        outputs = {param.name: param for param in command.params if isinstance(param.type, Output)}
+        if outputs:
+            found[name] = set(outputs)
+        for param in outputs.values():
+            ending = next(iter(param.type.endings), "")
+            with pytest.raises(OSError, match="Not a directory"):
+                param.type.convert(str(tmp_path / "file" / f"x{ending}"), param, None)
+            fine = str(tmp_path / "new" / "folder" / f"x{ending}")
+            assert param.type.convert(fine, param, None) == Path(fine)
+    assert found == WRITTEN
+
+
+def test_a_name_that_ends_like_another_format_is_refused(tmp_path):
+    option = click.Option(["--figure"], type=OUT_SVG)
+    with pytest.raises(JustrightError, match=r"(?s)--figure .*k.png.*a name that ends in .svg"):
+        OUT_SVG.convert(str(tmp_path / "k.png"), option, None)
+    assert OUT_SVG.convert(str(tmp_path / "K.SVG"), option, None).name == "K.SVG"
+
+
+def test_an_engine_without_its_package_is_refused_when_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    for words in (["audit", "nowhere"], ["extract", "nowhere", "--out", "x"], ["select", "x", "--target", "x"]):
+        done = CliRunner().invoke(main, [*words, "--engine", "ray"])
+        assert done.exit_code == 1
+        assert "Ray is not installed" in done.output

@@ -2,13 +2,19 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+import sys
 
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
 from click.testing import CliRunner
 from tests.cli.conftest import asked
 
 from justright.cli import main
-from justright.data import open_images
+from justright.data import ImageSet, open_images
 from justright.features import automatic
+from justright.features.table import FeatureTable
 from justright.runs import time_warning
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import load_selection
@@ -180,7 +186,12 @@ def test_a_refused_run_leaves_the_truth_as_it_is(split, tmp_path, home):
 
 def test_another_target_is_refused_with_advice_that_exists(split, tmp_path, home):
     call(split, tmp_path / "run")
-    done = CliRunner().invoke(main, quick(split, tmp_path / "run", "--target", str(split / "italic")))
+    other = ["--target", str(split / "italic")]
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", *other))
+    assert done.exit_code == 1
+    assert "27 of 27 images in the target are not in" in done.output
+    words = [word for word in quick(split, tmp_path / "run", *other) if not word.endswith(("--truth", "truth.parquet"))]
+    done = CliRunner().invoke(main, words)
     assert done.exit_code == 1
     assert "holds other features" in done.output
     assert "--overwrite" not in done.output
@@ -240,3 +251,95 @@ def test_a_target_without_a_readable_photo_is_refused_by_name(split, tmp_path, h
         assert done.exit_code == 1, done.output
         assert words in " ".join(done.output.split())
         assert "class folder" not in done.output
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Fail where an image is read or features are computed."""
+
+    def reached(*_, **__):
+        raise AssertionError("work has begun")
+
+    monkeypatch.setattr(ImageSet, "content_ids", reached)
+    monkeypatch.setattr("justright.features.extract.extract", reached)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--k", "5"], "--k counts known and new categories: at least 12 here, or leave it out"),
+        (["--k", "5000"], "--k 5,000 for 132 images of the target and 11 known classes"),
+        (["--method", "simgcd", "--k", "5000"], "--k 5,000 for 132 images"),
+        (["--epochs", "2"], "kmeans does not train, so --epochs does not apply"),
+        (["--minutes", "2"], "kmeans does not train, so --minutes does not apply"),
+        (["--set", "views=2"], "kmeans does not train, so --set views does not apply"),
+        (["--set", "n_init=0"], "n_init is 0"),
+        (["--method", "simgcd", "--tensorboard"], "TensorBoard is not installed"),
+        (["--tensorboard"], "--tensorboard does not apply"),
+        (["--engine", "ray"], "Ray is not installed"),
+        (["--truth", "LETTERS/other.csv"], "132 of 132 images in the target are not in"),
+        (["--truth", "LETTERS/other.csv", "--target-has-labels"], "--truth together with --target-has-labels"),
+        (["--truth", "nowhere.csv"], "There is no file nowhere.csv"),
+        (["--features", "LETTERS/other.features"], "holds features that this run would not compute"),
+        (["--features", "nowhere"], "no feature store: nowhere"),
+        (["--checkpoint", "nowhere.pth"], "no such checkpoint"),
+        (["--weights", "LETTERS/other.csv"], "has no column weight"),
+        (["--selector", "beta", "--weighting", "hard"], "--weighting hard with --selector beta"),
+        (
+            ["--pool", "LETTERS/italic", "--selector", "cui", "--n-clusters", "133"],
+            "132 target images for 133 clusters",
+        ),
+        (["--out", "LETTERS/other.csv/run"], "other.csv cannot be written"),
+        (["--device", "cuda:77"], "cuda:77"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_image_is_read(split, tmp_path, home, no_work, words, said):
+    (split / "other.csv").write_text("path,class_name\nnowhere.png,aleph\n")
+    if not (split / "other.features").exists():
+        FeatureTable.of(np.ones((3, 9), np.float32)).write(split / "other.features")
+    words = [word.replace("LETTERS", str(split)) for word in words]
+    done = CliRunner().invoke(main, quick(split, tmp_path / "run", *words))
+    assert done.exit_code == 1, done.output
+    assert said in done.output
+    assert "Config" not in done.output
+    assert not (tmp_path / "run").exists(), "and nothing is left"
+
+
+def test_a_truth_needs_only_paths_and_class_names(run, split, tmp_path, home):
+    """Which classes are old is known from the run: from its labeled images."""
+    truth = pq.read_table(split / "split" / "truth.parquet")
+    rows = list(zip(truth["path"].to_pylist(), truth["class_name"].to_pylist(), strict=True))
+    lines = [f"{path},{name}\n" for path, name in [*rows, ("unreadable.png", "aleph")]]
+    (tmp_path / "truth.csv").write_text("path,class_name\n" + "".join(lines), encoding="utf-8")
+    out, found = run
+    done = CliRunner().invoke(main, ["evaluate", str(out), "--truth", str(tmp_path / "truth.csv"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["scores"] == found["scores"]
+    done = CliRunner().invoke(main, ["evaluate", str(out), "--truth", str(tmp_path / "truth.csv")])
+    assert "1 images of the truth are not in the run" in done.stderr
+    done = CliRunner().invoke(main, ["evaluate", f"{out}/predictions.csv", "--truth", str(tmp_path / "truth.csv")])
+    assert done.exit_code == 1
+    assert "has no column is_old" in done.output
+    assert "the folder of a run" in done.output
+    again, _ = call(split, tmp_path / "run", "--truth", str(tmp_path / "truth.csv"))
+    assert again["scores"]["n_old"] == found["scores"]["n_old"] > 0
+    assert pq.read_table(tmp_path / "run" / "truth.parquet").column_names == ["path", "class_name", "is_old"]
+
+
+def test_unreadable_images_above_the_limit_are_refused_with_an_option_that_exists(split, tmp_path, home):
+    photos = tmp_path / "photos"
+    shutil.copytree(split / "italic", photos)
+    n_bad = 0
+    for path in sorted(photos.rglob("*.png"))[::9]:
+        path.write_bytes(b"no image")
+        n_bad += 1
+    words = ["discover", "--labeled", str(split / "hebrew"), "--target", str(photos), "--k", "30", "--no-report"]
+    words += ["--backbone", "glyph_vit", "--method", "kmeans", "--out", str(tmp_path / "run"), "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 1
+    assert "--max-bad of audit, discover, extract and predict" in done.output
+    done = CliRunner().invoke(main, [*words, "--max-bad", "0.2"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["images"] == 27 - n_bad

@@ -95,3 +95,23 @@ def test_a_store_without_labels_is_refused_without_a_traceback(stores):
 )
 def test_the_answer_is_a_sentence(estimates, intervals, said):
     assert answer(estimates, intervals) == said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--counter", "mixture", "--max-k", 20], "--max-k is for labeled-search and combined, not for mixture"),
+        (
+            ["--counter", "labeled-search", "--other-kinds"],
+            "labeled-search needs labeled classes that the target shows",
+        ),
+        (["--max-k", 3], "--max-k 3 with 4 labeled classes"),
+        (["--figure", "k.png"], "a name that ends in .svg"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_counted(stores, monkeypatch, words, said):
+    for counter in COUNTER_CLASSES.values():
+        monkeypatch.setattr(counter, "fit", lambda *_, **__: pytest.fail("counting has begun"))
+    done = run(stores / "labeled", "--target", stores / "target", *words)
+    assert done.exit_code != 0
+    assert said in done.output

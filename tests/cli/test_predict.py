@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 
+import pytest
 from click.testing import CliRunner
 
 from justright.cli import main
@@ -28,3 +29,19 @@ def test_a_folder_without_a_run_is_told(tmp_path):
     done = CliRunner().invoke(main, ["predict", str(tmp_path), "glyphs", "--out", str(tmp_path / "p.csv")])
     assert done.exit_code == 1
     assert "Traceback" not in done.output
+
+
+def test_what_cannot_be_is_refused_before_any_image_is_read(run, split, tmp_path, monkeypatch):
+    monkeypatch.setattr("justright.discovery.base.extract", lambda *_, **__: pytest.fail("work has begun"))
+    monkeypatch.setattr("justright.features.backbone.load_backbone", lambda *_, **__: pytest.fail("work has begun"))
+    (tmp_path / "file").write_text("in the way")
+    out, _ = run
+    for words, said in (
+        ([str(out), "--out", str(tmp_path / "p.xlsx")], "a name that ends in .csv, .parquet"),
+        ([str(out), "--out", str(tmp_path / "file" / "p.csv")], "Not a directory"),
+        ([str(tmp_path), "--out", str(tmp_path / "p.csv")], "does not describe a model"),
+        ([str(tmp_path / "nowhere"), "--out", str(tmp_path / "p.csv")], "does not exist"),
+    ):
+        done = CliRunner().invoke(main, ["predict", *words[:1], str(split / "hebrew"), *words[1:]])
+        assert done.exit_code != 0
+        assert said in done.output

@@ -63,6 +63,9 @@ def test_an_export_leaves_the_run_as_it_was(run, tmp_path):
     [
         (["--all"], "need --export"),
         (["--export", "x.odd"], "Say --as"),
+        (["--export", "x.csv", "--as", "labeled"], "a name that ends in .parquet"),
+        (["--export", "x.csv", "--copy"], "--copy needs --as folders, not csv"),
+        (["--export", "x.csv", "--with-known"], "--with-known needs --as folders or labeled, not csv"),
         (["--reviewer", "a\nb"], "--reviewer"),
         (["--host", "192.0.2.1", "--port", "0"], "cannot listen"),
         (["--host", "", "--port", "0"], "the host is empty"),

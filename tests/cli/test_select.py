@@ -6,6 +6,7 @@ import json
 import logging
 import subprocess
 import sys
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import click
@@ -22,7 +23,7 @@ from justright.errors import DataError
 from justright.features.table import FeatureTable
 from justright.runs.saved_selection import load_selection
 from justright.runs.spec import RunSpec
-from justright.selection import BetaSelector
+from justright.selection import BetaSelector, Selector
 
 CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))
 
@@ -289,3 +290,22 @@ def test_stores_may_lie_at_an_address(call, stores, tmp_path, monkeypatch):
     found = json.loads(done.stdout)
     assert found["asked"]["pool"] == f"{there}/birds"
     assert found["classes"] == here["classes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--diagnose", "birds"), "--diagnose without --n-clusters"),
+        (("--diagnose", "wide", "--n-clusters", 6), "do not belong together"),
+        (("--n-clusters", 49), "48 target images for 49 clusters"),
+        (("--out", "w.csv"), "a name that ends in .parquet"),
+        (("--html", "birds/store.json/page.html"), "Not a directory"),
+        (("--selector", "beta", "--threshold", 1, "--normalize", "max"), "threshold=1 together with"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_weighed(call, stores, monkeypatch, words, said):
+    monkeypatch.setattr(Selector, "fit_stream", lambda *_, **__: pytest.fail("selecting has begun"))
+    monkeypatch.chdir(stores)
+    wide = FeatureTable.of(np.ones((3, 9), np.float32), label=np.zeros(3, int))
+    FeatureTable(wide.features, wide.index, replace(wide.header, backbone={"name": "another"})).write(stores / "wide")
+    assert said in call(*words, exit_code=1).output

@@ -38,6 +38,8 @@ def test_other_formats_and_profiles_of_other_suites_are_refused(counted):
         (["show", "taba9", "--to", str(counted / "table.pdf")], "ends in .md"),
         (["show", "selection", "--profile", "glyphs"], "has no profiles"),
         (["show", "selection", "--to", str(counted / "table.html")], "ends in .md, .tex, .csv"),
+        (["show", "selection", "--part", "nowhere"], "one of choose, judge"),
+        (["show", "selection", "--figure", str(counted / "figure.pdf")], "ends in .svg"),
         (["run", "tab4", "--role", "guide"], "no pool that could be a guide"),
         (["show", "selection"], "--out"),
         (["run", "fig3", "--role", "guide", "--only", "georgian"], "no problem 'georgian'"),

@@ -82,3 +82,14 @@ def test_images_in_memory_need_no_file(tmp_path):
 def test_nothing_to_do_is_said_clearly(drawn, tmp_path):
     with pytest.raises(DataError, match="0 images"):
         run(drawn.take([]), tmp_path / "t")
+
+
+def test_features_of_another_network_are_refused_before_all_images_are_read(drawn, tmp_path, monkeypatch):
+    run(drawn, tmp_path / "f")
+    monkeypatch.setattr("justright.features.extract._content_ids", lambda *_: pytest.fail("images are read"))
+    with pytest.raises(StoreMismatchError, match="pooling"):
+        run(drawn, tmp_path / "f", pooling="average")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("mine")
+    with pytest.raises(DataError, match="is no feature store"):
+        run(drawn, tmp_path / "other")

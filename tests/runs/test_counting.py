@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from justright.errors import DegenerateError
 from justright.estimation.spread import SpreadCounter
 from justright.features.table import FeatureTable
-from justright.runs.counting import counted, fitted_counter, k_note
+from justright.runs.counting import counted, fitted_counter, k_note, refuse_k
 
 ESTIMATE = {"n_categories": 40, "interval": [33, 51]}
 
@@ -50,3 +51,16 @@ def test_a_k_outside_of_it_is_doubted_with_the_estimate_and_what_it_costs(given,
 
 def test_an_estimate_without_an_interval_doubts_nothing():
     assert k_note(2, ESTIMATE | {"interval": None}) is None
+
+
+def test_a_k_below_the_known_classes_or_beyond_the_images_is_refused():
+    with pytest.raises(DegenerateError) as error:
+        refuse_k(10, n_known=40, n_images=90)
+    assert (
+        "--k 10 with 40 known classes. --k counts known and new categories: at least 41 here, or leave it out"
+        in str(error.value)
+    )
+    with pytest.raises(DegenerateError, match="--k 5,000 for 90 images of the target and 40 known classes"):
+        refuse_k(5000, n_known=40, n_images=90)
+    for k in (40, 41, 130):
+        refuse_k(k, n_known=40, n_images=90)

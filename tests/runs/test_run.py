@@ -241,7 +241,7 @@ def test_labels_of_the_target_change_nothing_but_the_scores(finished, problem, b
     shuffled = problem.truth._images.take(np.random.default_rng(0).permutation(len(labels)))
     other = replace(problem, truth=type(problem.truth)(shuffled, ()))
     run = Run(other, spec_of(selector="bins"), tmp_path / "run", backbone)
-    run._evaluate = lambda method: None  # judging needs the right images; nothing after it trains
+    run._evaluate = lambda: None  # judging needs the right images; nothing after it trains
     again = run.all()
     for name in ("predictions.parquet", "weights.parquet", "model.safetensors", "tuned.npy"):
         assert (again.path / name).read_bytes() == (finished.path / name).read_bytes(), name

@@ -61,7 +61,8 @@ def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name
     raise TooManyBadError(
         f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%}):\n{examples}{more}",
         expected=f"at most {max_bad:.4g} of a source ({max_bad:.1%})",
-        advice="mend or remove these files; if the rest is meant to be used without them, raise the limit (--max-bad)",
+        advice="mend or remove these files; if the rest is meant to be used without them, raise the limit "
+        "(--max-bad of audit, discover, extract and predict)",
     )
 
 

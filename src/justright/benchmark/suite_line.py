@@ -10,7 +10,7 @@ import numpy as np
 from justright.discovery.predictions import Category
 from justright.evaluation import break_down
 from justright.evaluation.confusions import Errors
-from justright.evaluation.files import JudgedPredictions, read_judged
+from justright.evaluation.files import JudgedPredictions
 from justright.geometry import unit_or_zero_rows
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
@@ -27,7 +27,7 @@ def result_of(run: RunFolder, seconds: float, is_probed: bool = False) -> Line:
     assert run.truth_file is not None
     weighed, config = None if selection is None else selection.weighed, about["config"]
     kept = [] if weighed is None else weighed.classes["weight"].to_numpy()
-    judged = read_judged(run.path / "predictions.parquet", run.truth_file)
+    judged = run.judged(run.truth_file)
     breakdown = break_down(judged.y_true, judged.y_pred, judged.is_old)
     errors, n_new = breakdown.by_kind(), int((~judged.is_old).sum())
     line = {

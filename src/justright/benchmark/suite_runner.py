@@ -67,6 +67,8 @@ def run_suite(
     """
     with owned(out):
         todo = missing_runs(suite, out, only, data)
+        for problem, _ in todo:  # one that cannot be opened is refused before another one is run
+            problem_of(problem, data)
         places = out.absolute(), data and data.absolute()  # a worker may stand in another folder
         dealt = [suite.with_run(device=device) for device in devices] or [suite]
         parts = enumerate(process_parts(todo, n_jobs))

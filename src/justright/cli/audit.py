@@ -14,8 +14,8 @@ from justright.audit.audit import ignored_files
 from justright.audit.duplicates import MAX_NEAR, NEAR
 from justright.audit.findings import BAD_FILE, KINDS, AuditReport, Finding, ImagePlace, Side, location
 from justright.audit.inspection import N_WORKERS
-from justright.audit.quarantine import MAX_BAD, printable
-from justright.cli.common import COUNT, FILE, SHARE, SOURCES, Command, engine_option, opened_engine
+from justright.audit.quarantine import printable
+from justright.cli.common import COUNT, OUT_FILE, SOURCES, Command, engine_option, max_bad_option, opened_engine
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.files import write_json
@@ -27,8 +27,8 @@ N_LINES = 4  # images of one finding that are printed
 @click.command(cls=Command, tables={"POOL and --target may be": SOURCES})
 @click.argument("pool", nargs=-1, required=True)
 @click.option("--target", metavar="SOURCE", help="The unlabeled images; they are compared with the images of POOL.")
-@click.option("--out", type=FILE, help="File for all findings, as JSON.")
-@click.option("--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of bad files that a source may have.")
+@click.option("--out", type=OUT_FILE, help="File for all findings, as JSON.")
+@max_bad_option
 @click.option(
     "--near",
     type=click.IntRange(0, MAX_NEAR),

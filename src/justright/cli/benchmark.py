@@ -9,9 +9,20 @@ import click
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
 from justright.benchmark.suite_results import missing_runs, suite_results
 from justright.benchmark.suite_runner import run_suite
-from justright.cli.common import COUNT, FILE, FOLDER, engine_option, opened_engine, settled_device
-from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite
+from justright.cli.common import (
+    COUNT,
+    FOLDER,
+    OUT_FILE,
+    OUT_FOLDER,
+    OUT_SVG,
+    engine_option,
+    expect_ending,
+    opened_engine,
+    settled_device,
+)
+from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite, table_endings
 from justright.cli.terminal import Terminal, with_terminal
+from justright.errors import JustrightError
 from justright.runs.problem import POOL_ROLES
 from justright.runs.spec import AUTO
 
@@ -64,7 +75,7 @@ def list_suites(terminal: Terminal, profile: str | None) -> None:
 
 @benchmark.command()
 @click.argument("suite")
-@click.option("--out", type=FOLDER, help="Folder for the results and the runs; benchmark-PROFILE if not given.")
+@click.option("--out", type=OUT_FOLDER, help="Folder for the results and the runs; benchmark-PROFILE if not given.")
 @click.option("--data", type=FOLDER, help="Folder with the data sets, where the file of the suite says {data}.")
 @profile_option
 @role_option
@@ -138,9 +149,9 @@ def run(
 @backbone_option
 @click.option("--part", help="Not for tables of the paper: show only problems of this part, such as choose or judge.")
 @click.option("--baseline", metavar="SETTING", help="Not for tables of the paper: the setting to compare with.")
-@click.option("--figure", type=FILE, help="File for a figure, as SVG: Fig. 1, Fig. 3, else what each row changes.")
+@click.option("--figure", type=OUT_SVG, help="File for a figure, as SVG: Fig. 1, Fig. 3, else what each row changes.")
 @click.option(
-    "--to", type=FILE, help="File for the tables: its name ends in .md, .tex, .csv or .html (of the paper only)."
+    "--to", type=OUT_FILE, help="File for the tables: its name ends in .md, .tex, .csv or .html (of the paper only)."
 )
 @with_terminal
 def show(
@@ -179,6 +190,10 @@ def show(
     out = _folder(out, asked)
     if asked.columns and (part or baseline):
         raise click.UsageError("--part and --baseline are not for tables of the paper.")
+    if to is not None:
+        expect_ending(to, table_endings(asked), f"--to {to}")
+    if part is not None and part not in (parts := {problem.part for problem in asked.problems}):
+        raise JustrightError(f"--part {part}", expected=f"one of {', '.join(sorted(filter(None, parts)))}")
     if baseline is not None:
         asked = asked.against(baseline)
     lines = [line for line in suite_results(asked, out) if part is None or line["part"] == part]

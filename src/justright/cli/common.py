@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from justright.audit.quarantine import MAX_BAD
 from justright.cli.terminal import Terminal
 from justright.engines import ENGINES, Engine
 from justright.errors import JustrightError
+from justright.files import expect_writable
 from justright.registry import Registry
 from justright.remote import place_of
 from justright.runs.owner import owned
@@ -23,6 +26,35 @@ PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 EXISTING_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+
+
+class Output(click.Path):
+    """A file or folder that the command writes when its work is done: refused at the start if that cannot be.
+
+    Parameters:
+        endings: what the name of a file must end in, such as .svg; none allows any.
+        kind: "file", "folder", or "any" where either may be written.
+    """
+
+    def __init__(self, *endings: str, kind: str = "file"):
+        super().__init__(path_type=Path, file_okay=kind != "folder", dir_okay=kind != "file")
+        self.endings = endings
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, if it can be written."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        expect_ending(path, self.endings, f"{param.opts[0]} {path}" if param else str(path))
+        expect_writable(path)
+        return path
+
+
+def expect_ending(path: Path, endings: Sequence[str], said: str) -> None:
+    """Refuse a name whose ending says another format than those that can be written."""
+    if endings and path.suffix.lower() not in endings:
+        raise JustrightError(said, expected=f"a name that ends in {', '.join(endings)}")
+
+
+OUT_FILE, OUT_FOLDER, OUT_SVG = Output(), Output(kind="folder"), Output(".svg")
 SHARE = click.FloatRange(0, 1)
 COUNT = click.IntRange(1)
 STORE = click.types.FuncParamType(place_of)  # features; a path would lose a slash of an address such as s3://bucket/x
@@ -31,6 +63,9 @@ STORE.name = "folder or address"
 seed_option = click.option("--seed", default=0, help="Seed of all random choices: same seed, same result.")
 device_option = click.option(
     "--device", default=AUTO, help="Where the network runs: cuda, cuda:1, mps, cpu; auto: the first of them that works."
+)
+max_bad_option = click.option(
+    "--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of images of a source that may be unreadable."
 )
 checkpoint_option = click.option("--checkpoint", type=PATH, help="File or folder with the weights of the backbone.")
 
@@ -108,12 +143,20 @@ class NameOf(click.Choice[str]):
         return tuple(self.family)
 
 
-engine_option = click.option(
-    "--engine",
-    type=NameOf(ENGINES),
-    default="local",
-    help=f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}.",
-)
+def engine_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --engine; one whose package is missing is refused before the command begins."""
+    about = f"Where the work is done. {'; '.join(f'{name}: {ENGINES.about(name)}' for name in ENGINES)}."
+
+    @click.option("--engine", type=NameOf(ENGINES), default="local", help=about)
+    @wraps(command)
+    def run(*args: Any, engine: str, **options: Any) -> Any:
+        if engine == "ray":
+            from justright.engines.ray_engine import import_ray
+
+            import_ray()
+        return command(*args, engine=engine, **options)
+
+    return run
 
 
 def opened_engine(name: str, n_workers: int | None = None) -> AbstractContextManager[Engine | None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from justright.cli.common import FILE, FOLDER, SHARE, SOURCES, Command, seed_option
+from justright.cli.common import COUNT, FILE, OUT_FOLDER, SHARE, SOURCES, Command, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ClassSplit, ImageSet, gcd_split, glyph_set, open_images, random_half, read_class_split
 from justright.data.catalog import DATA_SETS
@@ -69,8 +69,8 @@ def show(terminal: Terminal, source: str) -> None:
 
 
 @data.command()
-@click.option("--out", type=FOLDER, required=True, help="Folder for the images.")
-@click.option("--per-class", default=20, help="How many images of each character to draw.")
+@click.option("--out", type=OUT_FOLDER, required=True, help="Folder for the images.")
+@click.option("--per-class", type=COUNT, default=20, help="How many images of each character to draw.")
 @click.option("--scripts", metavar="NAMES", help="Draw only these scripts, such as latin,greek; all if not given.")
 @seed_option
 @click.option("--size", default=64, help="Width and height of an image in pixels.")
@@ -95,7 +95,7 @@ def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, s
 
 @data.command(cls=Command, tables={"SOURCE may be": SOURCES})
 @click.argument("source")
-@click.option("--out", type=FOLDER, required=True, help="Folder for the three files.")
+@click.option("--out", type=OUT_FOLDER, required=True, help="Folder for the three files.")
 @click.option("--classes", type=FILE, help="File of old and new classes, in SSB's JSON; if not given, as published.")
 @click.option(
     "--label-group",

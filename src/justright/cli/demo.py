@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from justright.cli.common import FOLDER, device_option, own_folder, seed_option, settled_device
+from justright.cli.common import OUT_FOLDER, device_option, own_folder, seed_option, settled_device
 from justright.cli.terminal import Terminal, with_terminal
 from justright.evaluation.scores import GROUPS
 from justright.runs.run_folder import RunFolder
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--out", type=FOLDER, default=Path("justright-demo"), help="Folder for the runs and pages.")
+@click.option("--out", type=OUT_FOLDER, default=Path("justright-demo"), help="Folder for the runs and pages.")
 @click.option("--full", is_flag=True, help="Run all methods with three seeds, and four labeled sets. About an hour.")
 @seed_option
 @device_option

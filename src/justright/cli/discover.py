@@ -14,11 +14,12 @@ import click
 from justright.cli.common import (
     COUNT,
     FILE,
-    FOLDER,
+    OUT_FOLDER,
     SOURCES,
     STORE,
     NameOf,
     engine_option,
+    max_bad_option,
     network_options,
     opened_engine,
     own_folder,
@@ -59,6 +60,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
 @click.option("--max-per-class", type=COUNT, help="Use at most this many labeled images of each class.")
+@max_bad_option
 @click.option("--keep-copies", is_flag=True, help="Keep labeled images that are in the target too, byte for byte.")
 @click.option(
     "--k",
@@ -116,7 +118,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     default=RunSpec.n_resamples,
     help="How often the selection is repeated on random samples of the images, to see which classes are always kept.",
 )
-@click.option("--out", type=FOLDER, required=True, help="Folder for everything the run writes.")
+@click.option("--out", type=OUT_FOLDER, required=True, help="Folder for everything the run writes.")
 @click.option("--no-report", is_flag=True, help="Do not write report.html.")
 @click.option("--tensorboard", is_flag=True, help="Also write the training curves for TensorBoard.")
 @with_terminal
@@ -126,6 +128,7 @@ def discover(
     pool: tuple[str, ...],
     target: str,
     max_per_class: int | None,
+    max_bad: float,
     keep_copies: bool,
     truth: Path | None,
     target_has_labels: bool,
@@ -168,14 +171,20 @@ def discover(
         raise JustrightError(
             "neither --pool nor --labeled was given", expected="labeled images to learn from", advice="--labeled FOLDER"
         )
+    if truth is not None and target_has_labels:
+        raise JustrightError("--truth together with --target-has-labels", expected="one of them")
     begun = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
     options["device"] = settled_device(terminal, options["device"], begun.get("device", ""))
     spec = run_spec(**options)
+    from justright.runs.request_checks import refuse_problem, refuse_request
+
+    refuse_request(spec, tensorboard)
     own_folder(out)
     from justright.discovery.processes import joined_processes
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
     from justright.runs.run import Run
+    from justright.runs.run_features import expect_network
     from justright.runs.time_warning import time_warning
 
     with joined_processes(spec.device) as processes, opened_engine(engine) as elsewhere:
@@ -183,7 +192,14 @@ def discover(
         own = None if labeled is None else open_images(labeled)
         unlabeled = open_images(target)
         spec = as_published(spec, unlabeled.datasets)
+        before = begun.get("backbone", "")
+        backbone, why = settled_backbone(terminal, spec.backbone, spec.device, spec.checkpoint, before)
+        spec = replace(spec, backbone=backbone)
         problem = make_problem(opened, own, unlabeled, target_has_labels, max_per_class)
+        refuse_problem(problem, spec, out, truth, max_bad)  # again when the run begins; here before all images are read
+        network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
+        if spec.features:
+            expect_network(spec.features, network)
         left_out = left_out_by_name([] if labeled is None else [labeled], pool, target)
         if left_out:
             terminal.say(f"{summary(left_out)}.")
@@ -199,9 +215,6 @@ def discover(
         left_out += copies_left_out(all_labeled, problem.pool.images)
         if spec.scale == "small" and is_trained(spec.method):
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
-        before = begun.get("backbone", "")
-        backbone, why = settled_backbone(terminal, spec.backbone, spec.device, spec.checkpoint, before)
-        spec = replace(spec, backbone=backbone)
         asked: dict[str, Any] = {
             "pool": list(pool),
             "labeled": labeled,
@@ -214,8 +227,7 @@ def discover(
             "copies left out": n_copies,
             "command": shlex.join(["justright", *sys.argv[1:]]),
         }
-        network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
-        how = terminal.track, tensorboard, truth, elsewhere, left_out
+        how = terminal.track, tensorboard, truth, elsewhere, left_out, max_bad
         run = Run(problem, spec, out, network, asked, *how, checks_k=True)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from justright.cli.common import COUNT, FILE, STORE, Command, NameOf, seed_option
+from justright.cli.common import COUNT, OUT_FILE, OUT_SVG, STORE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
+from justright.errors import JustrightError
 from justright.estimation import BEST, COUNTERS
 from justright.features.table import FeatureTable, labeled_and_target
 from justright.files import write_json, write_text
@@ -26,8 +27,8 @@ SEARCH = "labeled-search"
 @click.option("--other-kinds", is_flag=True, help="The target shows none of the classes of LABELED: do not count them.")
 @click.option("--max-k", type=COUNT, help="Largest number that labeled-search tries.")
 @click.option("--interval/--no-interval", default=True, help="Also compute a 90 % interval, which takes longer.")
-@click.option("--figure", type=FILE, help="File for a figure of the estimates, as SVG.")
-@click.option("--out", type=FILE, help="File for the estimates, as JSON.")
+@click.option("--figure", type=OUT_SVG, help="File for a figure of the estimates, as SVG.")
+@click.option("--out", type=OUT_FILE, help="File for the estimates, as JSON.")
 @seed_option
 @with_terminal
 def estimate(
@@ -59,8 +60,17 @@ def estimate(
           --counter mixture --no-interval
       justright estimate pool.features --target photos.features --other-kinds
     """
+    if max_k is not None and counter not in (BEST, SEARCH):
+        raise click.UsageError(f"--max-k is for {SEARCH} and {BEST}, not for {counter}.")
+    if other_kinds and counter == SEARCH:
+        raise click.UsageError(f"--counter {SEARCH} needs labeled classes that the target shows, not --other-kinds.")
     tables = FeatureTable.open(labeled), FeatureTable.open(target)
     features, labels = labeled_and_target(*tables)
+    n_classes = len(set(labels.tolist()) - {UNLABELED})
+    if max_k is not None and not other_kinds and max_k < n_classes:
+        raise JustrightError(
+            f"--max-k {max_k:,} with {n_classes:,} labeled classes", expected=f"at least {n_classes:,}"
+        )
     pool = None
     if other_kinds:
         n_labeled = len(tables[0])

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from justright.cli.common import FILE, Command
+from justright.cli.common import FILE, OUT_FILE, OUT_SVG, PATH, Command
 from justright.cli.terminal import Terminal, with_terminal
 from justright.evaluation import PROTOCOLS, Counts, Protocol, break_down, estimate_accuracy, matched_confusion
 from justright.evaluation import evaluate as score
 from justright.evaluation.files import read_checked, read_judged
 from justright.files import write_text
+from justright.runs.run_folder import RunFolder
 
 PROTOCOL_MEANINGS = {
     "v2": "match clusters with classes once, over all images, and count images",
@@ -21,14 +22,18 @@ PROTOCOL_MEANINGS = {
 
 
 @click.command(cls=Command, tables={"Protocols": PROTOCOL_MEANINGS})
-@click.argument("predictions", type=FILE)
-@click.option("--truth", type=FILE, help="Table of true labels: id or path, label or class_name, is_old.")
+@click.argument("predictions", metavar="RUN|PREDICTIONS", type=PATH)
+@click.option(
+    "--truth",
+    type=FILE,
+    help="Table of true labels: id or path, label or class_name; for PREDICTIONS also is_old.",
+)
 @click.option("--checked", type=FILE, help="Table of a random sample that a person checked: id or path, is_right.")
 @click.option("--by-cluster", is_flag=True, help="With --checked: the sample was drawn from each cluster separately.")
 @click.option("--protocol", type=click.Choice(PROTOCOLS), default="v2", help="How accuracy is counted; see below.")
-@click.option("--out", type=FILE, help="File for the scores, as JSON.")
-@click.option("--errors", type=FILE, help="File for a figure of the kinds of errors, as SVG.")
-@click.option("--confusion", type=FILE, help="File for a figure of classes against matched clusters, as SVG.")
+@click.option("--out", type=OUT_FILE, help="File for the scores, as JSON.")
+@click.option("--errors", type=OUT_SVG, help="File for a figure of the kinds of errors, as SVG.")
+@click.option("--confusion", type=OUT_SVG, help="File for a figure of classes against matched clusters, as SVG.")
 @with_terminal
 def evaluate(
     terminal: Terminal,
@@ -43,12 +48,17 @@ def evaluate(
 ) -> None:
     """Score clusters against the truth or a checked sample.
 
-    PREDICTIONS is a table with the columns id or path, and cluster; all tables are CSV or Parquet files. Against the
-    truth it prints the accuracy on all images (All) and on images of old and new classes (Old, New), with intervals,
-    and where the errors come from. Without truth, a small random sample that a person checked gives an estimate of All.
+    RUN is a folder that `justright discover` wrote. Its truth needs only paths and class names: old are the classes
+    that were labeled. PREDICTIONS is a table with the columns id or path, and cluster; its truth needs a column is_old
+    too. All tables are CSV or Parquet files.
+
+    Against the truth it prints the accuracy on all images (All) and on images of old and new classes (Old, New), with
+    intervals, and where the errors come from. Without truth, a small random sample that a person checked gives an
+    estimate of All.
 
     \b
     Examples:
+      justright evaluate run --truth truth.csv
       justright evaluate predictions.parquet --truth truth.parquet
       justright evaluate predictions.csv --truth truth.csv --errors errors.svg
       justright evaluate predictions.csv --checked looked_at.csv --json
@@ -59,7 +69,9 @@ def evaluate(
         raise click.UsageError("--out, --errors and --confusion need --truth.")
     if checked is None and by_cluster:
         raise click.UsageError("--by-cluster needs --checked.")
+    run = RunFolder.open(predictions) if predictions.is_dir() else None
     if checked is not None:
+        predictions = predictions if run is None else run.path / "predictions.parquet"
         sample = read_checked(predictions, checked)
         strata = sample.clusters if by_cluster else None
         estimate = estimate_accuracy(
@@ -68,7 +80,13 @@ def evaluate(
         terminal.result(estimate.to_dict(), str(estimate))
         return
     assert truth is not None
-    judged = read_judged(predictions, truth)
+    judged = read_judged(predictions, truth) if run is None else run.judged(truth)
+    if judged.n_more:
+        terminal.say(f"{judged.n_more:,} images of the truth are not in the run and are not scored.")
+    if run is not None and run.own_classes and not judged.is_old.any():
+        terminal.say(
+            f"No image is of the {len(run.own_classes):,} labeled classes of the run: compare the class names."
+        )
     scores = score(
         judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=judged.has_kept_labels, protocol=protocol
     )

@@ -7,14 +7,13 @@ from typing import Any
 
 import click
 
-from justright.audit.quarantine import MAX_BAD
 from justright.cli.common import (
     COUNT,
-    SHARE,
     SOURCES,
     STORE,
     Command,
     engine_option,
+    max_bad_option,
     network_options,
     opened_engine,
     settled_backbone,
@@ -24,6 +23,7 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.errors import DataError
 from justright.features.choices import BACKBONES, BATCH_SIZE, POOLINGS, PRECISIONS
+from justright.files import expect_writable
 from justright.remote import Place
 
 NETWORKS = {name: BACKBONES.about(name) for name in BACKBONES} | {
@@ -52,7 +52,7 @@ N_SHOWN = 20
     help="What becomes the feature. class: the class token, or what the network itself reads out; average: the mean "
     "over patches; patches: one feature per patch.",
 )
-@click.option("--max-bad", type=SHARE, default=MAX_BAD, help="Largest share of images that may be unreadable.")
+@max_bad_option
 @click.option("--no-cache", is_flag=True, help="Compute every image again, and keep nothing for later runs.")
 @click.option("--overwrite", is_flag=True, help="Replace features of other images or settings in --out.")
 @with_terminal
@@ -84,6 +84,8 @@ def extract(
           --device cuda --precision bfloat16 --batch-size 256
       justright extract photos --out photos.features --engine processes
     """
+    if isinstance(out, Path):
+        expect_writable(out)
     images = open_images(source)
     from justright.features.backbone import load_backbone
     from justright.features.cache import FeatureCache

@@ -70,22 +70,21 @@ def plan(
     from justright.features.feature_network import usable
     from justright.runs.measured_rates import measure
 
+    known = None if rates is None else Rates.read(rates)
+    device = settled_device(terminal, device)
+    asked = ({"n_epochs": epochs} if epochs else {}) | read_settings(settings)  # as in discover
+    config = config_of(RunSpec(method=method, scale=chosen_scale(scale, device), settings=asked))
     own, n_target, _ = _counted(target)
     _, n_labeled, n_found = _counted(labeled)
     if not n_target:
         raise JustrightError("0 images in the target", expected="at least one")
-    device = settled_device(terminal, device)
     if backbone == AUTO:
         backbone, why = foreseen_backbone(device)
         terminal.say(f"Network: {backbone} ({why}).")
-    asked = ({"n_epochs": epochs} if epochs else {}) | read_settings(settings)  # as in discover
-    config = config_of(RunSpec(method=method, scale=chosen_scale(scale, device), settings=asked))
     network = random_backbone(backbone, usable(device), img_size)
-    if rates is None:
+    if known is None:
         terminal.say("Measuring on a few images ...")
         known = measure(network, method, config, own, track=terminal.track)
-    else:
-        known = Rates.read(rates)
     work = Work(n_target, n_labeled, n_found if n_classes is None else n_classes, n_categories, n_devices)
     costs = CostPlan(work, known, method, config, network)
     if is_table:

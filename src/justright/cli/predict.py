@@ -7,23 +7,39 @@ from pathlib import Path
 
 import click
 
-from justright.cli.common import FILE, FOLDER, SOURCES, Command, checkpoint_option, device_option, settled_device
+from justright.cli.common import (
+    EXISTING_FOLDER,
+    OUT_FILE,
+    SOURCES,
+    Command,
+    Output,
+    checkpoint_option,
+    device_option,
+    max_bad_option,
+    settled_device,
+)
 from justright.cli.terminal import Terminal, with_terminal
 
 
 @click.command(cls=Command, tables={"SOURCE may be": SOURCES})
-@click.argument("run", type=FOLDER)
+@click.argument("run", type=EXISTING_FOLDER)
 @click.argument("source")
-@click.option("--out", type=FILE, required=True, help="File for the answers, .csv or .parquet, with a row per image.")
+@click.option(
+    "--out",
+    type=Output(".csv", ".parquet"),
+    required=True,
+    help="File for the answers, .csv or .parquet, with a row per image.",
+)
 @click.option(
     "--neither",
     type=click.FloatRange(0, 0.99),
     default=0.01,
     help="An image is called neither if it fits as badly as the worst of the run's target images; this is their share.",
 )
+@max_bad_option
 @checkpoint_option
 @device_option
-@click.option("--save-backbone", type=FILE, help="File for the network as trained by the run, to load with timm.")
+@click.option("--save-backbone", type=OUT_FILE, help="File for the network as trained by the run, to load with timm.")
 @with_terminal
 def predict(
     terminal: Terminal,
@@ -31,6 +47,7 @@ def predict(
     source: str,
     out: Path,
     neither: float,
+    max_bad: float,
     checkpoint: Path | None,
     device: str,
     save_backbone: Path | None,
@@ -53,13 +70,13 @@ def predict(
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
 
+    about = about_model(run)
     images = open_images(source).without_labels()
     device = usable(settled_device(terminal, device))
-    about = about_model(run)
     of = about["backbone"]
     backbone = load_backbone(of["name"], checkpoint, device, of["resolution"])
     model = METHODS[about["method"]].load(run, backbone)
-    found = model.predict(images, neither=neither, track=terminal.track)
+    found = model.predict(images, neither=neither, max_bad=max_bad, track=terminal.track)
     found.save(out)
     if save_backbone is not None:
         write_backbone(save_backbone, model.backbone_)

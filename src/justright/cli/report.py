@@ -6,14 +6,16 @@ from pathlib import Path
 
 import click
 
-from justright.cli.common import EXISTING_FOLDER, FILE
+from justright.cli.common import EXISTING_FOLDER, OUT_FILE
 from justright.cli.terminal import Terminal, with_terminal
 from justright.runs.run_folder import RunFolder
 
 
 @click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=EXISTING_FOLDER)
-@click.option("--out", type=FILE, help="File for the page. [default: RUN/report.html, or comparison.html for several]")
+@click.option(
+    "--out", type=OUT_FILE, help="File for the page. [default: RUN/report.html, or comparison.html for several]"
+)
 @with_terminal
 def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None) -> None:
     """Write a page about a run, or one that compares several.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import EXISTING_FOLDER, PATH
+from justright.cli.common import EXISTING_FOLDER, Output, expect_ending
 from justright.cli.terminal import Terminal, with_terminal
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 PORT = 8473
 FORMS = ("csv", "parquet", "folders", "labeled")
+EXPORT_OPTIONS = {
+    "is_all": ("--all", ("folders", "labeled")),
+    "is_copy": ("--copy", ("folders",)),
+    "with_known": ("--with-known", ("folders", "labeled")),
+    "dataset": ("--name", ("labeled",)),
+}
 FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 
 
@@ -27,7 +33,7 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, help="Port of the page; 0: any free one.")
 @click.option("--host", default="127.0.0.1", help="Address of the page; any but the default lets other machines in.")
 @click.option("--browser/--no-browser", default=False, help="Also open the page in a browser.")
-@click.option("--export", "out", type=PATH, help="File or folder for the labels; no page is served.")
+@click.option("--export", "out", type=Output(kind="any"), help="File or folder for the labels; no page is served.")
 @click.option("--as", "form", type=click.Choice(FORMS), help="What --export writes; if not given, its ending decides.")
 @click.option("--all", "is_all", is_flag=True, help="With --as folders or labeled: also clusters that nobody judged.")
 @click.option("--copy", "is_copy", is_flag=True, help="With --as folders: copies of the images instead of links.")
@@ -64,17 +70,28 @@ def review(
     """
     if out is None and (form or any(export_options.values())):
         raise click.UsageError("--as, --all, --copy, --with-known and --name need --export.")
+    if out is not None:
+        form = form or FORM_OF_ENDING.get(out.suffix.lower())
+        _expect_export(out, form, export_options)
     opened = OpenReview(RunFolder.open(run))
     if out is None:
         _serve(terminal, opened, reviewer, host, port, browser)
         return
     from justright.review.export import export
 
-    form = form or FORM_OF_ENDING.get(out.suffix.lower())
-    if form is None:
-        raise click.UsageError(f"Say --as what {out} is to be: {', '.join(FORMS)}.")
     n_images = export(opened, out, form, **export_options)  # type: ignore[arg-type]
     terminal.result({"written": str(out), "as": form, "images": n_images}, f"{n_images:,} images as {form} in {out}")
+
+
+def _expect_export(out: Path, form: str | None, options: dict[str, Any]) -> None:
+    """Refuse an export that cannot be written, or options that its form does not have."""
+    if form is None:
+        raise click.UsageError(f"Say --as what {out} is to be: {', '.join(FORMS)}.")
+    if form == "labeled":
+        expect_ending(out, (".parquet",), f"--export {out} --as labeled")
+    for name, (option, forms) in EXPORT_OPTIONS.items():
+        if options[name] and form not in forms:
+            raise click.UsageError(f"{option} needs --as {' or '.join(forms)}, not {form}.")
 
 
 def _serve(terminal: Terminal, opened: OpenReview, reviewer: str | None, host: str, port: int, browser: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from justright.cli.common import COUNT, FILE, FOLDER, STORE, engine_option, is_given, seed_option
+from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Output, engine_option, is_given, seed_option
 from justright.cli.selector_options import SelectorCommand, asked_selector, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
@@ -24,9 +24,11 @@ from justright.runs.selection_result import SelectionResult, save_selection, sta
 @click.command(cls=SelectorCommand)
 @click.argument("pool", nargs=-1, required=True, type=STORE)
 @click.option("--target", required=True, type=STORE, help="Features of the unlabeled images.")
-@click.option("--out", type=FILE, help="File for the weights, as Parquet; without it they are only shown.")
-@click.option("--figures", type=FOLDER, help="Folder for figures, as SVG.")
-@click.option("--html", type=FILE, help="File for one page with the result and its figures.")
+@click.option(
+    "--out", type=Output(".parquet"), help="File for the weights, as Parquet; without it they are only shown."
+)
+@click.option("--figures", type=OUT_FOLDER, help="Folder for figures, as SVG.")
+@click.option("--html", type=OUT_FILE, help="File for one page with the result and its figures.")
 @click.option(
     "--stability",
     "n_resamples",
@@ -91,10 +93,20 @@ def select(
     """
     selector = asked_selector(selector, preset)
     fitted, n_clusters = make_selector(selector, given, seed, preset), given["n_clusters"]
+    if labeled is not None and n_clusters is None:
+        raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")
+    fitted.check()
     unlabeled = FeatureTable.open(target).without_labels()
     merged = merge_tables([FeatureTable.open(path) for path in pool])
-    merged.tables[0].header.require_comparable(unlabeled.header)
+    own = None if labeled is None else FeatureTable.open(labeled)
+    for table in (merged.tables[0], *(() if own is None else (own,))):
+        table.header.require_comparable(unlabeled.header)
     require_flat(unlabeled)
+    if n_clusters is not None and n_clusters > len(unlabeled):
+        raise JustrightError(
+            f"{len(unlabeled):,} target images for {n_clusters:,} clusters",
+            expected=f"--n-clusters of at most {len(unlabeled):,}",
+        )
     with ENGINES[engine](workers) as run:
         fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True, track=terminal.track)
     for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
@@ -102,11 +114,7 @@ def select(
     stable = stability_of(fitted, merged, unlabeled, n_resamples, seed, terminal.track)
     result = SelectionResult.of(selector, fitted, merged, stable)
     diagnosis = None
-    if labeled is not None:
-        if n_clusters is None:
-            raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")
-        own = FeatureTable.open(labeled)
-        own.header.require_comparable(unlabeled.header)
+    if own is not None:
         settings = standard_settings(n_clusters, seed)
         if is_given("selector") or preset:
             settings[f"{selector}, as asked"] = fitted

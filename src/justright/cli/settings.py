@@ -11,11 +11,8 @@ from justright.cli.common import Command, NameOf, device_option, settled_device
 from justright.cli.run_request import chosen_scale, scale_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
-from justright.runs.spec import AUTO, RunSpec, config_of
+from justright.runs.spec import AUTO, OWN_OPTIONS, RunSpec, config_of
 from justright.settings import ANYTHING
-
-# settings that `justright discover` has an option for
-OWN_OPTIONS = {"n_epochs": "--epochs", "minutes": "--minutes", "held_out_share": "--held-out"}
 
 
 @click.command(cls=Command, tables={"Methods": METHODS})

@@ -15,11 +15,12 @@ from justright.benchmark.suite_table import COLUMNS, paired, suite_table
 from justright.benchmark.table_csv import as_csv, records
 from justright.benchmark.table_text import TextTable, claims_table, latex, markdown, notes, text_tables
 from justright.benchmark.verdicts import Verdict, verdicts
+from justright.cli.common import expect_ending
 from justright.cli.terminal import Terminal
 from justright.errors import JustrightError
 from justright.files import write_text
 
-FORMATS = ("md", "tex", "csv", "html")
+FORMATS = (".md", ".tex", ".csv", ".html")
 PLAIN_NOTES = (
     "The first table: means over problems, and the change against the baseline with its 95 % interval over them.",
     "The others: mean and standard deviation over seeds.",
@@ -57,7 +58,7 @@ def show_suite(
     table = paper_table(suite, lines)
     tables, claims = text_tables(table), claims_table(table, judged)
     if to is not None:
-        _write(to, table, tables, claims, judged)
+        _write(to, suite, table, tables, claims, judged)
     for each in (*tables, *([claims] if claims else [])):
         terminal.table(each.title, each.columns, each.rows)
     said = " ".join([f"{len(lines)} runs.", *notes(table), said])
@@ -72,7 +73,7 @@ def _show_plain(terminal: Terminal, suite: Suite, lines: list[Line], said: str, 
     whole = TextTable(title, COLUMNS, [tuple(map(str, row.cells())) for row in rows])
     tables = [whole, *problem_tables(by_problem)]
     if to is not None:
-        ending = _ending(to, ("md", "tex", "csv"))
+        ending = _ending(to, suite)
         text = latex if ending == "tex" else markdown
         write_text(to, problems_as_csv(by_problem) if ending == "csv" else text(tables, PLAIN_NOTES))
     for each in tables:
@@ -97,11 +98,16 @@ def draw_suite_figure(suite: Suite, lines: Sequence[Line], out: Path) -> None:
 
 
 def _write(
-    to: Path, table: PaperTable, tables: list[TextTable], claims: TextTable | None, judged: Sequence[Verdict]
+    to: Path,
+    suite: Suite,
+    table: PaperTable,
+    tables: list[TextTable],
+    claims: TextTable | None,
+    judged: Sequence[Verdict],
 ) -> None:
     """The table in the format that the ending of the name says."""
     every = [*tables, *([claims] if claims else [])]
-    ending = _ending(to, FORMATS)
+    ending = _ending(to, suite)
     if ending == "html":
         from justright.report.paper_figures import write_suite_page
 
@@ -112,10 +118,14 @@ def _write(
         write_text(to, (latex if ending == "tex" else markdown)(every, notes(table), table.doubts))
 
 
-def _ending(to: Path, known: Sequence[str]) -> str:
-    if (ending := to.suffix[1:].lower()) not in known:
-        raise JustrightError(f"a table as {to}", expected=f"a name that ends in .{', .'.join(known)}")
-    return ending
+def table_endings(suite: Suite) -> tuple[str, ...]:
+    """What the name of a file for the tables of a suite may end in; only a table of the paper has a page."""
+    return FORMATS if suite.columns else FORMATS[:-1]
+
+
+def _ending(to: Path, suite: Suite) -> str:
+    expect_ending(to, table_endings(suite), f"a table as {to}")
+    return to.suffix[1:].lower()
 
 
 def _verdicts(suite: Suite, lines: Sequence[Line], out: Path, backbone: str | None) -> list[Verdict]:

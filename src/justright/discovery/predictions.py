@@ -78,10 +78,10 @@ class Predictions:
 
     def save(self, path: Path) -> None:
         """Write as Parquet, which `open` reads back, or as CSV for people, by the ending of the name."""
-        if path.suffix not in (".parquet", ".csv"):
+        if (ending := path.suffix.lower()) not in (".parquet", ".csv"):
             raise DataError(f"cannot write predictions to {path}", expected="a name that ends in .parquet or .csv")
         table = self.table()
-        if path.suffix == ".csv":
+        if ending == ".csv":
             with replacing(path) as temporary:
                 write_csv(table.select(CSV_COLUMNS), temporary)
         else:

@@ -20,7 +20,7 @@ class EpochRecords:
 
     def __init__(self, folder: Path | None, tensorboard: bool = False):
         self.path = folder / "metrics.jsonl" if folder and Processes().is_first else None
-        self.curves = _summary_writer(self.path.parent / "tensorboard") if self.path and tensorboard else None
+        self.curves = expect_tensorboard()(str(self.path.parent / "tensorboard")) if self.path and tensorboard else None
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Add the record of an epoch."""
@@ -40,7 +40,8 @@ class EpochRecords:
             write_text(self.path, "".join(f"{json.dumps(record)}\n" for record in records))
 
 
-def _summary_writer(folder: Path) -> Any:
+def expect_tensorboard() -> Any:
+    """What writes curves for TensorBoard; refused where the package is missing."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
@@ -48,4 +49,4 @@ def _summary_writer(folder: Path) -> Any:
             "TensorBoard is not installed",
             advice="pip install 'justright[tensorboard]'; metrics.jsonl has the same numbers",
         ) from error
-    return SummaryWriter(str(folder))
+    return SummaryWriter

@@ -28,7 +28,7 @@ def open_ray(n_workers: int | None = None) -> Iterator[Engine]:
     On a cluster its own CPUs decide how many tasks run at once, and stores must lie where all its machines can read
     them.
     """
-    ray, n_local = _import_ray(), worker_count(n_workers)
+    ray, n_local = import_ray(), worker_count(n_workers)
     is_ours = not ray.is_initialized()
     try:
         if is_ours:
@@ -40,7 +40,8 @@ def open_ray(n_workers: int | None = None) -> Iterator[Engine]:
             ray.shutdown()
 
 
-def _import_ray() -> Any:
+def import_ray() -> Any:
+    """The package, told how to behave; refused where it is not installed."""
     # Ray reads these while it is imported. A library that weighs private images reports to nobody unasked, and a
     # cluster for ourselves listens to this machine only: on Linux Ray turns even 127.0.0.1 into an outer address
     # unless it is told, by the name of the systems where that is the default, that no cluster is wanted. Other users

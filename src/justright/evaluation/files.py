@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -30,13 +31,17 @@ _N_EXAMPLES = 3
 
 @dataclass(frozen=True, eq=False)
 class JudgedPredictions:
-    """Clusters beside the truth, one entry per image in the order of the predictions: the arguments of `evaluate`."""
+    """Clusters beside the truth, one entry per image in the order of the predictions: the arguments of `evaluate`.
+
+    `n_more` counts images of the truth that are not in the predictions, where that is allowed.
+    """
 
     y_true: Labels
     y_pred: Labels
     is_old: Mask
     has_kept_labels: Mask | None
     class_names: Mapping[int, str]
+    n_more: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,21 +54,29 @@ class CheckedPredictions:
     confidence: Float[Array, " images"] | None
 
 
-def read_judged(predictions: Path, truth: Path) -> JudgedPredictions:
+def read_judged(
+    predictions: Path, truth: Path, old_classes: Collection[str] | None = None, may_list_more: bool = False
+) -> JudgedPredictions:
     """Join predictions (id or path, cluster) with truth (id or path, label or class_name, is_old).
 
     Truth may also say `has_kept_labels`. Every image must be in both files, once. Other columns are left alone.
+
+    Parameters:
+        old_classes: the names of old classes, for a truth without the column is_old.
+        may_list_more: whether the truth may list images that were not predicted.
     """
     predicted, known = _File.read(predictions, *CLUSTER), _File.read(truth, *TRUTH)
     # columns before rows: a wrong file is better told by what it lacks than by ids that do not fit
     y_pred = predicted.clusters()
     y_true, class_names = known.classes()
-    is_old = known.flags("is_old")
+    is_old = known.is_old(old_classes)
     has_kept = known.flags("has_kept_labels") if known.has("has_kept_labels") else None
     key = _shared_key(predicted, known)
     row = predicted.rows_in(known, key)
-    known.rows_in(predicted, key)
-    return JudgedPredictions(y_true[row], y_pred, is_old[row], None if has_kept is None else has_kept[row], class_names)
+    if not may_list_more:
+        known.rows_in(predicted, key)
+    kept = None if has_kept is None else has_kept[row]
+    return JudgedPredictions(y_true[row], y_pred, is_old[row], kept, class_names, n_more=len(is_old) - len(row))
 
 
 def read_checked(predictions: Path, checks: Path) -> CheckedPredictions:
@@ -74,11 +87,32 @@ def read_checked(predictions: Path, checks: Path) -> CheckedPredictions:
     return CheckedPredictions(seen.rows_in(predicted, _shared_key(seen, predicted)), is_right, clusters, confidence)
 
 
-def copy_truth(truth: Path, to: Path) -> None:
-    """Write what matters of a file of truth as Parquet."""
+def expect_truth(truth: Path, images: pa.Table, old_classes: Collection[str], may_lack: float = 0.0) -> None:
+    """Refuse a truth that cannot judge these images, before they are worked on.
+
+    Parameters:
+        images: their table, with id and path. Where ids are not known yet, a truth that has ids is not compared.
+        old_classes: as for `read_judged`.
+        may_lack: share of the images that the truth need not list, such as those that may turn out unreadable.
+    """
     known = _File.read(truth, *TRUTH)
-    known.classes(), known.flags("is_old")
-    write_parquet(known.table, to)
+    known.classes(), known.is_old(old_classes)
+    has_ids = images["id"].null_count == 0
+    if known.has("id") and not has_ids:
+        return
+    target = _File(Path("the target"), images.select(list(KEYS) if has_ids else ["path"]))
+    key = _shared_key(target, known)
+    n_lacking = pc.index_in(target.names(key), value_set=known.names(key).combine_chunks()).null_count
+    if n_lacking > may_lack * len(images):
+        target.rows_in(known, key)
+
+
+def copy_truth(truth: Path, to: Path, old_classes: Collection[str]) -> None:
+    """Write what matters of a file of truth as Parquet, with a column is_old."""
+    known = _File.read(truth, *TRUTH)
+    is_old = known.is_old(old_classes)
+    table = known.table if known.has("is_old") else known.table.append_column("is_old", pa.array(is_old))
+    write_parquet(table, to)
 
 
 @dataclass(frozen=True)
@@ -136,6 +170,25 @@ class _File:
             named = self.table["class_name"].take(pa.array(first)).to_pylist()
             return labels, {int(label): name for label, name in zip(found, named, strict=True) if name is not None}
         return labels, dict(enumerate(values or []))
+
+    def is_old(self, old_classes: Collection[str] | None) -> Mask:
+        """Whether the class of each row is old: as the column says, or where there is none, by its name."""
+        if self.has("is_old"):
+            return self.flags("is_old")
+        if old_classes is None:
+            raise DataError(
+                f"{self.path} has no column is_old.",
+                expected="whether the class of each image is old",
+                advice="evaluate the folder of a run, which knows the old classes, in place of its predictions",
+            )
+        labels, names = self.classes()
+        if not names:
+            raise DataError(
+                f"{self.path} has neither class names nor a column is_old.",
+                expected="a column class_name, with names as in the labeled images; or is_old",
+            )
+        old = {normalize("NFC", name) for name in old_classes}
+        return np.isin(labels, [label for label, name in names.items() if normalize("NFC", name) in old])
 
     def clusters(self) -> Labels:
         """What was predicted for each row."""

@@ -33,7 +33,7 @@ from justright.features.extracted_views import ExtractedViews
 from justright.features.feature_network import FeatureNetwork
 from justright.features.shard_job import Extraction
 from justright.features.store_header import Header, data_fingerprint
-from justright.features.store_writer import StoreWriter, begin_store
+from justright.features.store_writer import StoreWriter, begin_store, expect_place
 from justright.features.table import FeatureTable
 from justright.features.workers import one_core_a_thread
 from justright.parallel import n_cores
@@ -79,14 +79,15 @@ def extract(
         raise DataError(f"{len(images)} images in batches of {batch_size}", expected="at least one of both")
     n_workers = n_cores() if n_workers is None else n_workers
     with one_core_a_thread():
-        network = FeatureNetwork(backbone, batch_size, precision, pooling)
+        network, place = FeatureNetwork(backbone, batch_size, precision, pooling), place_of(out)
+        asked = network.key()
+        expect_place(place, Header(**asked), overwrite, parts=tuple(asked))  # before all images are read
         ids, unreadable = _content_ids(images, engine or threads(max(n_workers, 1)), track)
         refuse_bad_rows(max_bad, images, unreadable)
-        header = Header(**network.key(), data=data_fingerprint(ids, images.table))
-        place = place_of(out)
+        header = Header(**asked, data=data_fingerprint(ids, images.table))
         if begin_store(place, header, overwrite):
             return FeatureTable.open(place)
-        section = None if cache is None else cache.section(network.key())
+        section = None if cache is None else cache.section(asked)
         gives_views = network.gives_views and batch_size == BATCH_SIZE
         extracted_views = ExtractedViews(backbone, banks) if gives_views and banks is not None else None
         with StoreWriter(place, header) as writer:

@@ -33,19 +33,30 @@ from justright.types import Array
 INDEX_ROWS = 16_384  # small row groups keep the memory of writing them small
 
 
-def begin_store(path: Place, header: Header, overwrite: bool = False) -> bool:
-    """Make sure that the directory is the store of this header, new or begun; True if it is complete already."""
+def expect_place(path: Place, header: Header, overwrite: bool = False, parts: Sequence[str] = ()) -> bool:
+    """Refuse a place where something else lies than features of this header, or of these parts of it.
+
+    True if they are complete there.
+    """
     if isinstance(path, Path) and path.exists() and not _may_be_store(path):
         raise DataError(f"{path} exists and is no feature store", advice="name another place with --out")
+    if overwrite or not (path / store.HEADER).exists():
+        return False
+    there, is_complete = store.read_header(path)
+    if lines := there.differences(header, parts):
+        raise StoreMismatchError(
+            f"{path} holds other features. What differs (there, now asked for):\n" + indented(lines),
+            advice="name another place with --out, or replace it with --overwrite",
+        )
+    return is_complete
+
+
+def begin_store(path: Place, header: Header, overwrite: bool = False) -> bool:
+    """Make sure that the directory is the store of this header, new or begun; True if it is complete already."""
+    is_complete = expect_place(path, header, overwrite)
     if (path / store.HEADER).exists():
         if not overwrite:
-            there, is_complete = store.read_header(path)
-            if not (lines := there.differences(header)):
-                return is_complete
-            raise StoreMismatchError(
-                f"{path} holds other features. What differs (there, now asked for):\n" + indented(lines),
-                advice="name another place with --out, or replace it with --overwrite",
-            )
+            return is_complete
         for name in store.FILES:
             (path / name).unlink(missing_ok=True)
     if isinstance(path, Path):

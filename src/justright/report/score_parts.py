@@ -9,7 +9,7 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
-from justright.evaluation.files import JudgedPredictions, read_judged
+from justright.evaluation.files import JudgedPredictions
 from justright.report.elements import Missing, Name, Table, Values, attempt, plain
 from justright.report.error_figures import draw_confusion, draw_errors
 from justright.runs.run_folder import RunFolder
@@ -45,7 +45,7 @@ def judged(run: RunFolder) -> JudgedPredictions | Missing:
     truth = run.truth_file
     if truth is None:
         return Missing("Errors can be told only where labels of the target were given")
-    return attempt(lambda: read_judged(run.path / "predictions.parquet", truth), "Errors cannot be told")
+    return attempt(lambda: run.judged(truth), "Errors cannot be told")
 
 
 def errors_part(found: JudgedPredictions | Missing, predictions: Predictions) -> Values | Missing:

@@ -99,7 +99,7 @@ def export(
     refuse_changed(images)
     if form == "folders":
         write_class_folders(images, path, is_copy=is_copy)
-    elif path.suffix == ".parquet":
+    elif path.suffix.lower() == ".parquet":
         path.parent.mkdir(parents=True, exist_ok=True)
         ImageSet(images.table.drop_columns([CONTENT]), images.readers).save(path)
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from justright.errors import DegenerateError
 from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.features.table import FeatureTable
@@ -45,6 +46,29 @@ def counted(
     estimate = estimate_record(counter, counter.interval() if counter.is_interval_quick else None)
     n_classes, n_images = len(np.unique(pool.labels[is_own])), int(is_own.sum()) + len(target)
     return {"estimates": {name: estimate}, "labeled_classes": n_classes, "images": n_images}
+
+
+def refuse_k(given: int, n_known: int, n_images: int) -> None:
+    """Refuse a K that leaves no room for the known classes, or that is more than the images can show.
+
+    Parameters:
+        given: the K that a person gave.
+        n_known: labeled classes that the target may show; K may equal it, if nothing new is expected.
+        n_images: images of the target.
+    """
+    if given < n_known:
+        raise DegenerateError(
+            f"--k {given:,} with {n_known:,} known classes. --k counts known and new categories: at least "
+            f"{n_known + 1:,} here, or leave it out",
+            advice=f"--k {n_known:,} only if the target shows nothing new",
+        )
+    if given - n_known > n_images:
+        known = f" and {n_known:,} known classes" if n_known else ""
+        raise DegenerateError(
+            f"--k {given:,} for {n_images:,} images of the target{known}",
+            expected=f"at most {n_known + n_images:,}, so that each new category has an image",
+            advice="a smaller --k, or leave it out",
+        )
 
 
 def k_note(given: int, estimate: Mapping[str, Any]) -> str | None:

@@ -15,26 +15,26 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from justright.audit.quarantine import MAX_BAD
 from justright.discovery.methods import METHODS
 from justright.engines import Engine, in_process
 from justright.errors import DegenerateError
 from justright.evaluation import evaluate
-from justright.evaluation.files import copy_truth, read_judged
+from justright.evaluation.files import copy_truth, expect_truth
 from justright.features.table import FeatureTable
 from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
 from justright.runs.counting import MOST_CHECKED, counted, k_note
 from justright.runs.disk import DiskPlan, tidy
 from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
-from justright.runs.given_weights import expect_fit
 from justright.runs.left_out import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
 from justright.runs.owner import owned
 from justright.runs.problem import Problem
+from justright.runs.request_checks import own_names, refuse_problem, refuse_request
 from justright.runs.run_features import GivenStores, fingerprints, frozen_features
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
@@ -59,6 +59,7 @@ class Run:
     truth: Path | None = None  # a file with the labels of the target, opened for evaluation only
     engine: Engine | None = None  # where features, views and weights are computed, if not in this process
     left_out: Sequence[LeftOut] = ()  # files that are not used, as far as is known before they are read
+    max_bad: float = MAX_BAD  # a larger share of unreadable images is refused; the others are left out
     checks_k: bool = False  # whether a K that was given is compared with an estimate, and a doubt is said
 
     def __post_init__(self) -> None:
@@ -104,26 +105,19 @@ class Run:
             with self._timed("predict"):
                 self._predict(method)
             with self._timed("evaluate"):
-                self._evaluate(method)
+                self._evaluate()
             self._finish(method, n_target, k_source, fingerprints(pool, target))
             tidy(self.out)
         self.processes.wait()
         return RunFolder(self.out)
 
     def _begin(self) -> None:
-        from justright.discovery.checkpoints import refuse_changes
-
+        refuse_request(self.spec, self.tensorboard)
+        refuse_problem(self.problem, self.spec, self.out, self.truth, self.max_bad)
         self.plain_spec, is_begun = self.spec.to_json(), (self.out / "run.json").exists()
-        if is_begun:
-            refuse_changes(RunFolder(self.out).about["spec"], self.plain_spec, self.out)
-        if self.spec.weights is not None:
-            expect_fit(self.spec.weights, self.problem.pool)
         if self.spec.features:
             sets = self.problem.pool.images, self.problem.target
             self.stores = GivenStores(self.spec.features, self.backbone, sets, self.track)
-        if self.truth is not None:
-            with TemporaryDirectory() as folder:  # a truth that cannot be read is refused now, not after training
-                copy_truth(self.truth, Path(folder) / "truth.parquet")
         if self.processes.is_first:
             remove_leftovers(self.out)
             self.disk.expect_room()
@@ -137,7 +131,7 @@ class Run:
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Features of pool and target; the problem goes on with the images that have some, and with their ids."""
-        problem, how = self.problem, (self.track, self.stores, self.engine)
+        problem, how = self.problem, (self.track, self.stores, self.engine, self.max_bad)
         pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *how)
         target = frozen_features(problem.target, self.backbone, self.out / "target.features", *how)
         self.problem = problem.with_ids_of(pool, target)
@@ -145,6 +139,8 @@ class Run:
         unreadable += unreadable_files(problem.target, target, is_target=True)
         self.left_out = [*self.left_out, *unreadable]
         self.notes += [f"{summary(self.left_out)}. {NAME} lists them"] if self.left_out else []
+        if self.truth is not None:  # now that ids are known, and which images can be read
+            expect_truth(self.truth, self.problem.target.table, own_names(self.problem))
         if self.processes.is_first:
             self.problem.pool.images.with_content().save(self.out / "pool.parquet")
             self.problem.target.with_content().save(self.out / "target.parquet")
@@ -231,20 +227,19 @@ class Run:
             found.save(self.out / f"predictions.{ending}")
         method.save(self.out)
 
-    def _evaluate(self, method: Any) -> None:
+    def _evaluate(self) -> None:
         problem, kept_truth = self.problem, self.out / "truth.parquet"
         if problem.truth is not None:
             problem.truth.save(kept_truth)
         truth = self.truth or self.folder.truth_file
         if truth is None:
             return
-        judged = read_judged(self.out / "predictions.parquet", truth)
+        run = RunFolder(self.out)
+        judged = run.judged(truth)
         if self.truth is not None:
-            copy_truth(self.truth, kept_truth)
-        own = [problem.pool.origins[label].class_name for label in method.known_labels_ if label in problem.own_classes]
-        kept = [label for label, name in judged.class_names.items() if name in own]
-        has_kept = np.isin(judged.y_true, kept) if judged.has_kept_labels is None else judged.has_kept_labels
-        scores = evaluate(judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=has_kept, seed=self.spec.seed)
+            copy_truth(self.truth, kept_truth, run.own_classes)
+        sides, seed = (judged.y_true, judged.y_pred, judged.is_old), self.spec.seed
+        scores = evaluate(*sides, has_kept_labels=judged.has_kept_labels, seed=seed)
         scores.save(self.out / "scores.json")
         if self.check is not None:
             self.check = self.check.scored(judged.y_true, judged.is_old)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from justright.audit.quarantine import MAX_BAD
 from justright.data import ImageSet
 from justright.engines import Engine
 from justright.errors import DataError
 from justright.features.bad_rows import Reasons, quarantined, reason_now
-from justright.features.store import DamagedStoreError
+from justright.features.store import DamagedStoreError, read_header
 from justright.features.store_header import COMPARABLE, Header, StoreMismatchError, data_fingerprint, indented
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import BLOCK_ROWS, FeatureTable
@@ -30,14 +31,9 @@ class GivenStores:
     """
 
     def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet], track: Track = silent):
-        from justright.features.choices import BATCH_SIZE
-        from justright.features.feature_network import FeatureNetwork
-
         self.sets = list(sets)
+        self.header = expect_network(paths, backbone)
         self.tables = [FeatureTable.open(path) for path in paths]
-        self.header = Header(**FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key())
-        for table in self.tables:
-            _refuse_others(table, self.header)
         self.starts = np.cumsum([0, *map(len, self.tables)])[:-1]
         ids = (content for table in self.tables for content in table.ids)
         self.place = {content: place for place, content in enumerate(ids)}
@@ -107,27 +103,43 @@ class GivenStores:
         return found
 
 
-def _refuse_others(table: FeatureTable, header: Header) -> None:
+def expect_network(paths: Sequence[Place], backbone: Any) -> Header:
+    """What the header of features of this network says; stores of another one are refused, by their headers alone."""
+    from justright.features.choices import BATCH_SIZE
+    from justright.features.feature_network import FeatureNetwork
+
+    header = Header(**FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key())
+    for path in paths:
+        _refuse_others(path, read_header(path)[0], header)
+    return header
+
+
+def _refuse_others(path: Place, there: Header, header: Header) -> None:
     """Refuse features of another network, and features that do not say which images they are of."""
-    lines = table.header.differences(header, ("shape", "dtype", *COMPARABLE))
-    if (precision := table.header.computation.get("precision")) != "float32":
+    lines = there.differences(header, ("shape", "dtype", *COMPARABLE))
+    if (precision := there.computation.get("precision")) != "float32":
         lines.append(f"computation.precision: {precision}, float32")
     if lines:
         raise StoreMismatchError(
-            f"{table.path} holds features that this run would not compute. What differs (there, here):\n"
-            + indented(lines),
+            f"{path} holds features that this run would not compute. What differs (there, here):\n" + indented(lines),
             advice="the --backbone, --checkpoint and --img-size that they were extracted with, or leave them out",
         )
-    if "ids" in table.header.data:
+    if "ids" in there.data:
         raise StoreMismatchError(
-            f"the images of {table.path} go by ids that a list gave them, not by their content",
+            f"the images of {path} go by ids that a list gave them, not by their content",
             expected="features of a source without ids of its own",
             advice="leave them out: the cache knows them, and nothing is computed twice",
         )
 
 
 def frozen_features(
-    images: ImageSet, backbone: Any, path: Path, track: Track, stores: GivenStores | None, engine: Engine | None
+    images: ImageSet,
+    backbone: Any,
+    path: Path,
+    track: Track,
+    stores: GivenStores | None,
+    engine: Engine | None,
+    max_bad: float = MAX_BAD,
 ) -> FeatureTable:
     """Features before training: from stores that were given, found in the folder of the run, or computed into it."""
     from justright.features.cache import FeatureCache
@@ -137,7 +149,8 @@ def frozen_features(
     try:
         if stores is not None and (found := stores.copied(images, path)) is not None:
             return found
-        return extract(images, backbone, path, cache=FeatureCache(), engine=engine, banks=home() / "banks", track=track)
+        how: dict[str, Any] = {"cache": FeatureCache(), "engine": engine, "banks": home() / "banks", "track": track}
+        return extract(images, backbone, path, max_bad=max_bad, **how)
     except StoreMismatchError as error:
         expected = "the same images, read by the same network, to go on with this run"
         advice = f"another --out, or delete {path.parent} to start anew"

@@ -26,7 +26,7 @@ what each file hashes to, and a file is compared with that before it is read.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,13 @@ from jaxtyping import Float
 from justright.data import ImageSet, open_images
 from justright.data.columns import CONTENT
 from justright.data.manifest import read_table
+from justright.data.parquet import read_parquet
+from justright.data.pool import OWN
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.predictions import Predictions
 from justright.errors import DataError, MissingDataError
 from justright.evaluation import Scores
+from justright.evaluation.files import JudgedPredictions, read_judged
 from justright.features.table import FeatureTable
 from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
@@ -241,9 +244,28 @@ class RunFolder:
 
     @property
     def truth_file(self) -> Path | None:
-        """Where the labels of the target lie, for `evaluation.files.read_judged`."""
+        """Where the labels of the target lie, for `judged`."""
         path = self._checked(TRUTH)
         return path if path.exists() else None
+
+    @cached_property
+    def own_classes(self) -> frozenset[str]:
+        """Names of the labeled classes that the target may show: what is old when the run is judged."""
+        table = read_parquet(self._checked("pool.parquet"))
+        pairs = zip(table["dataset"].to_pylist(), table["class_name"].to_pylist(), strict=True)
+        return frozenset(name.removeprefix(f"{OWN}/") for dataset, name in pairs if dataset == OWN)
+
+    def judged(self, truth: Path) -> JudgedPredictions:
+        """The clusters beside a truth, which needs only paths and class names; it may list images that were left out.
+
+        Classes are old where they were labeled, and have kept their labels where they are known classes of the result.
+        """
+        found = read_judged(self._checked("predictions.parquet"), truth, self.own_classes, may_list_more=True)
+        if found.has_kept_labels is not None:
+            return found
+        known = {category.name for category in self.predictions.categories if category.kind == "known"}
+        kept = [label for label, name in found.class_names.items() if name in known & self.own_classes]
+        return replace(found, has_kept_labels=np.isin(found.y_true, kept))
 
     def _json(self, name: str) -> dict[str, Any] | None:
         path = self.path / name if name == "run.json" else self._checked(name)

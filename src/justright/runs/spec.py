@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from justright.discovery.methods import METHODS
+from justright.discovery.methods import METHODS, is_trained
 from justright.errors import JustrightError, MissingDataError
 from justright.estimation import BEST
 from justright.hashing import hash_file
@@ -22,6 +22,9 @@ AUTO = "auto"  # a selector, device, network or scale that is chosen for the per
 Scale = Literal["paper", "full", "small"]
 # paper: as the scripts of a publication run it; full: the same with stored views; small: lighter settings for a CPU
 SCALES: tuple[str, ...] = get_args(Scale)
+
+# settings that `justright discover` has an option for
+OWN_OPTIONS = {"n_epochs": "--epochs", "minutes": "--minutes", "held_out_share": "--held-out"}
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,26 @@ def _content(file: Place) -> str:
     return hash_file(file)
 
 
+def _refuse_unknown(spec: RunSpec, config: Any) -> None:
+    """Refuse settings that the method does not have."""
+    known = {each.name for each in fields(config)}
+    if unknown := sorted(set(spec.settings) - known):
+        name = unknown[0]
+        if not is_trained(spec.method) and name in _training_settings():
+            option = OWN_OPTIONS.get(name, f"--set {name}")
+            raise JustrightError(f"{spec.method} does not train, so {option} does not apply", advice="leave it out")
+        raise JustrightError(
+            f"{spec.method} has no setting {name!r}",
+            expected=f"one of {', '.join(sorted(known))}",
+            advice=f"`justright settings {spec.method}` says what they are",
+        )
+
+
+def _training_settings() -> set[str]:
+    """Settings that some method that trains has."""
+    return {each.name for method in METHODS if is_trained(method) for each in fields(METHODS[method].config_class)}
+
+
 def config_of(spec: RunSpec) -> Any:
     """The config of the method at the scale that was asked for, with the settings on top; seeds share the time.
 
@@ -77,6 +100,7 @@ def config_of(spec: RunSpec) -> Any:
         config = config.small()
     if spec.scale == "paper":
         config = config.exact()
+    _refuse_unknown(spec, config)
     made = config.with_settings(spec.settings)
     idle = made.without_effect()
     for name in flat(spec.settings):

@@ -1,0 +1,104 @@
+"""What a run can be refused for before it reads an image: by what was asked, and by the lists of images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from justright.audit.quarantine import MAX_BAD
+from justright.errors import DegenerateError, JustrightError
+from justright.evaluation.files import expect_truth
+from justright.runs.counting import refuse_k
+from justright.runs.given_weights import expect_fit
+from justright.runs.problem import OWN, Problem
+from justright.runs.run_folder import RunFolder
+from justright.runs.spec import RunSpec, config_of
+from justright.selection import SELECTORS, BetaSelector, Selector
+from justright.selection.by_name import selector_of
+from justright.selection.clustered import ClusteredSelector
+
+
+def refuse_request(spec: RunSpec, tensorboard: bool = False) -> None:
+    """Refuse settings that cannot be, alone or together, and packages that are missing."""
+    config_of(spec)
+    selector = _selector(spec)
+    if selector is not None:
+        selector.check()
+        if spec.weighting == "hard" and _is_soft(selector):
+            raise JustrightError(
+                "--weighting hard with --selector beta, whose weights lie between 0 and 1",
+                expected="weights of 0 or 1",
+                advice="--threshold, or another --weighting",
+            )
+    if tensorboard:
+        from justright.discovery.methods import is_trained
+        from justright.discovery.records import expect_tensorboard
+
+        if not is_trained(spec.method):
+            raise JustrightError(
+                f"{spec.method} does not train, so --tensorboard does not apply", advice="leave it out"
+            )
+        expect_tensorboard()
+
+
+def refuse_problem(
+    problem: Problem, spec: RunSpec, out: Path, truth: Path | None = None, max_bad: float = MAX_BAD
+) -> None:
+    """Refuse a run that cannot end well with these images, or that another run in its folder excludes."""
+    from justright.discovery.checkpoints import refuse_changes
+
+    if (out / "run.json").exists():
+        refuse_changes(RunFolder(out).about["spec"], spec.to_json(), out)
+    own, n_target = problem.own_rows, len(problem.target)
+    n_known = len(np.unique(problem.pool.images.labels[own])) if config_of(spec).sees_labels else 0
+    if spec.weights is not None:
+        expect_fit(spec.weights, problem.pool)
+        n_known = 0  # the file may leave some of them out
+    if spec.n_target is not None:
+        refuse_k(spec.n_target, n_known, n_target)
+    elif spec.counter == "labeled-search" and not len(own):
+        raise JustrightError(
+            "--counter labeled-search without labeled images of the target's own classes",
+            expected="--labeled, or another counter",
+        )
+    selector = _selector(spec)
+    if _clusters_target(selector) and (spec.select_labeled or len(problem.other_rows)):
+        n_clusters = getattr(selector, "n_clusters", None)
+        if isinstance(n_clusters, int) and n_clusters > n_target:
+            raise DegenerateError(
+                f"{n_target:,} target images for {n_clusters:,} clusters of --selector {spec.selector}",
+                expected=f"at most {n_target:,}",
+                advice="a smaller --n-clusters or --k",
+            )
+    if truth is not None:
+        # a truth need not list unreadable images, and with more of them than this the run is refused anyway
+        expect_truth(truth, problem.target.table, own_names(problem), may_lack=max_bad)
+
+
+def own_names(problem: Problem) -> frozenset[str]:
+    """The names of the labeled classes that the target may show: those are old when the result is judged."""
+    return frozenset(origin.class_name for origin in problem.pool.origins if origin.dataset == OWN)
+
+
+def _selector(spec: RunSpec) -> Selector | None:
+    """The selector that was asked for; None where a file or the diagnosis stands in its place."""
+    if spec.selector not in SELECTORS:
+        return None
+    params = {name: value for name, value in spec.selector_params.items() if not _is_counter(name, value)}
+    return selector_of(spec.selector, params, spec.seed, spec.n_target)
+
+
+def _is_counter(name: str, value: object) -> bool:
+    return name == "n_clusters" and isinstance(value, str)  # its count is not known yet
+
+
+def _is_soft(selector: Selector) -> bool:
+    if not isinstance(selector, BetaSelector):
+        return False
+    return selector.threshold is None and (selector.alpha, selector.beta) != (1, 1)
+
+
+def _clusters_target(selector: Selector | None) -> bool:
+    is_by_target = isinstance(selector, BetaSelector) and selector.domain == "target"
+    return is_by_target or isinstance(selector, ClusteredSelector)
