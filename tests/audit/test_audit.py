@@ -112,3 +112,12 @@ def test_names_are_compared_as_a_person_would(left, right, is_same):
 @pytest.mark.parametrize("name", ["7", "007", "12/7", "", "_"])
 def test_a_mere_number_is_not_compared(name):
     assert comparable_name(name) is None
+
+
+def test_names_that_look_alike_in_one_data_set_are_a_remark(tmp_path):
+    for seed, name in enumerate(("cat", "Cat", "dog\u200b", "dog", "emu")):
+        for number in range(2):
+            put(tmp_path / "photos" / name / f"{number}.png", drawing(2 * seed + number))
+    found = of_kind(audit([open_images(tmp_path / "photos")]), "alike_names")
+    assert [[place.class_name for place in each.classes] for each in found] == [["Cat", "cat"], ["dog", "dog\u200b"]]
+    assert not any(each.is_problem for each in found)

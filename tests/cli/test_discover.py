@@ -343,3 +343,21 @@ def test_unreadable_images_above_the_limit_are_refused_with_an_option_that_exist
     done = CliRunner().invoke(main, [*words, "--max-bad", "0.2"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["images"] == 27 - n_bad
+
+
+def test_doubtful_labels_are_warned_of_and_noted(split, tmp_path, home):
+    labeled = tmp_path / "own"
+    shutil.copytree(split / "italic", labeled)
+    first, second = sorted(path for path in labeled.rglob("*") if path.is_dir() and any(path.glob("*.png")))[:2]
+    shutil.copy(next(iter(sorted(first.glob("*.png")))), second / "again.png")
+    shutil.copytree(second, second.with_name(second.name + "\u200b"))
+    for file in second.with_name(second.name + "\u200b").glob("*.png"):
+        file.write_bytes(file.read_bytes() + b"\0")  # other images
+    words = ["--labeled", str(labeled), "--target", str(split / "hebrew"), "--backbone", "glyph_vit", "--k", "60"]
+    words += ["--method", "kmeans", "--no-report", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(main, ["discover", *words])
+    assert done.exit_code == 0, done.output
+    notes = json.loads((tmp_path / "run" / "run.json").read_text())["notes"]
+    assert any(note.startswith("names of different classes differ only by case") for note in notes)
+    assert any(note.startswith("1 labeled image has several classes, such as ") for note in notes)
+    assert done.stderr.count("Warning: ") == 2

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from justright.errors import DataError, MissingDataError
-from justright.evaluation.files import read_checked, read_judged
+from justright.evaluation.files import copy_truth, read_checked, read_judged
 
 PREDICTIONS = "id,cluster,confidence\n007,3,0.9\n07,3,0.2\n7,5,0.5\n"
 TRUTH = "id,class_name,is_old\n7,wren,false\n007,jay,true\n07,jay,true\n"
@@ -100,3 +100,15 @@ def test_a_confidence_in_words_is_refused(write):
     predictions = write("p.csv", "id,cluster,confidence\na,0,high\n")
     with pytest.raises(DataError, match=r"Column confidence of .* holds string"):
         read_checked(predictions, write("c.csv", "id,is_right\na,1\n"))
+
+
+def test_names_of_classes_are_compared_in_one_form(tmp_path):
+    mac, other = "mu\u0308we", "m\u00fcwe"
+    rows = f"path,class_name,is_old\n1,{mac},1\n2,{other},1\n3,emu,0\n"
+    (tmp_path / "truth.csv").write_text(rows, encoding="utf-8")
+    (tmp_path / "found.csv").write_text(f"path,category\n1,{other}\n2,{mac}\n3,emu\n", encoding="utf-8")
+    copy_truth(tmp_path / "truth.csv", tmp_path / "truth.parquet", [])
+    for truth in ("truth.csv", "truth.parquet"):
+        judged = read_judged(tmp_path / "found.csv", tmp_path / truth)
+        assert judged.class_names == {0: "emu", 1: other}
+        assert judged.y_true.tolist() == judged.y_pred.tolist() == [1, 1, 0]

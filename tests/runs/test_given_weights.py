@@ -123,3 +123,15 @@ def test_an_image_that_has_changed_or_gone_to_another_class_is_refused(pool, sou
     again = make_problem([open_images(sources[1])], None, open_images(sources[0])).pool
     with pytest.raises(DataError, match=r"1 of the 5 labeled images, such as elm/9.png of trees/elm"):
         GivenWeights.read(tmp_path / "w.parquet", again)
+
+
+def test_names_are_found_in_whichever_form_a_system_writes_them(make_tree, tmp_path):
+    mac, other = "mu\u0308we", "m\u00fcwe"
+    trees, photos = (
+        open_images(make_tree({mac: 2}, f"vo\u0308gel {mac}")),
+        open_images(make_tree({"": 1}, "photos", 30)),
+    )
+    pool = make_problem([trees], None, photos).pool
+    for name in (mac, other, f"v\u00f6gel {other}/{mac}"):
+        (tmp_path / "w.csv").write_text(f"class_name,weight\n{name},0.5\n", encoding="utf-8")
+        assert GivenWeights.read(tmp_path / "w.csv", pool).weight.tolist() == [0.5, 0.5]

@@ -149,3 +149,14 @@ def test_of_two_images_with_one_path_only_the_unreadable_one_is_left_out(make_tr
     assert (f"folder:{roots[1]}", "7.png") in left
     assert (f"folder:{roots[0]}", "7.png") not in left
     assert found.target.ids == found.target.content_ids()
+
+
+def test_a_class_is_old_in_whichever_form_a_system_writes_its_name(make_tree):
+    mac, other = "mu\u0308we", "m\u00fcwe"
+    for own, truth in ((mac, other), (other, mac)):
+        labeled, target = (
+            open_images(make_tree({name: 2, "emu": 1}, f"{part} {name}", first))
+            for part, name, first in (("own", own, 0), ("photos", truth, 9))
+        )
+        _, is_old = make_problem([], labeled, target, has_labels=True).truth.open_for_evaluation()
+        assert is_old.all()

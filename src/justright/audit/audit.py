@@ -16,6 +16,7 @@ from jaxtyping import Int
 from justright.audit.duplicates import NEAR, groups_of, near_components
 from justright.audit.findings import BAD_FILE, KINDS, AuditedSource, AuditReport, ClassPlace, Finding, ImagePlace, Side
 from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
+from justright.data.class_names import look_alikes, visible
 from justright.data.folder import why_unrecognised
 from justright.data.image_set import ImageSet
 from justright.data.opening import unrecognised
@@ -24,6 +25,7 @@ from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
 
 NUMBER_BEFORE_NAME = re.compile(r"^\d+[\s._-]+(?=\D)")
+ALIKE = "differ only by case or by characters that do not show"
 BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
@@ -68,13 +70,13 @@ def audit(
 
 
 def comparable_name(class_name: str) -> str | None:
-    """The name without case, underscores, a number before it ("001.Gull") and the folders above it.
+    """The name without case, underscores, a number before it ("001.Gull"), the folders above it, and invisible marks.
 
     None for a name that is only a number: 7 in one data set says nothing about 7 in another.
     """
     leaf = class_name.rstrip("/").rpartition("/")[2]
     words = BETWEEN_WORDS.sub(" ", NUMBER_BEFORE_NAME.sub("", unicodedata.normalize("NFKC", leaf))).strip()
-    return None if not words or words.isdecimal() else words.casefold()
+    return None if not words or words.isdecimal() else visible(words)
 
 
 def ignored_files(source: Path, side: Side) -> list[ImagePlace]:
@@ -142,15 +144,20 @@ def _disagree(owners: list[int], labels: list[int], places: tuple[ImagePlace, ..
 
 
 def _odd_classes(sources: list[_Source]) -> Iterator[Finding]:
-    """Classes of one image or none, and names that several data sets use."""
+    """Classes of one image or none, names that look alike, and names that several data sets use."""
     same_name: dict[str, dict[tuple[int, str], ClassPlace]] = defaultdict(dict)
     for number, source in enumerate(sources):
+        in_dataset: dict[str, dict[str, ClassPlace]] = defaultdict(dict)
         for place, n_good, n_images in _classes(source):
+            in_dataset[place.dataset][place.class_name] = place
             if n_good < 2:
                 lost = f", {n_images - n_good} bad" if n_images > n_good else ""
                 yield Finding("small_class", f"{n_good} image{'' if n_good else 's'}{lost}", classes=(place,))
             if name := comparable_name(place.class_name):
                 same_name[name].setdefault((number, place.dataset), place)
+        for named in in_dataset.values():
+            for group in look_alikes(named):
+                yield Finding("alike_names", ALIKE, classes=tuple(named[each] for each in group))
     for name, places in same_name.items():
         if len(places) > 1:
             sides = sorted({place.side for place in places.values()})

@@ -31,6 +31,7 @@ KINDS = {
     "copies_exact": Kind("copies on one side", False),
     "copies_near": Kind("near copies on one side", False),
     "small_class": Kind("class of one image or none", False),
+    "alike_names": Kind("class names that look alike", False),
     "shared_class": Kind("class in several data sets", False),
     "wrong_suffix": Kind("wrong file ending", False),
     "ignored_file": Kind("ignored file", False),

@@ -66,6 +66,7 @@ def audit(
     Remarks, exit code 0 when there is nothing else:
       copies inside the pool or inside the target, under one class
       classes of one image, class names that several data sets use
+      class names that differ only by case or by invisible characters
       files with the ending of another format, files that are no images
 
     Near copies are images that were scaled, re-encoded or slightly brightened. Blank images are not compared.

@@ -36,6 +36,7 @@ from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.training_data import WEIGHTINGS
 from justright.errors import JustrightError
 from justright.estimation import BEST, COUNTERS
+from justright.runs.labeled_checks import label_warnings
 from justright.runs.left_out import copies_left_out, left_out_by_name, summary
 from justright.runs.problem import POOL_ROLES, make_problem
 from justright.runs.run_folder import RunFolder
@@ -206,6 +207,10 @@ def discover(
         all_labeled = problem.pool.images
         for images in (problem.pool.images, problem.target):
             processes.hash_together(images)
+        judged_classes = unlabeled.classes.values() if target_has_labels else ()
+        doubts = label_warnings(problem.pool, judged_classes, terminal.track)
+        for doubt in doubts:
+            terminal.say(f"Warning: {doubt}.")
         problem, n_copies = (problem, 0) if keep_copies else problem.without_copies(terminal.track)
         if n_copies:
             terminal.say(
@@ -227,7 +232,7 @@ def discover(
             "copies left out": n_copies,
             "command": shlex.join(["justright", *sys.argv[1:]]),
         }
-        how = terminal.track, tensorboard, truth, elsewhere, left_out, max_bad
+        how = terminal.track, tensorboard, truth, elsewhere, left_out, max_bad, doubts
         run = Run(problem, spec, out, network, asked, *how, checks_k=True)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:

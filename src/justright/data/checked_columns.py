@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from justright.data.columns import COLUMNS, NAME, column, superclass_columns
+from justright.data.class_names import nfc_column
+from justright.data.columns import COLUMNS, NAME, NAMES, column, superclass_columns
 from justright.data.image_set import SAVED_BYTES
 from justright.errors import DataError
 from justright.types import UNLABELED, Array
@@ -92,6 +93,7 @@ def saved_columns(table: pa.Table, origin: str) -> pa.Table:
     if kept["dataset"].null_count:
         kept["dataset"] = pc.fill_null(kept["dataset"].cast(pa.string()), Path(origin).stem)
     found = {name: column(name, values, n) for name, values in kept.items()}
+    found |= {name: nfc_column(found[name]) for name in (*NAMES, *superclass_columns(pa.table(found)))}
     if SAVED_BYTES in table.column_names:
         found[SAVED_BYTES] = _saved_bytes(table, kept["path"], kept["source"], origin)
     return pa.table(found)

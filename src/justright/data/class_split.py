@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from justright.data.class_names import nfc
 from justright.errors import DataError, MissingDataError
 from justright.files import parsed_json, write_json
 from justright.settings import is_whole_number
@@ -70,9 +71,10 @@ def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> Cl
             raise TypeError("classes are not in lists")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is not a class split ({error})", expected=SSB_LAYOUT) from error
-    label_of = {name: label for label, name in (classes or {}).items()}
+    label_of = {nfc(name): label for label, name in (classes or {}).items()}
 
     def label(named: Any) -> int:
+        named = nfc(named) if isinstance(named, str) else named
         if not ((is_whole_number(named) and named >= 0) or (isinstance(named, str) and named in label_of)):
             raise DataError(
                 f"{path} names the class {named!r}",

@@ -25,6 +25,7 @@ COLUMNS = {
     "split": NAME,
 }
 CONTENT = "content"  # an optional column: the content id that a file had when a run saw it, null where nothing is known
+NAMES = ("class_name", "dataset")  # what people name; super-categories too
 SUPERCLASS = "superclass"  # the column of the finest super-category; `superclass2`, `superclass3`, ... are coarser
 
 

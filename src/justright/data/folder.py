@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from justright.data.class_names import nfc
 from justright.data.columns import levels_of
 from justright.data.decoding import HEIF_EXTRA, reads_heif
 from justright.data.image_set import ImageSet
@@ -58,8 +59,8 @@ def no_images(source: Path, others: Sequence[str]) -> DataError:
 
 def columns_of(paths: list[str]) -> dict[str, Any]:
     """Path, label, class name and super-categories of files in class folders, sorted as ImageFolder sorts."""
-    order = sorted(paths, key=lambda path: (os.path.dirname(path), path))
-    where = [os.path.dirname(path) for path in order]
+    order = sorted(paths, key=lambda path: (nfc(os.path.dirname(path)), path))
+    where = [nfc(os.path.dirname(path)) for path in order]
     label_of = {folder: label for label, folder in enumerate(sorted({*where} - {""}))} | {"": UNLABELED}
     return {
         "path": order,

@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 from PIL import Image
 
+from justright.data.class_names import nfc_column
 from justright.data.columns import (
     COLUMNS,
     CONTENT,
+    NAMES,
     column,
     names_column,
     rename_sources,
@@ -73,6 +75,7 @@ class ImageSet:
         columns = dict.fromkeys(COLUMNS) | columns | {"path": path}
         columns |= {superclass_column(depth): names for depth, names in enumerate(superclasses, start=1)}
         given = {name: column(name, values, n) for name, values in columns.items()}
+        given |= {name: nfc_column(given[name]) for name in given if name in NAMES or name not in COLUMNS}
         return cls(pa.table(given), {reader.source: reader})
 
     def __len__(self) -> int:

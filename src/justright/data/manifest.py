@@ -14,6 +14,7 @@ import pyarrow.csv as pa_csv
 
 from justright.data.catalog.glyphs import GlyphReader
 from justright.data.checked_columns import path_values, saved_columns, text_column, whole_labels
+from justright.data.class_names import nfc, nfc_column
 from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, superclass_columns, with_columns
 from justright.data.image_set import SAVED_BYTES, ImageSet
 from justright.data.parquet import read_parquet
@@ -74,7 +75,7 @@ def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, 
     )
     if "dataset" not in table.column_names:
         return images
-    named = pc.fill_null(text_column(table, "dataset", origin), dataset).cast(NAME)
+    named = pc.fill_null(nfc_column(text_column(table, "dataset", origin)), nfc(dataset)).cast(NAME)
     return ImageSet(with_columns(images.table, {"dataset": named}), images.readers)
 
 
@@ -89,7 +90,7 @@ def path_column(table: pa.Table, origin: str) -> str:
 def _labels(table: pa.Table, origin: str) -> tuple[Array | None, pa.ChunkedArray | None]:
     """Labels as integers and class names; text labels are numbered in the order of the alphabet."""
     label, name = (
-        text_column(table, column, origin) if column in table.column_names else None
+        nfc_column(text_column(table, column, origin)) if column in table.column_names else None
         for column in ("label", "class_name")
     )
     if label is not None and (found := whole_labels(label, origin)) is not None:

@@ -14,6 +14,7 @@ import pyarrow.csv
 from jaxtyping import Bool, Float, Int
 from pyarrow import types
 
+from justright.data.class_names import nfc_column
 from justright.data.parquet import read_parquet, write_parquet
 from justright.errors import DataError, MissingDataError
 from justright.types import Array, Labels, Mask
@@ -132,7 +133,8 @@ class _File:
         options = pyarrow.csv.ConvertOptions(column_types=_TEXT)
         try:
             table = read_parquet(path) if kind == ".parquet" else pyarrow.csv.read_csv(path, convert_options=options)
-            return _File(path, table.select([name for name in (*KEYS, *columns) if name in table.column_names]))
+            table = table.select([name for name in (*KEYS, *columns) if name in table.column_names])
+            return _File(path, _with_nfc_names(table))
         except (OSError, pa.ArrowException, ValueError) as error:
             raise DataError(f"{path} cannot be read: {error}", expected="CSV with a header line, or Parquet") from error
 
@@ -224,6 +226,16 @@ class _File:
         if not any(is_type(column.type) for is_type in is_allowed):
             raise DataError(f"Column {name} of {self.path} holds {column.type}.", expected=expected)
         return column
+
+
+def _with_nfc_names(table: pa.Table) -> pa.Table:
+    """The table with names of classes as sources of images have them."""
+    for name in {"label", "class_name", *CLUSTER} & set(table.column_names):
+        column, place = table[name], table.column_names.index(name)
+        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+        if types.is_string(kind) or types.is_large_string(kind):
+            table = table.set_column(place, name, nfc_column(column))
+    return table
 
 
 def _shared_key(left: _File, right: _File) -> str:

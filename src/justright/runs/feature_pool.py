@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
+from justright.data.class_names import nfc
 from justright.data.columns import NAME, names_column
 from justright.data.pool import Origin
 from justright.errors import DataError
@@ -108,7 +109,7 @@ def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
             own[rows] = len(origins) + position
             for label, name in zip(found.tolist(), names, strict=True):
                 # a store of images that were pooled before they were extracted names its classes dataset/class already
-                origins.append(Origin(dataset, label, (name or str(label)).removeprefix(f"{dataset}/")))
+                origins.append(Origin(dataset, label, nfc(name or str(label)).removeprefix(f"{dataset}/")))
         labels.append(own)
     return FeaturePool(tuple(tables), np.concatenate(labels), tuple(origins))
 

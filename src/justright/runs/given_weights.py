@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float
 
 from justright.data import Pool
 from justright.data.checked_columns import text_column
+from justright.data.class_names import nfc
 from justright.data.manifest import read_table
 from justright.data.pool import OWN, Origin
 from justright.errors import DataError
@@ -139,8 +140,8 @@ def _labels(file: Path, table: pa.Table, origins: Sequence[Origin]) -> list[int]
     known = {origin.class_name: label for label, origin in enumerate(origins) if n_plain[origin.class_name] == 1}
     known |= {origin.name: label for label, origin in enumerate(origins)}
     own = {origin.class_name: label for label, origin in enumerate(origins) if origin.dataset == OWN}
-    names = _texts(file, table, "class_name")
-    datasets = _texts(file, table, "dataset") or [None] * len(names)
+    names, datasets = ([each and nfc(each) for each in _texts(file, table, name)] for name in ("class_name", "dataset"))
+    datasets = datasets or [None] * len(names)
     # the name of the data set that --labeled was when it was extracted is not known here
     found = [
         known.get(name or "", own.get((name or "").removeprefix(f"{dataset}/")))

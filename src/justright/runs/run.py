@@ -60,6 +60,7 @@ class Run:
     engine: Engine | None = None  # where features, views and weights are computed, if not in this process
     left_out: Sequence[LeftOut] = ()  # files that are not used, as far as is known before they are read
     max_bad: float = MAX_BAD  # a larger share of unreadable images is refused; the others are left out
+    doubts: Sequence[str] = ()  # about the labels, as `label_warnings` says them; they become notes of the run
     checks_k: bool = False  # whether a K that was given is compared with an estimate, and a doubt is said
 
     def __post_init__(self) -> None:
@@ -70,7 +71,7 @@ class Run:
         self.disk = DiskPlan(*n_images, self.spec.method, self.config, self.backbone, self.out, self.spec.n_seeds)
         self.stores: GivenStores | None = None
         self.seconds: dict[str, float] = {}
-        self.notes: list[str] = []
+        self.notes = list(self.doubts)
         self.check: FrozenCheck | None = None
         self.n_threads: int | None = None
 
