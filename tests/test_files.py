@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.leases import left_by_a_dead_process
 
 import justright
+from justright import locks
 from justright.files import (
+    ABANDONED,
     bytes_of,
     home,
     leftovers,
@@ -20,6 +23,7 @@ from justright.files import (
     remove_leftovers,
     replacing,
     size_text,
+    temporary_of,
     write_text,
 )
 
@@ -40,13 +44,98 @@ def test_after_an_error_the_old_file_is_there_and_nothing_else(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="only there one can ask whether a process is still running")
 def test_what_a_killed_process_left_is_removed_and_what_a_running_one_writes_is_not(tmp_path):
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    kept = {f".model.json.{os.getpid()}.tmp", ".mine.tmp", "a.1.tmp"}
-    for name in (*kept, f".model.safetensors.{ended.pid}.tmp", f".no-process-has.{10**20}.tmp"):
-        (tmp_path / name).write_text("half")
+    path, here, token = tmp_path / "model.json", locks._host(), "0" * 16
+    kept = {temporary_of(path), tmp_path / ".mine.tmp", tmp_path / f"a.far~1~1~{token}.tmp"}
+    no_process = tmp_path / f".a.{here}~{10**20}~1~{token}.tmp"
+    lease = tmp_path / f".a.alone.{here}~{10**20}~1~{token}.lease"
+    for half in (*kept, left_by_a_dead_process(path), no_process, lease):
+        half.write_text("half")
+        os.utime(half, (0, 0))
     remove_leftovers(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == kept
+    assert set(tmp_path.iterdir()) == kept
+
+
+def test_what_another_machine_writes_is_removed_only_when_it_was_not_renewed_for_a_day(tmp_path):
+    """Its process has an id that no process has here."""
+    half = tmp_path / f".a.far~{10**20}~1~{'0' * 16}.tmp"
+    half.write_text("half")
+    assert leftovers(tmp_path) == []
+    then = half.stat().st_mtime - ABANDONED - 60
+    os.utime(half, (then, then))
+    assert leftovers(tmp_path) == [half]
+
+
+WRITE = """
+import sys
+from pathlib import Path
+from justright import files, locks
+locks._host = lambda: sys.argv[2]
+locks.os.getpid = lambda: 1
+with files.replacing(Path(sys.argv[1])) as temporary, temporary.open("w") as file:
+    for _ in range(2):
+        file.write(sys.argv[2])
+        file.flush()
+        print(temporary.name, flush=True)
+        sys.stdin.readline()
+"""
+
+
+def test_two_containers_with_one_process_id_never_mix_a_file(tmp_path):
+    """Both have the id 1 and write the same path in the same shared folder, in turn."""
+    path = tmp_path / "a"
+    words = [sys.executable, "-c", WRITE, path]
+    writers = [
+        subprocess.Popen([*words, host], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for host in ("one", "two")
+    ]
+    for _ in range(2):
+        names = [writer.stdout.readline() for writer in writers]
+        assert len(set(names)) == 2
+        assert leftovers(tmp_path) == []
+        for writer in writers:
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+    for writer in writers:
+        writer.communicate()
+        assert writer.returncode == 0
+    assert path.read_text() in ("oneone", "twotwo")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_renewed_while_it_is_written(tmp_path):
+    with replacing(tmp_path / "a") as temporary:
+        os.utime(temporary, (0, 0))
+        locks._heart.beat()
+        assert temporary.stat().st_mtime > 0
+    assert temporary not in locks._heart._paths
+
+
+def test_a_folder_that_is_removed_at_this_moment_is_made_again(tmp_path, monkeypatch):
+    touch, lost = Path.touch, []
+
+    def touched(path, **how):
+        if not lost:
+            lost.append(path.parent.rmdir())
+        touch(path, **how)
+
+    monkeypatch.setattr(Path, "touch", touched)
+    write_text(tmp_path / "new" / "a", "text")
+    assert (tmp_path / "new" / "a").read_text() == "text"
+
+
+def test_a_file_is_on_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+    """The plug may be pulled right after: then the new name must not stand for an empty file."""
+    done = []
+    monkeypatch.setattr(os, "fsync", lambda number: done.append(os.readlink(f"/proc/self/fd/{number}")))
+    with replacing(tmp_path / "a") as temporary:
+        temporary.write_text("new")
+        monkeypatch.setattr(Path, "replace", lambda old, new: done.append("replaced"))
+    assert done == [str(temporary), "replaced"]
+
+
+def test_long_names_have_short_temporary_ones(tmp_path):
+    write_text(tmp_path / ("ä" * 120), "text")
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -76,9 +165,7 @@ def test_an_array_that_cannot_be_written_whole_counts_as_a_full_disk_and_other_e
 
 
 def test_leftovers_are_found_below_a_folder_too_and_sizes_are_counted_and_said(tmp_path):
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    half = tmp_path / "banks" / "one" / f".rows.npy.{ended.pid}.tmp"
+    half = left_by_a_dead_process(tmp_path / "banks" / "one" / "rows.npy")
     half.parent.mkdir(parents=True)
     half.write_bytes(bytes(1500))
     (tmp_path / "whole").write_bytes(bytes(500))

@@ -23,8 +23,8 @@ from justright.cli import COMMANDS, main
 ROOT = Path(__file__).parents[1]
 
 FLOORS = [
-    {"types", "errors"},
-    {"seeding", "progress", "files", "locks", "registry", "settings", "hashing", "parallel", "remote"},
+    {"types", "errors", "locks"},
+    {"seeding", "progress", "files", "registry", "settings", "hashing", "parallel", "remote"},
     {"geometry", "data", "engines"},
     {"audit"},
     {"features", "clustering", "selection", "evaluation", "models", "losses"},

@@ -12,8 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from justright.locks import WRITER, beating, is_gone, writer_name
+
 IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What the system says where a file cannot grow: the disk is full, or a limit is reached."""
+
+ABANDONED = 24 * 3600.0  # seconds: even where the clocks of machines are set to different time zones
 
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
@@ -48,10 +52,10 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
     A reader sees the old file or the new one, never half of it. After an error nothing has changed. Without
     `is_flushed` a power cut may leave it empty: for thousands of files that can be made again.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_of(path)
     try:
-        with naming(path):
+        with naming(path), beating(temporary):
+            _create(temporary)
             yield temporary
             if is_flushed:
                 with temporary.open("rb") as written:
@@ -71,18 +75,31 @@ def expect_writable(path: Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(above))
 
 
-def leftovers(folder: Path) -> list[Path]:
-    """What `replacing` could not delete, in this folder and below, because its process was killed.
+def temporary_of(path: Path) -> Path:
+    """A new name beside a path, which no other process and no other call has."""
+    return path.with_name(f".{path.name[:40]}.{writer_name()}.tmp")
 
-    Where one cannot ask whether a process is still there (outside POSIX) nothing is taken for one.
+
+def _create(path: Path) -> None:
+    """Make an empty file; a folder that another process removes meanwhile because it is empty is made again."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            path.touch(exist_ok=False)
+            return
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Temporary files and leases in this folder and below whose process has ended before it could delete them.
+
+    Where a process cannot be looked up, because it runs on another machine, it counts as ended when its file was not
+    renewed for `ABANDONED` seconds. Processes that run renew their files all the time.
     """
-    found = folder.rglob(".*.tmp") if os.name == "posix" else ()
-    numbered = ((path, re.search(r"\.(\d+)\.tmp$", path.name)) for path in found)
-    return [path for path, process in numbered if process and not _is_running(int(process[1]))]
+    return [path for path in _files_below(folder) if WRITER.search(path.name) and is_gone(path, ABANDONED)]
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete the files in a folder that processes which have ended left half-written."""
+    """Delete `leftovers`: never what a process may still be writing, on this machine or another."""
     for path in leftovers(folder):
         path.unlink(missing_ok=True)
 
@@ -91,26 +108,21 @@ def bytes_of(*paths: Path) -> int:
     """What files take, and folders with all that is in them; nothing where there is none."""
     total = 0
     for path in paths:
-        for file in path.rglob("*") if path.is_dir() else (path,):
+        for file in _files_below(path) if path.is_dir() else (path,):
             with suppress(OSError):  # gone at this moment
-                total += file.stat().st_size if file.is_file() else 0
+                total += file.stat().st_size
     return total
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """All files, while other processes may remove folders of them."""
+    return (Path(inside, name) for inside, _, names in os.walk(folder) for name in names)
 
 
 def size_text(n_bytes: int) -> str:
     """A number of bytes for a person, such as 1.5 GB."""
     unit = next((unit for unit in reversed(UNITS) if n_bytes >= UNITS[unit]), "B")
     return f"{n_bytes / UNITS[unit]:.3g} {unit}"
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):  # the latter: no process has so large a number
-        return False
-    except PermissionError:  # it is another user's
-        pass
-    return True
 
 
 def parsed_json(text: str | bytes) -> Any:

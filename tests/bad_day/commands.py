@@ -8,13 +8,15 @@ from pathlib import Path
 from tests.benchmark.test_suite import TINY
 from tests.forked_programs import Program
 
+from justright.files import bytes_of
+
 LETTERS = "glyphs:scripts=hebrew,per_class=2"
 DIGITS = "glyphs:scripts=digits,per_class=2"
 
 
 def wait_for(path: Path, process: Program) -> None:
-    """Until a process has written something into a file."""
-    while not (path.exists() and path.stat().st_size):
+    """Until a process has written something into a file, whose name may be a pattern."""
+    while not any(bytes_of(each) for each in path.parent.glob(path.name)):
         assert process.is_running(), process.end()
         time.sleep(0.01)
 

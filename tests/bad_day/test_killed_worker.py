@@ -9,6 +9,7 @@ import signal
 from tests.bad_day.commands import tiny_suite, wait_for
 from tests.bad_day.limited import call_limited
 from tests.forked_programs import Program
+from tests.leases import owner_of
 
 from justright.runs.owner import LOCK
 
@@ -30,9 +31,9 @@ def test_a_killed_process_of_a_suite_ends_it_with_a_message_and_the_next_call_ru
     out, home = tmp_path / "out", tmp_path / "home"
     suite = ("benchmark", "run", tiny_suite(tmp_path))
     process = Program("-c", FORKING, *suite, "--jobs", 2, "--out", out, home=home)
-    lock = out / "runs" / "digits" / "own-0" / LOCK
-    wait_for(lock, process)
-    os.kill(json.loads(lock.read_text())["process"], signal.SIGKILL)
+    folder = out / "runs" / "digits" / "own-0"
+    wait_for(folder / f"{LOCK}*", process)
+    os.kill(owner_of(folder), signal.SIGKILL)
     ended = process.end()
     assert ended.code == 1
     assert "digits: its process was ended by SIGKILL" in ended.err

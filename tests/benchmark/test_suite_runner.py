@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 from tests.benchmark.test_suite import TINY
 from tests.engines.lost_workers import FAR_ENGINES
+from tests.leases import owner_of
 
 from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import read_suite
@@ -20,7 +21,6 @@ from justright.engines import ENGINES
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features import backbone
 from justright.hashing import SIGNATURE, signed
-from justright.runs.owner import LOCK
 from justright.runs.run import Run
 
 
@@ -133,12 +133,12 @@ def test_a_problem_stays_whole_unless_there_are_more_jobs_than_problems(suite, t
 @pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("name", FAR_ENGINES)
 def test_another_engine_gives_the_same_scores_though_a_worker_is_killed(suite, whole, tmp_path, name):
-    lock = tmp_path / "far" / "runs" / "digits" / "own-0" / LOCK
+    folder = tmp_path / "far" / "runs" / "digits" / "own-0"
 
     def kill():
         while not killed:
             with suppress(OSError, ValueError):  # not there, or not written yet
-                os.kill(json.loads(lock.read_text())["process"], signal.SIGKILL)
+                os.kill(owner_of(folder), signal.SIGKILL)
                 killed.append(name)
             time.sleep(0.01)
 

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,11 +11,12 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import load_file
 from tests.forked_programs import Program
+from tests.leases import left_by_a_dead_process
 
 from justright.discovery import checkpoints
 from justright.discovery.checkpoints import N_KEPT, Checkpoint, Checkpoints, refuse_changes, write_tensors
 from justright.errors import DataError
-from justright.files import leftovers, remove_leftovers
+from justright.files import leftovers, remove_leftovers, temporary_of
 
 STATE = {"made_with": {"seed": 0}, "progress": {"epoch": 1, "sums": {"loss": 0.1, "apart": 1 / 3}}}
 SOME = {"a": torch.arange(6).reshape(2, 3), "b": torch.tensor([0.5])}
@@ -79,7 +77,7 @@ def test_where_there_was_never_any_there_is_none(tmp_path):
 
 
 def test_what_a_kill_left_half_written_is_cleared_away(tmp_path):
-    (tmp_path / ".step-000000009.safetensors.123.tmp").write_bytes(b"half")
+    left_by_a_dead_process(tmp_path / "step-000000009.safetensors").write_bytes(b"half")
     kept = Checkpoints(tmp_path)
     kept.save(3, checkpoint())
     assert kept.load() is not None
@@ -149,9 +147,8 @@ def test_changes_are_listed_by_name_with_before_and_now():
 
 
 def test_what_a_running_process_writes_stays_and_what_a_dead_one_left_goes(tmp_path):
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    writing, left = (tmp_path / f".step-000000001.safetensors.{each}.tmp" for each in (os.getpid(), dead.pid))
+    path = tmp_path / "step-000000001.safetensors"
+    writing, left = temporary_of(path), left_by_a_dead_process(path)
     for half in (writing, left):
         half.write_bytes(b"half")
     assert Checkpoints(tmp_path).load() is None

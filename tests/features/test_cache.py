@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from tests.features.filled_cache import IDS, KEY, filled
 
+from justright import locks
 from justright.errors import DataError
 from justright.features.cache import FeatureCache, parse_size
 from justright.features.cache_section import digests
@@ -80,3 +82,48 @@ def test_a_damaged_key_is_left_out_of_the_list_and_written_again_when_it_is_used
     assert cache.section(KEY).read(IDS)[0].all()
     assert "key.json is damaged; it is written again" in caplog.text
     assert len(cache.sections()) == 1
+
+
+def test_clearing_leaves_what_another_process_writes_at_this_moment(tmp_path, features, monkeypatch):
+    """The other one, of another machine, begins before the cache is cleared and ends after that."""
+    cache, other_machine = filled(tmp_path, features), FeatureCache(tmp_path)
+    section = other_machine.section(KEY)
+    publish, is_cleared = Path.replace, []
+
+    def clear_and_publish(temporary, path):
+        if not is_cleared:  # the features are written, not yet their ids, nor have they their name
+            is_cleared.append(True)
+            with monkeypatch.context() as here:
+                here.setattr(locks, "_host", lambda: "here")
+                assert cache.clear() > 0
+        return publish(temporary, path)
+
+    monkeypatch.setattr(Path, "replace", clear_and_publish)
+    section.add(IDS[:3], features[:3])
+    assert is_cleared
+    again = FeatureCache(tmp_path).section(KEY)
+    assert again.holds(IDS).tolist() == [True] * 3 + [False] * 3
+    assert (again.read(IDS[:3])[1] == features[:3]).all()
+    assert [each["images"] for each in cache.sections()] == [3]
+
+
+def test_a_section_that_was_cleared_while_it_is_used_is_listed_again_with_its_next_block(tmp_path, features):
+    cache = FeatureCache(tmp_path)
+    section = cache.section(KEY)
+    FeatureCache(tmp_path).clear()
+    assert list(tmp_path.iterdir()) == []
+    section.add(IDS[:3], features[:3])
+    assert [each["images"] for each in cache.sections()] == [3]
+
+
+def test_features_that_a_kill_left_without_ids_are_cleared_once_they_are_old(tmp_path, features):
+    cache = filled(tmp_path, features)
+    for ids in tmp_path.glob("*/*.ids.npy"):
+        ids.unlink()
+    orphans = list(tmp_path.glob("*/*.npy"))
+    cache.clear()
+    assert list(tmp_path.glob("*/*.npy")) == orphans, "their ids may be written next"
+    for each in orphans:
+        os.utime(each, (0, 0))
+    cache.clear()
+    assert list(tmp_path.iterdir()) == []

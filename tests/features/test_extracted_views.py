@@ -59,7 +59,7 @@ def test_what_extraction_computed_the_bank_takes_to_the_byte(backbone, tmp_path,
     assert backbone.n_seen == 0
     assert shards(bank) == alone
     assert len(alone) > 3
-    assert list(tmp_path.glob("banks/*")) == [bank.directory], "what was staged is gone"
+    assert list(tmp_path.glob("banks/[!.]*")) == [bank.directory], "what was staged is gone"
 
 
 def test_features_are_the_same_bytes_with_and_without_views(backbone, tmp_path):
@@ -101,9 +101,9 @@ def test_a_damaged_or_lost_file_is_computed_again(backbone, tmp_path, alone, cap
 def test_a_bank_that_is_there_already_leaves_nothing_staged(backbone, tmp_path):
     bank = plain(backbone, noise(N), tmp_path / "banks")
     extract(noise(N), backbone, tmp_path / "features", banks=tmp_path / "banks")
-    assert len(list(tmp_path.glob("banks/*"))) == 2
+    assert len(list(tmp_path.glob("banks/[!.]*"))) == 2
     plain(backbone, noise(N), tmp_path / "banks")
-    assert list(tmp_path.glob("banks/*")) == [bank.directory]
+    assert list(tmp_path.glob("banks/[!.]*")) == [bank.directory]
 
 
 def test_nothing_stays_of_images_that_were_computed_twice(backbone, tmp_path):
@@ -111,7 +111,7 @@ def test_nothing_stays_of_images_that_were_computed_twice(backbone, tmp_path):
     for n in (20, N):
         extract(noise(n), backbone, tmp_path / str(n), banks=tmp_path / "banks")
     bank = plain(backbone, noise(N), tmp_path / "banks")
-    assert list(tmp_path.glob("banks/*")) == [bank.directory]
+    assert list(tmp_path.glob("banks/[!.]*")) == [bank.directory]
 
 
 def test_views_of_images_that_another_bank_needs_stay(backbone, tmp_path):
@@ -153,7 +153,7 @@ def test_what_is_staged_is_listed_and_goes_with_the_banks_of_its_network(backbon
     (listed,) = KeptBanks(tmp_path / "banks").all()
     assert (listed["backbone"], listed["transform"], listed["views"]) == ("tiny", "plain", 0)
     assert KeptBanks(tmp_path / "banks").clear("tiny") > 0
-    assert not any(tmp_path.glob("banks/*"))
+    assert not any(tmp_path.glob("banks/[!.]*"))
 
 
 def test_another_network_does_not_meet_them(backbone, tmp_path):

@@ -8,10 +8,8 @@ import sys
 
 import pytest
 
+from justright.features import kept_banks
 from justright.features.kept_banks import KeptBanks, alone, building, hold
-from justright.locks import has_locks
-
-locked = pytest.mark.skipif(not has_locks(), reason="files cannot be locked so on this system")
 
 READER = """
 import sys, time
@@ -107,13 +105,31 @@ def test_room_is_made_for_a_new_bank_by_those_used_longest_ago(root, caplog):
     assert names(kept) == []
 
 
-def test_where_nobody_knows_who_reads_a_bank_it_goes_when_asked_and_not_by_itself(root, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
-    kept = KeptBanks(root, limit="1B")
-    hold(root / "old", names)
-    kept.make_room(10**9)
-    assert names(kept) == ["middle", "new", "old"]
-    assert kept.clear() == 6000
+def test_a_bank_that_another_machine_reads_stays_until_it_falls_silent(root):
+    words = [sys.executable, "-c", f"from justright import locks\nlocks._host = lambda: 'far'\n{READER}", root / "old"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout.readline() == "reading\n"
+        kept = KeptBanks(root, limit="1B")
+        kept.make_room(10**9)
+        assert names(kept) == ["old"]
+        reader.kill()
+    assert kept.clear() == 0, "nobody can tell from here that it was killed"
+    (lease,) = root.glob("*.lease")
+    os.utime(lease, (0, 0))
+    assert kept.clear() == 1000
+    assert names(kept) == []
+
+
+def test_a_bank_that_another_process_removes_at_this_moment_is_passed_over(root, monkeypatch):
+    about = kept_banks._about
+
+    def remove_first(folder):
+        if folder.name == "middle":
+            shutil.rmtree(folder)
+        return about(folder)
+
+    monkeypatch.setattr(kept_banks, "_about", remove_first)
+    assert names(KeptBanks(root)) == ["new", "old"]
 
 
 def is_free(bank):
@@ -121,7 +137,6 @@ def is_free(bank):
         return answer
 
 
-@locked
 def test_a_bank_is_free_unless_somebody_reads_it_and_readers_do_not_hinder_each_other(tmp_path):
     bank = tmp_path / "bank"
     bank.mkdir()
@@ -133,7 +148,6 @@ def test_a_bank_is_free_unless_somebody_reads_it_and_readers_do_not_hinder_each_
     assert is_free(bank)
 
 
-@locked
 def test_a_killed_reader_reads_no_more(tmp_path):
     bank = tmp_path / "bank"
     bank.mkdir()
@@ -145,7 +159,6 @@ def test_a_killed_reader_reads_no_more(tmp_path):
     assert is_free(bank)
 
 
-@locked
 def test_with_a_bank_its_lock_goes_and_comes_again_with_the_next_reader(tmp_path):
     bank = tmp_path / "bank"
     bank.mkdir()
@@ -157,7 +170,6 @@ def test_with_a_bank_its_lock_goes_and_comes_again_with_the_next_reader(tmp_path
     held()
 
 
-@locked
 def test_who_comes_second_waits_and_finds_what_the_first_has_built(tmp_path):
     bank = tmp_path / "bank"
     with building(bank):

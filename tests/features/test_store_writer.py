@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import fsspec
 import numpy as np
 import pytest
@@ -47,7 +49,10 @@ def test_a_writer_goes_on_behind_the_last_whole_shard(table, tmp_path, cut):
 
 def test_two_writers_of_one_store_are_refused(table, tmp_path):
     begin_store(tmp_path / "t", table.header)
-    with StoreWriter(tmp_path / "t", table.header), pytest.raises(DataError, match="another process"):
+    with (
+        StoreWriter(tmp_path / "t", table.header),
+        pytest.raises(DataError, match=rf"written by process {os.getpid()}"),
+    ):
         StoreWriter(tmp_path / "t", table.header)
 
 

@@ -64,6 +64,24 @@ def test_zeros_that_a_power_cut_left_are_passed_over(tmp_path):
     assert len(Log(path, "f" * 32).new_lines()) == 3
 
 
+def test_an_action_is_on_disk_before_it_counts_as_saved(tmp_path, monkeypatch):
+    """The plug may be pulled right after the answer. Other tests run without waiting for the disk."""
+    log, done = written(tmp_path / "log.jsonl", 1), []
+    monkeypatch.setattr(os, "fsync", lambda number: done.append((os.fstat(number).st_ino, read_count(log.saved))))
+    with log.writing():
+        log.append(keep(2))
+    assert done[0] == (log.path.stat().st_ino, 1), "the log itself is flushed, and first"
+    assert read_count(log.saved) == 2
+
+
+def test_a_new_log_is_on_disk_with_its_folder(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda number: flushed.append(os.fstat(number).st_ino))
+    with Log(tmp_path / "log.jsonl", "f" * 32).writing():
+        pass
+    assert {(tmp_path / "log.jsonl").stat().st_ino, tmp_path.stat().st_ino} <= set(flushed)
+
+
 def test_the_file_comes_into_being_with_its_first_line(tmp_path, monkeypatch):
     path = tmp_path / "review" / "log.jsonl"
     made = []

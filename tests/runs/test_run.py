@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
+from tests.leases import left_by_a_dead_process
 
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
 from justright.data.export import write_tree
@@ -407,9 +406,7 @@ def test_a_finished_run_keeps_one_small_checkpoint_and_no_bank_of_its_own_and_ca
 
 
 def test_what_a_killed_process_left_in_the_folder_is_removed(problem, backbone, tmp_path):
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    half = tmp_path / "run" / "checkpoint" / f".step-000000009.safetensors.{ended.pid}.tmp"
+    half = left_by_a_dead_process(tmp_path / "run" / "checkpoint" / "step-000000009.safetensors")
     half.parent.mkdir(parents=True)
     half.write_bytes(b"half")
     Run(problem, spec_of(method="kmeans", settings={}), tmp_path / "run", backbone).all()

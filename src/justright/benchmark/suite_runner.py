@@ -157,7 +157,7 @@ def _carried_out(made: Callable[[], Run]) -> RunFolder:
             raise
         except JustrightError as error:  # other images or another device by now, or a file that the kill has spoiled
             _log.warning("%s is begun anew: %s", path, str(error).partition("\n")[0])
-    _remove(each for each in path.iterdir() if each.name != LOCK)
+    _remove(each for each in path.iterdir() if not each.name.startswith(LOCK))
     return made().all(is_owned=True)
 
 

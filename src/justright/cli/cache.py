@@ -72,7 +72,8 @@ def clear(terminal: Terminal, backbone: str | None, limit: str | None) -> None:
     """Remove kept features and banks. They are computed again when needed.
 
     What killed processes have left half-written goes in any case. With --limit banks go before features, which are
-    smaller and took as long to compute. A bank that a run reads stays.
+    smaller and took as long to compute. A bank that a run reads stays, and so does whatever is being written, on this
+    machine or on another one that shares the folder.
     """
     kept, banks = FeatureCache(), KeptBanks()
     allowed = None if limit is None else parse_size(limit)

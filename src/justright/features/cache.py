@@ -14,8 +14,8 @@ import json
 import logging
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ import numpy as np
 
 from justright.errors import DataError
 from justright.features.cache_section import Block, CacheSection, blocks_of
-from justright.files import UNITS, home, parsed_json, write_json
+from justright.files import UNITS, home, parsed_json, remove_leftovers, write_json
 from justright.hashing import hash_value
+from justright.locks import EXPIRY, is_gone
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,13 @@ class FeatureCache:
             if (folder / "key.json").exists():
                 logger.warning("%s is damaged; it is written again", folder / "key.json")
             write_json(folder / "key.json", key)
-        return CacheSection(folder, self._grow)
+
+        def grow(n_bytes: int) -> None:
+            if not (folder / "key.json").exists():  # another process has cleared the cache meanwhile
+                write_json(folder / "key.json", key)
+            self._grow(n_bytes)
+
+        return CacheSection(folder, grow)
 
     def sections(self) -> list[dict[str, Any]]:
         """Each section: backbone, pooling, precision, images, bytes, and when it was last used (seconds of 1970)."""
@@ -71,7 +78,10 @@ class FeatureCache:
         return found
 
     def clear(self, backbone: str | None = None, limit: str | None = None) -> int:
-        """Remove the sections of a backbone (of all without a name), or only what is above `limit`; the bytes freed."""
+        """Remove the sections of a backbone (of all without a name), or only what is above `limit`; the bytes freed.
+
+        What another process is writing at this moment stays.
+        """
         named = {backbone, *(each["name"] for each in self.sections() if each["backbone"] == backbone)}
         folders = [folder for folder in self._folders() if backbone is None or folder.name in named]
         before = sum(block.n_bytes for block in self._blocks())
@@ -79,7 +89,7 @@ class FeatureCache:
             self._shrink(parse_size(limit), [block for folder in folders for block in blocks_of(folder)])
         else:
             for folder in folders:
-                shutil.rmtree(folder, ignore_errors=True)
+                _empty(folder)
         self.n_bytes = sum(block.n_bytes for block in self._blocks())
         return before - self.n_bytes
 
@@ -104,6 +114,20 @@ class FeatureCache:
     def _blocks(self) -> Iterator[Block]:
         for folder in self._folders():
             yield from blocks_of(folder)
+
+
+def _empty(folder: Path) -> None:
+    """Remove a section, but for files that a process may be writing: temporary ones, and features without ids yet."""
+    for block in blocks_of(folder):
+        block.remove()
+    remove_leftovers(folder)
+    for file in folder.glob("*.npy"):
+        if is_gone(file, EXPIRY):
+            file.unlink(missing_ok=True)
+    with suppress(OSError):  # another process writes into it, or has removed it
+        if [file.name for file in folder.iterdir()] == ["key.json"]:
+            (folder / "key.json").unlink(missing_ok=True)
+            folder.rmdir()
 
 
 def _key_of(folder: Path) -> Any:

@@ -1,6 +1,6 @@
 """The view banks that are kept for later runs: what each is, what it takes, who uses it, and how to be rid of it.
 
-A bank is made again when it is needed, so any of them may go, though not while a run reads it: locks tell that. They
+A bank is made again when it is needed, so any of them may go, though not while a run reads it: leases tell that. They
 also keep two runs from computing the same bank. Above a limit those go by themselves that were used longest ago.
 """
 
@@ -10,59 +10,57 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from weakref import finalize
 
 from justright.features.cache import parse_size
 from justright.files import bytes_of, home, parsed_json, size_text
-from justright.locks import has_locks, lock, unlock
+from justright.locks import LeaseHeldError, lease
 
 logger = logging.getLogger(__name__)
 
-INDEX, IN_USE = "index.json", "in-use"
+INDEX = "index.json"
 DEFAULT_LIMIT = "100GB"
 
 
 def hold(bank: Path, reader: object) -> finalize[Any, Any]:
     """Say that a bank is being read, until what this returns is called, the reader is gone or its process ends.
 
-    Where files cannot be locked so (Windows) nothing is held, and nothing is removed unasked.
+    Waits while the bank is being removed.
     """
-    while has_locks():
-        bank.mkdir(parents=True, exist_ok=True)
-        file = (bank / IN_USE).open("a")
-        lock(file, is_shared=True)  # waits while the bank is being removed
-        if (bank / IN_USE).exists():
-            return finalize(reader, file.close)
-        file.close()  # it was removed with the bank
-    return finalize(reader, lambda: None)
+    return finalize(reader, lease(_users(bank), is_shared=True, wait="always").release)
 
 
 @contextmanager
 def alone(bank: Path) -> Iterator[bool]:
-    """Whether nobody is known to read the bank; nobody begins to meanwhile. Without locks nobody is known."""
-    if not has_locks():  # nor may the file be open there while the bank is removed
-        yield True
+    """Whether nobody reads the bank, on any machine; nobody begins to meanwhile."""
+    try:
+        held = lease(_users(bank), wait="never")
+    except LeaseHeldError:
+        yield False
         return
-    with (bank / IN_USE).open("a") as file:
-        yield lock(file, waits=False)
+    try:
+        yield True
+    finally:
+        held.release()
 
 
 @contextmanager
 def building(bank: Path) -> Iterator[None]:
-    """Be the only one to build a bank: who comes second waits, and then finds what the first has built.
+    """Be the only one to build a bank: who comes second waits, and then finds what the first has built."""
+    held = lease(bank.with_name(f".{bank.name}.in-build"), wait="always")
+    try:
+        bank.mkdir(exist_ok=True)
+        yield
+    finally:
+        held.release()
 
-    Where files cannot be locked so (Windows), both build, and what they write is the same.
-    """
-    bank.mkdir(parents=True, exist_ok=True)
-    with (bank / "in-build").open("a") as file:
-        lock(file)
-        try:
-            yield
-        finally:
-            unlock(file)
+
+def _users(bank: Path) -> Path:
+    """The place of the leases: beside the bank, so that they stay when it is removed."""
+    return bank.with_name(f".{bank.name}.in-use")
 
 
 class KeptBanks:
@@ -80,7 +78,11 @@ class KeptBanks:
 
         One whose index cannot be read, as a killed build may leave it, has no backbone and no images.
         """
-        return [_about(folder) for folder in sorted(self.root.glob("*")) if folder.is_dir()]
+        found = []
+        for folder in sorted(self.root.glob("*")):
+            with suppress(FileNotFoundError):  # another process removes it at this moment
+                found += [_about(folder)] if folder.is_dir() else []
+        return found
 
     def clear(self, backbone: str | None = None, limit: int | None = None) -> int:
         """Remove the banks of a backbone (of all without a name), or only what is above `limit`; the bytes freed.
@@ -100,8 +102,7 @@ class KeptBanks:
 
     def make_room(self, n_bytes: int) -> None:
         """Remove what was used longest ago, as far as the limit asks for it, before so many bytes are added."""
-        # where nobody knows who reads a bank, none goes unasked
-        if has_locks() and (freed := self.clear(limit=max(0, self.limit - n_bytes))):
+        if freed := self.clear(limit=max(0, self.limit - n_bytes)):
             logger.warning(
                 "%s of view banks that were used longest ago were removed: at most %s are kept (JUSTRIGHT_BANK_LIMIT)",
                 size_text(freed),

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
+from weakref import finalize
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,7 @@ from justright.features.store_header import DamagedStoreError, Header, StoreMism
 from justright.features.store_shards import Shard, n_intact, read_shards, shard_line
 from justright.files import home, replacing, write_json
 from justright.hashing import hash_bytes
-from justright.locks import lock
+from justright.locks import LeaseHeldError, lease
 from justright.remote import Place, RemotePath
 from justright.types import Array
 
@@ -98,10 +99,12 @@ class StoreWriter:
         self.place, self.header = place, header
         self.path = path = _folder_of(place)
         self._is_finished = False
+        try:
+            self._release = finalize(self, lease(path / ".writer").release)
+        except LeaseHeldError as error:
+            advice = "wait for it, or name another --out"
+            raise DataError(f"{place} is being written by {error}", advice=advice) from error
         self._lines: IO[bytes] = _opened(path / store.SHARDS)
-        if not lock(self._lines, waits=False):  # Windows has no locks: there a second writer is the user's to avoid
-            self._lines.close()
-            raise DataError(f"{place} is being written by another process", advice="wait for it, or name another --out")
         self._array: IO[bytes] = _opened(path / store.FEATURES)
         beginning, row_bytes = store.npy_header(0, header), store.row_bytes(header)
         self._array.write(beginning)
@@ -151,6 +154,7 @@ class StoreWriter:
         self._lines.close()
         if self._is_finished and isinstance(self.place, RemotePath):
             _copy(self.path, self.place)
+        self._release()
 
 
 def _opened(file: Path) -> IO[bytes]:

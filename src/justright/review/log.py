@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import IO
 from pydantic import ValidationError
 
 from justright.errors import DataError
+from justright.files import temporary_of
 from justright.locks import lock
 from justright.review.actions import LogLine
 from justright.review.sealed import read_count, sealed, unsealed, write_count
@@ -84,8 +84,7 @@ class Log:
     def _create(self) -> None:
         """Make the file with its first line in it: not even a kill leaves an empty one."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # processes of two machines that share the folder may have one number
-        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.tmp")
+        temporary = temporary_of(self.path)
         try:
             with temporary.open("wb") as file:
                 file.write(sealed(self.header))

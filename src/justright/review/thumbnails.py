@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import threading
 from pathlib import Path
 
 from PIL import Image
 
 from justright.data import ImageSet
+from justright.files import replacing
 from justright.hashing import hash_bytes
 
 SIZES = (160, 640)  # longest side in pixels: a tile of the page, and the large view
@@ -42,11 +41,8 @@ class Thumbnails:
         buffer = io.BytesIO()
         image.save(buffer, "JPEG", quality=85)
         data = buffer.getvalue()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # a rename makes it whole or absent; a flush to disk for each of thousands would take minutes
-        temporary = file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}")
-        temporary.write_bytes(_with_checksum(file.name, data))
-        temporary.replace(file)
+        with replacing(file, is_flushed=False) as temporary:  # a flush for each of thousands would take minutes
+            temporary.write_bytes(_with_checksum(file.name, data))
         return data
 
     def _file(self, row: int, size: int) -> Path:
