@@ -1,4 +1,4 @@
-"""Pool and target together: copies between them, conflicts, odd classes and names."""
+"""Labeled images, pool and target together: copies between them, conflicts, odd classes and names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_exact_copies_are_one_group_across_a_zip_and_a_folder(photos, tmp_path):
     assert report.n_problems == 0
 
 
-def test_a_copy_in_pool_and_target_is_a_problem(photos, tmp_path):
+def test_a_labeled_copy_of_a_target_image_is_a_problem(photos, tmp_path):
     put(tmp_path / "new" / "same.png", drawing(0))
     put(tmp_path / "new" / "alike.jpg", file_of(drawing(1), "JPEG"))
     put(tmp_path / "new" / "fresh.png", drawing(50))
@@ -30,7 +30,21 @@ def test_a_copy_in_pool_and_target_is_a_problem(photos, tmp_path):
     (exact,), (near,) = of_kind(report, "shared_exact"), of_kind(report, "shared_near")
     assert paths(exact) == {"cat/0.png", "same.png"}
     assert paths(near) == {"dog/1.png", "alike.jpg"}
+    assert exact.reason == "same content, in labeled and target"
     assert report.n_problems == 2
+    report = audit([], open_images(tmp_path / "new"), pool=[open_images(photos)])
+    assert of_kind(report, "shared_exact")[0].reason == "same content, in pool and target"
+
+
+def test_folders_of_the_target_are_no_classes(photos, tmp_path):
+    """They are how somebody filed photos: there is no conflict between them, and no class is small."""
+    put(tmp_path / "new" / "monday" / "same.png", drawing(50))
+    put(tmp_path / "new" / "tuesday" / "same.png", drawing(50))
+    put(tmp_path / "new" / "cat" / "fresh.png", drawing(60))
+    report = audit([open_images(photos)], open_images(tmp_path / "new"))
+    (found,) = report.findings
+    assert (found.kind, found.is_problem) == ("copies_exact", False)
+    assert {place.class_name for place in found.images} == {None}
 
 
 def test_the_same_image_under_two_classes_is_a_conflict(photos):
@@ -55,16 +69,16 @@ def test_one_class_spelled_in_two_ways_is_no_conflict_and_no_class_none_either(p
     assert len(of_kind(report, "conflict_exact")) == 1
 
 
-def test_a_class_name_in_pool_and_target_is_a_remark(photos, tmp_path):
+def test_a_class_name_in_two_data_sets_is_a_remark(photos, tmp_path):
     for number in range(2):
         put(tmp_path / "new" / "003.Cat" / f"{number}.png", drawing(50 + number))
         put(tmp_path / "new" / "fox" / f"{number}.png", drawing(60 + number))
-    report = audit([open_images(photos)], open_images(tmp_path / "new"))
+    report = audit([open_images(photos)], pool=[open_images(tmp_path / "new")])
     (found,) = report.findings
-    assert (found.kind, found.is_problem) == ("shared_class", False)
+    assert (found.kind, found.is_problem, found.reason) == ("shared_class", False, "cat: in labeled and pool")
     assert [(each.side, each.dataset, each.class_name) for each in found.classes] == [
-        ("pool", "photos", "cat"),
-        ("target", "new", "003.Cat"),
+        ("labeled", "photos", "cat"),
+        ("pool", "new", "003.Cat"),
     ]
 
 

@@ -14,7 +14,7 @@ from justright.data.opening import open_images
 def test_files_that_are_no_images_by_name_are_listed(photos):
     put(photos / "cat" / "notes.txt", b"hello")
     put(photos / ".hidden", b"")
-    ignored = ignored_files(photos, "pool")
+    ignored = ignored_files(photos, "labeled")
     assert [(place.dataset, place.path) for place in ignored] == [("photos", "cat/notes.txt")]
     report = audit([open_images(photos)], ignored=ignored)
     assert location(ignored[0].source, ignored[0].path) == str(photos / "cat" / "notes.txt")

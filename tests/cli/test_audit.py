@@ -90,7 +90,7 @@ def test_one_of_every_kind_of_bad_file_is_named_with_its_reason(photos):
     assert "filed under cat, dog" in rows["photos/cat/0.jpg"]
     assert "photos/dog/same.jpg" in rows
     assert "look alike" in done.stdout
-    assert "1 image" in rows["pool photos: lynx"]
+    assert "1 image" in rows["labeled photos: lynx"]
     assert done.stdout.splitlines()[-1] == "15 images read: 7 problems, 3 remarks"
 
 
@@ -118,24 +118,37 @@ def test_json_is_all_that_a_machine_hears_and_what_out_writes(photos, tmp_path):
 
 def test_remarks_alone_do_not_fail(photos, tmp_path):
     (photos / "cat" / "copy.jpg").write_bytes(jpeg(0))
-    target = tmp_path / "target" / "001.CAT"
-    target.mkdir(parents=True)
+    others = tmp_path / "others" / "001.CAT"
+    others.mkdir(parents=True)
     for seed in (20, 21):
-        (target / f"{seed}.jpg").write_bytes(jpeg(seed))
-    done = run(photos, "--target", target.parent)
+        (others / f"{seed}.jpg").write_bytes(jpeg(seed))
+    done = run(photos, "--pool", others.parent)
     assert done.exit_code == 0, done.output
-    assert "target target: 001.CAT" in done.stdout
+    assert "pool others: 001.CAT" in done.stdout
     assert done.stdout.splitlines()[-1] == "9 images read: no problems, 2 remarks"
 
 
-def test_an_image_of_the_target_in_the_pool_fails(photos, tmp_path):
+def test_a_labeled_image_of_the_target_fails(photos, tmp_path):
     (tmp_path / "target").mkdir()
     (tmp_path / "target" / "x.jpg").write_bytes(jpeg(0))
     drawing(1).resize((50, 50)).save(tmp_path / "target" / "y.png")
     done = run(photos, "--target", tmp_path / "target")
     assert done.exit_code == 1
-    assert "copy in pool and target" in done.stdout
-    assert "near copy in pool and target" in done.stdout
+    assert "copy of a target image" in done.stdout
+    assert "near copy of a target image" in done.stdout
+    assert "in labeled and target" in done.stdout
+    assert "pool" not in done.stdout
+
+
+def test_a_photo_folder_is_the_target_and_its_folders_are_no_classes(tmp_path):
+    for day in ("monday", "tuesday"):
+        (tmp_path / "photos" / day).mkdir(parents=True)
+        (tmp_path / "photos" / day / "1.jpg").write_bytes(jpeg(0))
+    done = run("--target", tmp_path / "photos")
+    assert done.exit_code == 0, done.output
+    assert "filed under" not in done.stdout
+    assert run(tmp_path / "photos").exit_code == 1, "as labeled images they contradict each other"
+    assert "Name images to look at" in run().output
 
 
 def test_a_long_list_is_cut_and_says_where_the_rest_is(photos):
@@ -164,7 +177,7 @@ def test_brackets_in_a_name_are_part_of_it(photos, name):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 2, "Missing argument 'POOL...'"),
+        ([], 2, "Name images to look at: LABELED, --pool or --target"),
         (["nowhere"], 1, "no such file or folder: nowhere"),
         (["nowhere", "--near", 11], 2, "0<=x<=10"),
         (["nowhere", "--max-bad", 2], 2, "0<=x<=1"),
@@ -184,7 +197,7 @@ def test_a_place_that_cannot_be_written_is_explained(photos):
 
 def test_the_help_says_what_fails_and_shows_examples():
     done = run("--help")
-    for part in ("Problems, exit code 1", "Remarks, exit code 0", "justright audit photos --near 2"):
+    for part in ("Problems, exit code 1", "Remarks, exit code 0", "justright audit birds --near 2"):
         assert part in done.stdout
 
 

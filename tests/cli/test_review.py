@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,9 @@ def test_a_host_that_others_can_reach_is_warned_about(run):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=20)
     assert "can be reached from other machines" in errors
+
+
+def test_the_export_page_names_the_options_of_the_next_run_as_they_are_called():
+    panels = resources.files("justright.review").joinpath("static", "panels.js").read_text(encoding="utf-8")
+    assert "for --labeled of the next run" in panels
+    assert "pool" not in panels

@@ -22,9 +22,9 @@ def test_images_and_classes_of_each_data_set_are_counted(finished):
     for dataset in pool.datasets:
         rows = [n for n, name in enumerate(pool.table["dataset"].to_pylist()) if name == dataset]
         n_classes = len({int(pool.labels[row]) for row in rows})
-        side = "own classes" if dataset == OWN else "pool"
-        assert f"{side}, labeled {dataset} {len(rows)} {n_classes}" in said
-    assert f"target, unlabeled target {len(finished.target)}" in said
+        side = "labeled labeled" if dataset == OWN else f"pool {dataset}"
+        assert f"{side} {len(rows)} {n_classes}" in said
+    assert f"target target {len(finished.target)}" in said
     assert html.count("<img") == 1 + len(pool.datasets)
 
 

@@ -30,7 +30,7 @@ PARTS = [
     "Scores",
     "Errors",
     "Selection",
-    "Pool and target",
+    "Labeled images and target",
     "Left out",
     "Number of categories",
     "Training",

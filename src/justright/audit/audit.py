@@ -1,13 +1,14 @@
-"""What is wrong with a pool and a target before they are used: bad files, copies, conflicts, odd classes."""
+"""What is wrong with labeled images and a target before they are used: bad files, copies, conflicts, odd classes."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -42,23 +43,27 @@ class _Source:
 
 
 def audit(
-    pool: Sequence[ImageSet],
+    labeled: Sequence[ImageSet],
     target: ImageSet | None = None,
     near: int = NEAR,
     ignored: Sequence[ImagePlace] = (),
     track: Track = silent,
     n_workers: int = N_WORKERS,
     engine: Engine | None = None,
+    pool: Sequence[ImageSet] = (),
 ) -> AuditReport:
-    """Read every image of the pool and the target once and report what a person should know.
+    """Read every image once and report what a person should know: labeled ones, those of a pool, and the target.
+
+    The target has no labels, also where it has folders: they are no classes.
 
     `near` is how many of 64 bits the perceptual hashes of near copies may differ in. Flat images are left out of
     that search, since all of them would look alike. `ignored` are files that were no images by name. An `engine` takes
     the place of `n_workers` threads.
     """
-    sides: list[tuple[Side, ImageSet]] = [("pool", images) for images in pool]
+    sides: list[tuple[Side, ImageSet]] = [("labeled", images) for images in labeled]
+    sides += [("pool", images) for images in pool]
     if target is not None:
-        sides.append(("target", target))
+        sides.append(("target", target.without_labels()))
     sources = [_Source(side, images, inspect_images(images, track, n_workers, engine)) for side, images in sides]
     findings = [*_odd_files(sources), *_copies(sources, near), *_odd_classes(sources)]
     findings += [Finding("ignored_file", why_unrecognised(place.path), (place,)) for place in ignored]
@@ -119,13 +124,14 @@ def _about_group(
     rows = positions - starts[owners]
     places = tuple(sources[owner].place(int(row)) for owner, row in zip(owners, rows, strict=True))
     labels = [int(sources[owner].images.labels[row]) for owner, row in zip(owners, rows, strict=True)]
-    is_shared = len({place.side for place in places}) > 1
+    sides = {place.side for place in places}
+    is_shared = "target" in sides and len(sides) > 1
     is_conflict = _disagree(owners.tolist(), labels, places)
     if is_conflict:
         names = sorted({place.class_name for place in places if place.class_name is not None})
         yield Finding(f"conflict_{how}", f"{likeness}, but filed under {', '.join(names)}", places)
     if is_shared:
-        yield Finding(f"shared_{how}", f"{likeness}, in pool and target", places)
+        yield Finding(f"shared_{how}", f"{likeness}, in {_all(sides)}", places)
     if not (is_conflict or is_shared):
         yield Finding(f"copies_{how}", likeness, places)
 
@@ -160,9 +166,14 @@ def _odd_classes(sources: list[_Source]) -> Iterator[Finding]:
                 yield Finding("alike_names", ALIKE, classes=tuple(named[each] for each in group))
     for name, places in same_name.items():
         if len(places) > 1:
-            sides = sorted({place.side for place in places.values()})
-            where = "in pool and target" if len(sides) > 1 else f"in {len(places)} data sets of the {sides[0]}"
-            yield Finding("shared_class", f"{name}: {where}", classes=tuple(places.values()))
+            sides = {place.side for place in places.values()}
+            where = _all(sides) if len(sides) > 1 else f"{len(places)} {min(sides)} data sets"
+            yield Finding("shared_class", f"{name}: in {where}", classes=tuple(places.values()))
+
+
+def _all(sides: Collection[Side]) -> str:
+    """The sides in their usual order, such as "labeled and target"."""
+    return " and ".join(side for side in get_args(Side) if side in sides)
 
 
 def _classes(source: _Source) -> Iterator[tuple[ClassPlace, int, int]]:

@@ -10,7 +10,8 @@ from typing import Literal
 from justright.audit.quarantine import Quarantined, refuse_above
 from justright.errors import BadKind
 
-Side = Literal["pool", "target"]
+Side = Literal["labeled", "pool", "target"]
+"""Images of the target's own classes, labeled images of other kinds, unlabeled images; as `justright discover` says."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ KINDS = {
     BAD_FILE: Kind("bad file", True),
     "conflict_exact": Kind("one image, two classes", True),
     "conflict_near": Kind("near copies, two classes", True),
-    "shared_exact": Kind("copy in pool and target", True),
-    "shared_near": Kind("near copy in pool and target", True),
+    "shared_exact": Kind("copy of a target image", True),
+    "shared_near": Kind("near copy of a target image", True),
     "copies_exact": Kind("copies on one side", False),
     "copies_near": Kind("near copies on one side", False),
     "small_class": Kind("class of one image or none", False),

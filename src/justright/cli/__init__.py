@@ -81,7 +81,7 @@ def main() -> None:
     Start here:
       justright demo                     everything on drawn images, offline
       justright data --list              the data sets that have a name here
-      justright audit photos             what is wrong with my images?
+      justright audit --target photos    what is wrong with my images?
       justright discover --help          from folders of images to clusters
       justright doctor                   what can be used on this machine?
     """

@@ -24,9 +24,10 @@ N_SHOWN = 20  # findings of one kind that are printed; the JSON has them all
 N_LINES = 4  # images of one finding that are printed
 
 
-@click.command(cls=Command, tables={"POOL and --target may be": SOURCES})
-@click.argument("pool", nargs=-1, required=True)
-@click.option("--target", metavar="SOURCE", help="The unlabeled images; they are compared with the images of POOL.")
+@click.command(cls=Command, tables={"LABELED, --pool and --target may be": SOURCES})
+@click.argument("labeled", nargs=-1)
+@click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
+@click.option("--target", metavar="SOURCE", help="The unlabeled images, in folders or not; compared with all others.")
 @click.option("--out", type=OUT_FILE, help="File for all findings, as JSON.")
 @max_bad_option
 @click.option(
@@ -42,6 +43,7 @@ N_LINES = 4  # images of one finding that are printed
 )
 @with_terminal
 def audit(
+    labeled: tuple[str, ...],
     pool: tuple[str, ...],
     target: str | None,
     out: Path | None,
@@ -53,18 +55,19 @@ def audit(
 ) -> None:
     """Look for bad files, copies and contradicting labels.
 
-    Checks the images of each POOL, of a target, and whether they share images. Files are only read: nothing is moved
-    or changed.
+    LABELED, --pool and --target are as in `justright discover`: labeled images of your own classes, labeled images of
+    other kinds, unlabeled images. Each is checked, and whether they share images. Files are only read: nothing is
+    moved or changed.
 
     \b
     Problems, exit code 1:
       bad files        empty, no image, truncated, too large, unreadable
       label conflicts  one image, or near copies, under two classes
-      shared images    one image, or near copies, in both pool and target
+      shared images    one image, or near copies, in the target and elsewhere
 
     \b
     Remarks, exit code 0 when there is nothing else:
-      copies inside the pool or inside the target, under one class
+      copies among labeled images or inside the target, under one class
       classes of one image, class names that several data sets use
       class names that differ only by case or by invisible characters
       files with the ending of another format, files that are no images
@@ -73,18 +76,22 @@ def audit(
 
     \b
     Examples:
-      justright audit photos
-      justright audit birds.zip pets.zip --target photos --out audit.json
-      justright audit photos --near 2 --max-bad 0.2
-      justright audit photos --engine processes
-      justright audit photos --json | jq .counts
+      justright audit birds
+      justright audit --target photos
+      justright audit birds --pool pets.zip --target photos --out audit.json
+      justright audit birds --near 2 --max-bad 0.2
+      justright audit --target photos --engine processes
+      justright audit birds --json | jq .counts
     """
+    if not (labeled or pool or target):
+        raise click.UsageError("Name images to look at: LABELED, --pool or --target.")
     with opened_engine(engine, workers) as elsewhere:
         report = audit_images(
-            [open_images(source) for source in pool],
+            [open_images(source) for source in labeled],
             None if target is None else open_images(target),
             near,
-            ignored=[place for source in pool for place in _ignored(source, "pool")] + _ignored(target, "target"),
+            pool=[open_images(source) for source in pool],
+            ignored=[*_ignored("labeled", *labeled), *_ignored("pool", *pool), *_ignored("target", target)],
             track=terminal.track,
             n_workers=workers or N_WORKERS,
             engine=elsewhere,
@@ -102,8 +109,8 @@ def audit(
         raise click.exceptions.Exit(1)
 
 
-def _ignored(source: str | None, side: Side) -> list[ImagePlace]:
-    return ignored_files(Path(source), side) if source is not None else []
+def _ignored(side: Side, *sources: str | None) -> list[ImagePlace]:
+    return [place for source in sources if source is not None for place in ignored_files(Path(source), side)]
 
 
 def _show(report: AuditReport, terminal: Terminal, out: Path | None) -> None:

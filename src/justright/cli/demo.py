@@ -10,6 +10,7 @@ import click
 
 from justright.cli.common import OUT_FOLDER, device_option, own_folder, seed_option, settled_device
 from justright.cli.terminal import Terminal, with_terminal
+from justright.data.pool import dataset_title
 from justright.evaluation.scores import GROUPS
 from justright.runs.run_folder import RunFolder
 
@@ -75,7 +76,7 @@ def _show(terminal: Terminal, result: DemoResult, comparison: Comparison, pages:
     terminal.table(
         f"Classes that each setting learns from, by source ({len(problem.pool.images):,} labeled images)",
         ("source", "classes", *kept),
-        [(source, n, *(counts[source] for counts in kept.values())) for source, n in sources.items()],
+        [(dataset_title(source), n, *(counts[source] for counts in kept.values())) for source, n in sources.items()],
     )
     changes = {group.name: {each.group: each for each in parts} for group, parts in comparison.changes()}
     rows, scores = [], {}

@@ -20,6 +20,11 @@ OWN = "target"
 """What the target's own labeled part is called in the pool."""
 
 
+def dataset_title(dataset: str) -> str:
+    """What people read for a data set of the labeled images: `labeled` for the target's own labeled part."""
+    return "labeled" if dataset == OWN else dataset
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where a class of the pool came from: data set, its label there, its name there."""

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from justright.data.image_set import ImageSet
+from justright.data.pool import dataset_title
 from justright.features.table import FeatureTable
 from justright.geometry import unit_or_zero_rows
 from justright.report.drawing import INK, TIGHT, add_legend, color_of, quiet_panels
 from justright.report.elements import Missing, Picture, short
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.report.pool_and_target import datasets
-from justright.runs.problem import OWN
 from justright.seeding import generator
 from justright.types import Array
 
@@ -75,10 +75,9 @@ def draw_map(found: FeatureMap) -> Figure:
     axes.scatter(x[is_pool], y[is_pool], s=14, c=colors, alpha=0.65, linewidths=0, rasterized=is_many)
     axes.scatter(x[~is_pool], y[~is_pool], s=9, c=INK, marker="x", linewidths=0.7, alpha=0.8)
     for number, name in enumerate(found.names[:8]):
-        name = "own classes" if name == OWN else name
-        said = short(name, LONGEST_NAME) if number < 7 else f"{len(found.names) - 7} more"
+        said = short(dataset_title(name), LONGEST_NAME) if number < 7 else f"{len(found.names) - 7} more"
         axes.scatter([], [], s=22, c=color_of(number), label=said)
-    axes.scatter([], [], s=16, c=INK, marker="x", linewidths=0.8, label="target, unlabeled")
+    axes.scatter([], [], s=16, c=INK, marker="x", linewidths=0.8, label="target")
     add_legend(figure, ncols=3, **TIGHT)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # marks stay where `tiles` is told they are

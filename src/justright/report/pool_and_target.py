@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
+from justright.data.pool import OWN, dataset_title
 from justright.report.elements import Missing, Name, Table, Values, attempt, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.runs.left_out import summary
-from justright.runs.problem import OWN
 from justright.runs.run_folder import RunFolder
 from justright.seeding import generator
 from justright.types import Array
@@ -25,8 +25,8 @@ def overview(run: RunFolder) -> Values:
     """A row a data set, and a sheet each."""
     rows, sheets, missing, sources = [], [], [], []
     for part, images in (
-        ("target, unlabeled", attempt(lambda: run.target, "The list of target images cannot be read")),
-        ("pool, labeled", attempt(lambda: run.pool, "The list of labeled images cannot be read")),
+        ("target", attempt(lambda: run.target, "The list of target images cannot be read")),
+        ("pool", attempt(lambda: run.pool, "The list of labeled images cannot be read")),
     ):
         if isinstance(images, Missing):
             missing.append(images)
@@ -36,13 +36,14 @@ def overview(run: RunFolder) -> Values:
         for number, dataset in enumerate(names):
             where = np.flatnonzero(of_image == number)
             labels = np.unique(images.labels[where])
-            side = "own classes, labeled" if part.startswith("pool") and dataset == OWN else part
-            rows.append((side, Name(dataset), len(where), int((labels >= 0).sum()) or None))
+            title = dataset_title(dataset) if part == "pool" else dataset
+            side = title if part == "pool" and dataset == OWN else part
+            rows.append((side, Name(title), len(where), int((labels >= 0).sum()) or None))
             if number < MOST_SETS:
                 drawn = generator(0, "overview", f"{side}: ", dataset).permutation(len(where))[:N_IMAGES]
-                what = f"images of {short(dataset)}, drawn at random"
+                what = f"images of {short(title)}, drawn at random"
                 picture = page_images.sheet(SheetOrder(where[np.sort(drawn)], PIXELS, COLUMNS, what))
-                sheets += [(side, dataset, picture)] if picture else []
+                sheets += [(side, title, picture)] if picture else []
         sources.append(page_images)
     sets = Table(("part", "data set", "images", "classes"), rows)
     return {"sets": sets, "sheets": sheets, "missing": missing, "sources": sources}

@@ -66,7 +66,7 @@ class RunPage:
                 "scores": ("Scores", lambda: scores_part(self.run)),
                 "errors": ("Errors", lambda: errors_part(judged(self.run), self.run.predictions)),
                 "selection": ("Selection", self._selection),
-                "data": ("Pool and target", lambda: overview(self.run) | self._map()),
+                "data": ("Labeled images and target", lambda: overview(self.run) | self._map()),
                 "left_out": ("Left out", lambda: left_out_part(self.run)),
                 "count": ("Number of categories", self._count),
                 "training": ("Training", self._training),

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Float
 
 from justright.data.parquet import read_parquet
+from justright.data.pool import dataset_title
 from justright.errors import DataError
 from justright.files import parsed_json
 from justright.selection import ClassWeights
@@ -103,7 +104,7 @@ class SavedSelection:
     def source_cells(self) -> list[tuple[object, ...]]:
         """The rows under `source_columns`."""
         n = len(self.source_columns())
-        return [tuple(row.values())[:n] for row in self.source_rows()]
+        return [(dataset_title(name), *rest)[:n] for name, *rest in (row.values() for row in self.source_rows())]
 
     def _summed_up(self, is_member: Bool[Array, " classes"]) -> dict[str, Any]:
         of_class, of_image = self.weights, self.images["label"].to_numpy()

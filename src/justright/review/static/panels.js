@@ -72,7 +72,7 @@ const FORMS = [
   ["csv", "A table, CSV", "every image with its cluster, name and status"],
   ["parquet", "A table, Parquet", "the same"],
   ["folders", "Class folders", "one folder a class, for kept clusters"],
-  ["labeled", "A labeled set", "kept clusters, to join the pool of the next run"],
+  ["labeled", "A labeled set", "kept clusters, for --labeled of the next run"],
 ];
 
 export function exports() {
