@@ -37,6 +37,9 @@ def test_several_runs_are_compared(runs, tmp_path):
     assert set(said["runs"]) == {"beta", "none"}
     assert said["changes"]["beta"][0]["group"] == "all"
     assert "verdict" in said["changes"]["beta"][0]
+    [pair] = said["agreement"]
+    assert pair["runs"] == ["beta", "none"]
+    assert 0 < pair["share_in_matching_categories"] <= 1
 
 
 def test_key_figures_are_printed_for_a_machine(runs, tmp_path):

@@ -53,14 +53,18 @@ def test_the_page_stands_alone_in_a_browser(compared, chromium, tmp_path):
     assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+def page_of(*runs) -> ComparisonPage:
+    return ComparisonPage(Comparison(tuple(runs)))
+
+
 def shown(name, *runs) -> str:
-    return part("comparison", name, getattr(ComparisonPage(Comparison(tuple(runs))), name)())
+    return part("comparison", name, getattr(page_of(*runs), name)())
 
 
 def test_seeds_are_averaged_where_there_are_several():
     said = text_of(shown("seeds", fake_run("a", seed=0, accuracy=0.5), fake_run("b", seed=1, accuracy=0.7)))
     assert "a and 1 more beta 2 60.0 ± 14.1" in said
-    assert "cannot be told" in shown("seeds", fake_run("a"), fake_run("b", method="x"))
+    assert page_of(fake_run("a"), fake_run("b", method="x")).seeds() is None
 
 
 def test_selection_that_did_not_help_is_said_so():
@@ -98,7 +102,26 @@ def test_the_caption_says_which_runs_others_are_compared_with(selector, title):
 
 
 def test_without_a_run_to_compare_with_nothing_is_claimed():
-    assert "cannot be told" in shown("changes", fake_run("a"), fake_run("b", seed=1))
+    assert page_of(fake_run("a"), fake_run("b", seed=1)).changes() is None
     assert "cannot be told" in shown("verdict", fake_run("a"), fake_run("b", seed=1))
     assert "justright review" in shown("verdict", fake_run("a", accuracy=None), fake_run("b", accuracy=None))
-    assert "justright review" in shown("scores", fake_run("a", accuracy=None), fake_run("b", accuracy=None))
+    assert page_of(fake_run("a", accuracy=None), fake_run("b", accuracy=None)).scores() is None
+
+
+def test_without_truth_the_page_shows_agreement_and_no_part_that_has_nothing_to_say(tmp_path):
+    runs = [make_run(tmp_path / name, per_class=6, n_wrong=n) for name, n in (("one", 5), ("other", 25))]
+    for run in runs:
+        for name in ("scores.json", "truth.parquet", "weights.parquet", "weights.classes.parquet", "metrics.jsonl"):
+            (run.path / name).unlink()
+    comparison = Comparison.of([type(run).open(run.path) for run in runs])
+    html = ComparisonPage(comparison).html()
+    check(html)
+    titles = ["Agreement", "Number of categories", "Settings", "Timings"]
+    assert re.findall(r"<h2>(.*?)</h2>", html) == titles
+    assert "cannot be told" not in html
+    [pair] = comparison.agreement.pairs
+    assert str(pair) in text_of(html.partition("<nav")[0])
+    n_different = int((~pair.is_same).sum())
+    assert f"{n_different} images are not in matching categories" in text_of(html)
+    assert "Without scores" not in html
+    assert comparison.to_json()["agreement"] == [pair.to_json()]

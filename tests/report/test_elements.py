@@ -185,3 +185,7 @@ def test_a_part_that_fails_says_why_and_the_others_are_read():
     assert first == PagePart("a", "One", Missing("This part cannot be shown: the <file> is torn"))
     assert second.values == {"n": 3}
     assert third.values == Missing("not reached yet")
+
+
+def test_a_part_that_has_nothing_to_say_is_left_out():
+    assert read_parts({"a": ("One", lambda: None), "b": ("Two", dict)}) == [PagePart("b", "Two", {})]

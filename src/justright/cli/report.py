@@ -49,6 +49,7 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None) -> None
         changes = [(group.name, each) for group, found in comparison.changes() for each in found]
         against = f"points against {comparison.baseline_title}"
         lines = [f"{name}: {each.group.capitalize()} {each} {against}, {each.verdict()}" for name, each in changes]
+        lines += [f"{' and '.join(pair.names)}: {pair}" for pair in comparison.agreement.pairs]
         value, text = comparison.to_json(), "\n".join([*lines, *comparison.warnings()])
     size = place.stat().st_size
     terminal.say(f"Written: {place} ({size / 1_000_000:.1f} MB)")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from justright.errors import DataError
 from justright.evaluation.scores import GROUPS
+from justright.report.agreement_part import Agreement
 from justright.report.seed_groups import ComparedRun, ScoreChange, SeedGroup, change
 from justright.runs.run_folder import RunFolder
 
@@ -71,15 +73,22 @@ class Comparison:
                 found.append((group, [each for each in changes if each is not None]))
         return found
 
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How far the runs agree, whatever the truth is."""
+        return Agreement(self.runs)
+
     def warnings(self) -> list[str]:
         """Why numbers may not be comparable."""
         said = []
-        if len({run.target_print for run in self.runs}) > 1:
+        # files that nobody could read are in the fingerprints too, and may have been removed since
+        if len({run.target_print for run in self.runs}) > 1 and not self.agreement.has_same_images:
             said.append("The runs did not see the same target, so their scores are not comparable.")
         protocols = {run.scores.protocol for run in self.runs if run.scores is not None}
         if len(protocols) > 1:
             said.append(f"Scores follow different protocols: {', '.join(sorted(protocols))}.")
-        if without := [run.name for run in self.runs if run.scores is None]:
+        without = [run.name for run in self.runs if run.scores is None]
+        if 0 < len(without) < len(self.runs):
             said.append(f"Without scores: {', '.join(without)}.")
         return said
 
@@ -88,6 +97,7 @@ class Comparison:
         return {
             "runs": {run.name: None if run.scores is None else run.scores.to_dict() for run in self.runs},
             "differing": self.differing(),
+            "agreement": [pair.to_json() for pair in self.agreement.pairs],
             "changes": {
                 group.name: [asdict(each) | {"verdict": each.verdict()} for each in changes]
                 for group, changes in self.changes()

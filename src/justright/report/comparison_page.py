@@ -40,6 +40,7 @@ class ComparisonPage:
             {
                 "verdict": ("Verdict", self.verdict),
                 "changes": (f"Against {self.comparison.baseline_title}", self.changes),
+                "agreement": ("Agreement", self.comparison.agreement.values),
                 "scores": ("Scores", self.scores),
                 "seeds": ("Over seeds", self.seeds),
                 "errors": ("Errors", self.errors),
@@ -68,7 +69,14 @@ class ComparisonPage:
             "best": best and (Name(best[0]), percent(best[1], "all")),
             "baseline": self.comparison.baseline_title,
             "figure": draw_scores(self.comparison) if judged_runs else None,
+            "pairs": self._least_and_most_agreement(),
         }
+
+    def _least_and_most_agreement(self) -> list[tuple[Name, Name, str]]:
+        """The two runs that agree least and the two that agree most, if there are more."""
+        ranked = sorted(self.comparison.agreement.pairs, key=lambda pair: pair.share)
+        ends = [*ranked[:1], *(ranked[1:] and ranked[-1:])]
+        return [(Name(pair.names[0]), Name(pair.names[1]), str(pair)) for pair in ends]
 
     def settings(self) -> Values:
         differing = self.comparison.differing()
@@ -77,44 +85,46 @@ class ComparisonPage:
         columns = ["setting", *(run.name for run in self.comparison.runs)]
         return {"differing": Table(columns, rows), "shared": Table(("setting", "value"), shared)}
 
-    def scores(self) -> Values:
+    def scores(self) -> Values | None:
         rows = [
             (Name(run.name), *(percent(run.scores, group) for group in GROUPS), run.scores.nmi, run.scores.ari)
             for run in self.comparison.runs
             if run.scores is not None
         ]
-        return {"accuracies": Table(("run", "All %", "Old %", "New %", "NMI", "ARI"), rows)}
+        return {"accuracies": Table(("run", "All %", "Old %", "New %", "NMI", "ARI"), rows)} if rows else None
 
-    def seeds(self) -> Values:
+    def seeds(self) -> Values | None:
         rows = [
             (Name(group.name), group.selector, len(group.runs), *map(mean_and_spread, map(group.values, GROUPS)))
             for group in self.comparison.groups()
             if len(group.runs) > 1
         ]
-        return {"groups": Table(("runs", "selector", "seeds", "All", "Old", "New"), rows)}
+        has_values = any(any(row[3:]) for row in rows)
+        return {"groups": Table(("runs", "selector", "seeds", "All", "Old", "New"), rows)} if has_values else None
 
-    def changes(self) -> Values:
+    def changes(self) -> Values | None:
         changes = self.comparison.changes()
         rows = [(Name(group.name), group.selector, *_cells(each)) for group, found in changes for each in found]
+        if not rows:
+            return None
         return {
-            "is_comparable": bool(changes),
             "changes": Table(("runs", "selector", "images of", "change", "seeds / without", "verdict"), rows),
             "baseline": self.comparison.baseline_title,
             "level": LEVEL,
         }
 
-    def errors(self) -> Values | Missing:
+    def errors(self) -> Values | None:
         pairs = {plain(run.name): judged(run.run) for run in self.comparison.runs[:MOST_DRAWN]}
         judged_runs = {name: pair for name, pair in pairs.items() if not isinstance(pair, Missing)}
         found = {name: break_down(pair.y_true, pair.y_pred, pair.is_old) for name, pair in judged_runs.items()}
         if not found:
-            return Missing("Errors can be told only where labels of the target were given")
+            return None
         counts = {name: errors.by_kind() | errors.by_cause() for name, errors in found.items()}
         columns = ("run", *(kind.replace("_", " ") for kind in next(iter(counts.values()))))
         kinds = Table(columns, [(Name(name), *each.values()) for name, each in counts.items()])
         return {"figure": draw_errors(found), "kinds": kinds}
 
-    def selection(self) -> Values:
+    def selection(self) -> Values | None:
         weights: dict[str, dict[str, float]] = {}
         rows: list[tuple[object, ...]] = []
         for run in self.comparison.runs:
@@ -126,6 +136,8 @@ class ComparisonPage:
             mean = float(saved.sample_weight.mean())
             rows.append((Name(run.name), int((weight > 0).sum()), len(weight), mean, str(saved.about["selector"])))
             weights[run.name] = dict(zip(saved.classes["class_name"].to_pylist(), weight.tolist(), strict=True))
+        if not weights:
+            return None
         selections = Table(("run", "kept classes", "classes", "mean weight", "selector"), rows)
         return {"selections": selections, "n_selected": len(weights)} | _disagreement(weights)
 
@@ -139,20 +151,22 @@ class ComparisonPage:
             rows.append((Name(run.name), k, str(about.get("k_source", "not said")), said or "not estimated"))
         return {"counts": Table(("run", "K used", "source", "estimates"), rows)}
 
-    def training(self) -> Values | Missing:
+    def training(self) -> Values | None:
         records = {
             plain(run.name if seed == "this run" else f"{run.name}, {seed}"): each
             for run in self.comparison.runs[:MOST_DRAWN]
             for seed, each in run.run.curves.get("", {}).items()
         }
         if not records:
-            return Missing("No run has training records")
+            return None
         return {"figure": draw_training(records), "n_left_out": max(0, len(self.comparison.runs) - MOST_DRAWN)}
 
-    def seconds(self) -> Values:
+    def seconds(self) -> Values | None:
         seconds = {run.name: run.run.about.get("seconds") or {} for run in self.comparison.runs}
         stages = list(dict.fromkeys(stage for each in seconds.values() for stage in each))
         rows = [(Name(name), *map(each.get, stages), sum(each.values())) for name, each in seconds.items()]
+        if not stages:
+            return None
         return {"stages": Table(("run", *(f"{stage} s" for stage in stages), "all s"), rows)}
 
 

@@ -135,10 +135,18 @@ def optional(read: Callable[[], T | None]) -> T | None:
     return None if isinstance(found, Missing) else found
 
 
-def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing]]]) -> list[PagePart]:
-    """The parts of a page, from a heading and a reader by name. One whose files are damaged says so."""
-    said = "This part cannot be shown"
-    return [PagePart(name, title, attempt(read, said)) for name, (title, read) in readers.items()]
+def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing | None]]]) -> list[PagePart]:
+    """The parts of a page, from a heading and a reader by name. One whose files are damaged says so.
+
+    A part that has nothing to say, for which its reader gives None, is left out.
+    """
+    parts = []
+    for name, (title, read) in readers.items():
+        found = attempt(lambda read=read: (read(),), "This part cannot be shown")  # type: ignore[misc]
+        values = found if isinstance(found, Missing) else found[0]
+        if values is not None:
+            parts.append(PagePart(name, title, values))
+    return parts
 
 
 def render(template: str, **values: Any) -> str:

@@ -1,0 +1,220 @@
+"""How far runs agree on the same images, without any truth: pair by pair, and the images on which they differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from justright.data import ImageSet
+from justright.data.columns import CONTENT
+from justright.discovery.predictions import Predictions
+from justright.evaluation import Counts, match_counts
+from justright.evaluation.counts import adjusted_rand_index
+from justright.report.elements import Name, Table, Values, attempt, optional
+from justright.report.page_images import PageImages, SheetOrder, SmallImages
+from justright.report.seed_groups import ComparedRun
+from justright.types import Array, Mask
+
+MOST_RUNS = 12  # runs that are compared pair by pair
+MOST_SHOWN = 4  # runs whose categories stand beside each other: the first ones
+MOST_GROUPS, MOST_OPEN = 100, 15  # rows of images on which the runs differ, and those that are not folded away
+N_PICTURES, PIXELS, COLUMNS = 12, 56, 6  # of such a row
+BUDGET = 4_000_000  # characters of pictures
+NOT_HERE = -1  # in place of the matching category where there is none
+
+
+@dataclass(frozen=True, eq=False)
+class RunPair:
+    """Two runs on the images that both have, and which category of the first is which of the second.
+
+    Known classes of one name are the same. All other categories are matched one to one so that most images agree.
+    """
+
+    names: tuple[str, str]
+    rows: tuple[Int[Array, " shared"], Int[Array, " shared"]]  # of the shared images in each run
+    predictions: tuple[Predictions, Predictions]
+
+    @cached_property
+    def clusters(self) -> tuple[Int[Array, " shared"], Int[Array, " shared"]]:
+        """The category of each shared image in each run, as its number."""
+        one, other = (found.cluster[rows] for found, rows in zip(self.predictions, self.rows, strict=True))
+        return one, other
+
+    @cached_property
+    def match_of(self) -> Int[Array, " categories"]:
+        """For each category of the second run its match in the first."""
+        first, second = self.predictions
+        known = {each.name: number for number, each in enumerate(first.categories) if each.kind == "known"}
+        names = [each.name if each.kind == "known" else None for each in second.categories]
+        found = np.array([known.get(name or "", NOT_HERE) for name in names], dtype=np.int64)
+        one, other = self.clusters
+        is_free = ~np.isin(one, found[found != NOT_HERE]) & (found[other] == NOT_HERE)
+        if is_free.any():
+            matching = match_counts(Counts.of(one[is_free], other[is_free]))
+            found[matching.clusters] = matching.classes
+        return found
+
+    @cached_property
+    def is_same(self) -> Mask:
+        """Whether a shared image is in matching categories."""
+        one, other = self.clusters
+        return self.match_of[other] == one
+
+    @property
+    def share(self) -> float:
+        """The share of images in matching categories."""
+        return float(self.is_same.mean())
+
+    @cached_property
+    def rand_index(self) -> float:
+        """The adjusted Rand index: 1 for equal clusters under any names, about 0 for what chance would give."""
+        return adjusted_rand_index(Counts.of(*self.clusters))
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers."""
+        return {"runs": list(self.names), "n_images": len(self.is_same), "share_in_matching_categories": self.share,
+                "adjusted_rand_index": self.rand_index}  # fmt: skip
+
+    def __str__(self) -> str:
+        return (
+            f"{100 * self.share:.1f} % of {len(self.is_same):,} images are in matching categories, "
+            f"adjusted Rand index {self.rand_index:.2f}"
+        )
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The runs that have predictions, at most `MOST_RUNS`, and the images that each of them has."""
+
+    runs: tuple[ComparedRun, ...]
+
+    @cached_property
+    def _readable(self) -> list[tuple[ComparedRun, Predictions, dict[tuple[str, int], int]]]:
+        found = []
+        for run in self.runs:
+            predictions = optional(lambda run=run: run.run.predictions)  # type: ignore[misc]
+            if predictions is not None and len(predictions):
+                found.append((run, predictions, _rows_by_content(run.run.target)))
+        return found
+
+    @property
+    def has_same_images(self) -> bool | None:
+        """Whether all runs have the same readable images; None where a run has no predictions."""
+        found = [rows.keys() for _, _, rows in self._readable]
+        return all(each == found[0] for each in found) if len(found) == len(self.runs) else None
+
+    @cached_property
+    def pairs(self) -> list[RunPair]:
+        """Every two of them that share an image."""
+        found = []
+        for (one, first, places), (other, second, others) in combinations(self._readable[:MOST_RUNS], 2):
+            shared = [key for key in places if key in others]
+            if shared:
+                rows = np.array([places[key] for key in shared]), np.array([others[key] for key in shared])
+                found.append(RunPair((one.name, other.name), rows, (first, second)))
+        return found
+
+    def values(self) -> Values | None:
+        """What the page shows; None where no two runs share an image."""
+        if not self.pairs:
+            return None
+        columns = ("run", "other run", "images of both", "in matching categories %", "adjusted Rand index")
+        rows = [
+            (*map(Name, pair.names), len(pair.is_same), 100 * pair.share, round(pair.rand_index, 3))
+            for pair in self.pairs
+        ]
+        return {
+            "pairs": Table(columns, rows),
+            "matches": _matches(self.pairs[0]) if len(self._readable) == 2 else None,
+            "n_left_out": max(0, len(self._readable) - MOST_RUNS),
+        } | self._differences()
+
+    def _differences(self) -> Values:
+        """Images that not all of the first runs put into matching categories, together by these categories."""
+        (run, first, _), *others = self._readable[:MOST_SHOWN]
+        pairs = [pair for pair in self.pairs if pair.names[0] == run.name][: len(others)]
+        # for every image of the first run its category in each run, and whether that is the matching one
+        category = np.full((len(pairs) + 1, len(first)), NOT_HERE)
+        category[0] = first.cluster
+        is_different = np.zeros(len(first), dtype=bool)
+        for place, pair in enumerate(pairs, start=1):
+            mine, theirs = pair.rows
+            category[place, mine] = pair.predictions[1].cluster[theirs]
+            is_different[mine[~pair.is_same]] = True
+        rows = np.flatnonzero(is_different)
+        groups, group_of, n = np.unique(category[:, rows], axis=1, return_inverse=True, return_counts=True)
+        largest = np.argsort(-n, kind="stable")[:MOST_GROUPS]
+        members = [rows[group_of.reshape(-1) == group] for group in largest.tolist()]
+        names = [[each.name for each in found.categories] for found in (first, *(p.predictions[1] for p in pairs))]
+        labels = [
+            [of[number] if number != NOT_HERE else "not in this run" for of, number in zip(names, group, strict=True)]
+            for group in groups[:, largest].T.tolist()
+        ]
+        images = PageImages(attempt(lambda: SmallImages(run.run.target), "the images cannot be listed"), BUDGET)
+        orders = [
+            SheetOrder(
+                _surest(first, members_)[:N_PICTURES], PIXELS, COLUMNS, f"{len(members_)} images: {', '.join(told)}"
+            )
+            for members_, told in zip(members, labels, strict=True)
+        ]
+        shown = ["examples", "images", *(f"in {name}" for name in (run.name, *(p.names[1] for p in pairs)))]
+        sheets = images.sheets(orders)
+        table_rows = [(sheet, len(m), *map(Name, told)) for sheet, m, told in zip(sheets, members, labels, strict=True)]
+        return {
+            "differences": Table(shown, table_rows[:MOST_OPEN]),
+            "more_differences": Table(shown, table_rows[MOST_OPEN:]),
+            "n_different": len(rows),
+            "n_more": len(rows) - sum(map(len, members)),
+            "n_runs_shown": len(pairs) + 1,
+            "page_images": images,
+        }
+
+
+def _matches(pair: RunPair) -> Table:
+    """Categories beside each other: matching ones first, then those of one run alone."""
+    (one, other), (first, second) = pair.clusters, pair.predictions
+    both = Counter(one[pair.is_same].tolist())
+    n_one, n_other = Counter(one.tolist()), Counter(other.tolist())
+    matched = {match: number for number, match in enumerate(pair.match_of.tolist()) if match != NOT_HERE}
+    rows: list[tuple[object, ...]] = []
+    for number, n in n_one.most_common():
+        name, match = Name(first.categories[number].name), matched.get(number)
+        if match is None or not n_other[match]:
+            rows.append((name, None, 0, n, None))
+        else:
+            rows.append((name, Name(second.categories[match].name), both[number], n - both[number],
+                         n_other[match] - both[number]))  # fmt: skip
+    alone = [number for number in n_other if not n_one[int(pair.match_of[number])]]
+    rows += [(None, Name(second.categories[number].name), 0, None, n_other[number]) for number in sorted(alone)]
+    names = pair.names
+    columns = (
+        f"category in {names[0]}",
+        f"category in {names[1]}",
+        "in both",
+        f"only in {names[0]}",
+        f"only in {names[1]}",
+    )
+    return Table(columns, rows)
+
+
+def _surest(predictions: Predictions, rows: Int[Array, " rows"]) -> Int[Array, " rows"]:
+    """The images of which the run is surest first: there it is most surprising that another run differs."""
+    return rows[np.argsort(-predictions.confidence[rows], kind="stable")]
+
+
+def _rows_by_content(images: ImageSet) -> dict[tuple[str, int], int]:
+    """The row of each image, by what its file held, or its id; copies are told apart by their order."""
+    seen: Counter[str] = Counter()
+    found = {}
+    columns = (images.table[name].to_pylist() for name in (CONTENT, "id", "path"))
+    for row, (content, id_, path) in enumerate(zip(*columns, strict=True)):
+        key = content or id_ or path
+        found[key, seen[key]] = row
+        seen[key] += 1
+    return found
