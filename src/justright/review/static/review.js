@@ -306,7 +306,7 @@ document.addEventListener("error", async (event) => {
   const said = await server.get(src).then(() => "", (error) => error.message.split("\n")[0]);
   if (image.src !== src) return;
   image.dataset.alt ??= image.alt;
-  image.alt = image.title = said;
+  [image.alt, image.title] = [said.split(": ").at(-1), said];
 }, true);
 document.addEventListener("load", ({ target }) => {
   if (target instanceof HTMLImageElement && "alt" in target.dataset) {
