@@ -78,6 +78,13 @@ def test_a_run_leaves_every_file_and_says_what_it_was(finished, problem):
     assert set(about["seconds"]) == {"extract", "count", "select", "train", "check", "predict", "evaluate"}
 
 
+def test_a_check_knows_that_time_cut_the_training_of_all_seeds_short(problem, backbone, tmp_path):
+    settings = SETTINGS | {"n_epochs": 12, "n_steps": 1, "minutes": 1e-6}
+    about = Run(problem, spec_of(settings=settings, n_seeds=2), tmp_path / "run", backbone).all().about
+    assert about["check"]["trained_share"] == 2 / 12
+    assert "there was time for 17% of the epochs" in "; ".join(about["notes"])
+
+
 def known_names(run) -> list[str]:
     return [category.name for category in run.predictions.categories if category.kind == "known"]
 

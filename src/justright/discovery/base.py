@@ -57,6 +57,7 @@ class Discovery(ABC):
         labeled_rows_: labeled images of known classes that were learned from.
         held_out_rows_: those that were kept to calibrate on.
         found_again_: the share of them that is put into its class; NaN where there are none.
+        trained_share_: the share of the planned epochs that `minutes` left time for, of the training that had least.
         notes_: what a reader of the result should know.
     """
 
@@ -92,6 +93,7 @@ class Discovery(ABC):
     ) -> Discovery:
         """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
         self.notes_: list[str] = []
+        self.trained_share_ = 1.0
         data = TrainingData.of(split, sample_weight, weighting, self.config.held_out_share)
         data = data if self.config.sees_labels else data.without_labels()
         if not self.n_categories >= max(1, len(data.known)):

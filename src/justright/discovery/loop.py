@@ -36,6 +36,7 @@ from justright.types import Array
 CHECKPOINT_SECONDS = 60.0  # at most so much work is lost to a kill; writing more often would cost more than it saves
 # of the learning rate, for the tuned part of a network that ends in no norm; chosen on birds, docs/discovery.md
 SHARE_WITHOUT_NORM = 0.02
+TIME_UP = "time was up"
 
 
 @dataclass
@@ -104,6 +105,11 @@ class Training:
         said = f"{n} epochs of {what} where {n_planned} were planned: {self.progress.why_fewer}"
         return [] if n == n_planned else [said]
 
+    @property
+    def trained_share(self) -> float:
+        """The share of the planned epochs that there was time for; 1 where training ended for another reason."""
+        return self.progress.n_epochs / (self.config.n_epochs or 1) if self.progress.why_fewer == TIME_UP else 1.0
+
     def _steps(self) -> Iterator[StepReport]:
         progress, config = self.progress, self.config
         saved_at = self._timed_at = time.monotonic()
@@ -153,7 +159,7 @@ class Training:
         """
         config, progress = self.config, self.progress
         if config.minutes is not None and progress.seconds >= config.steady_share * 60 * config.minutes:
-            return "time was up"
+            return TIME_UP
         settled = progress.records[self.learner.n_unsettled :]
         changes = [record["changed"] for record in settled if "changed" in record]
         return "the categories of the target's images had settled" if is_plateau(changes, config.n_epochs or 1) else ""

@@ -65,6 +65,7 @@ class TrainedDiscovery(Discovery):
         training = Training(learner, views, data, config, folder, made_with, seen, self.tensorboard)
         training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}", track)
         self.notes_ += training.notes()
+        self.trained_share_ = min(self.trained_share_, training.trained_share)
 
     def _guide(self, inputs: FitInputs, config: TrainConfig) -> Guide | None:
         """What the pool adds to the training as a guide; None where it does not guide."""

@@ -25,8 +25,12 @@ LEAST_SHARE = 0.5
 # Of the categories that have images by k-means so many must have some: a training that was cut short leaves many
 # without. Known classes that the target does not show have none in either.
 LEAST_USED = 0.8
+# A training that had time for less than this share of its epochs must do better than that: docs/discovery.md
+LEAST_TRAINED = 0.25
+LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
 
 FROZEN = "k-means on frozen features"
+KEPT = ("found_again", "n_held_out", "silhouette", "used", "scores", "trained_share")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,7 @@ class FrozenCheck:
         silhouette: how far clusters of the target lie apart, each in its own features, in as many principal directions
             where k-means takes such.
         used: how many categories have images after training, and how many there are.
+        trained_share: share of the planned epochs that there was time for; 1 unless `minutes` ended training.
         clusters: of the `clustered_rows` of the target, by k-means; known classes first, as in the method.
         scores: All, Old and New of k-means, where the truth is known; the recommendation does not see them.
     """
@@ -49,6 +54,7 @@ class FrozenCheck:
     used: tuple[int, int]
     clusters: Int[Array, " clustered"] = field(repr=False)
     scores: dict[str, object] | None = None
+    trained_share: float = 1.0
 
     @property
     def is_worth_it(self) -> bool:
@@ -59,9 +65,15 @@ class FrozenCheck:
             noise = math.sqrt(2 * both * (1 - both) / self.n_held_out)
             if frozen - trained > 2 * noise:
                 return False
+        share, used = (LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT) if self.is_cut_short else (LEAST_SHARE, LEAST_USED)
         trained, frozen = self.silhouette
-        is_apart = trained >= min(LEAST_SHARE * frozen, frozen)  # a share of less than 0 would be more than all of it
-        return is_apart and self.used[0] >= LEAST_USED * len(np.unique(self.clusters))
+        is_apart = trained >= min(share * frozen, frozen)  # a share of less than 0 would be more than all of it
+        return is_apart and self.used[0] >= used * len(np.unique(self.clusters))
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether there was time for too few epochs."""
+        return self.trained_share < LEAST_TRAINED
 
     def note(self, method: str) -> str:
         """Both results and the recommendation, in a sentence."""
@@ -71,9 +83,13 @@ class FrozenCheck:
             said.insert(0, f"of held-out labeled images {again} are found again")
         if self.used[0] < self.used[1]:
             said.append(f"{self.used[0]:,} of {self.used[1]:,} categories have images")
+        if self.is_cut_short:
+            said.append(f"there was time for {self.trained_share:.0%} of the epochs")
         if self.is_worth_it:
             return f"checked against {FROZEN}: {', '.join(said)}; the trained result is recommended"
-        return f"training did not help, {', '.join(said)}: take {FROZEN} instead, --method kmeans --out another-folder"
+        what = "training was cut short and did not help" if self.is_cut_short else "training did not help"
+        more = ", or give it more --minutes" if self.is_cut_short else ""
+        return f"{what}, {', '.join(said)}: take {FROZEN} instead, --method kmeans --out another-folder{more}"
 
     def scored(self, y_true: Labels, is_old: Mask) -> FrozenCheck:
         """The same with the accuracies of k-means, from the true labels of the target."""
@@ -83,7 +99,7 @@ class FrozenCheck:
 
     def to_json(self, method: str) -> dict[str, Any]:
         """Plain values."""
-        kept = {name: getattr(self, name) for name in ("found_again", "n_held_out", "silhouette", "used", "scores")}
+        kept = {name: getattr(self, name) for name in KEPT}
         return kept | {"recommended": method if self.is_worth_it else "kmeans"}
 
 
@@ -115,7 +131,7 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
         again = method.found_again_, float(np.mean(clusters.predict(held_out_features) == labels[held_out]))
     apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
     used = len(np.unique(method.labels_)), method.n_categories
-    return FrozenCheck(again, len(held_out), apart, used, found)
+    return FrozenCheck(again, len(held_out), apart, used, found, trained_share=method.trained_share_)
 
 
 def clustered_rows(n_target: int) -> Int[Array, " clustered"]:

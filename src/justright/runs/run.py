@@ -204,6 +204,7 @@ class Run:
         found = consensus([method.predictions(self.problem.target) for method in methods])
         method = methods[found.reference]
         method.labels_, method.confidence_ = found.predictions.cluster, found.predictions.confidence
+        method.trained_share_ = min(each.trained_share_ for each in methods)
         seeds = ", ".join(str(each.seed) for each in methods)
         self.notes.append(
             f"a vote of seeds {seeds}: all of them agree on {np.mean(found.agreement == 1):.0%} of the images; "
