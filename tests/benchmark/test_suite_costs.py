@@ -7,10 +7,12 @@ from tests.benchmark.test_tables_of_the_paper import tiny
 from justright.benchmark.suite import read_suite
 from justright.benchmark.suite_costs import suite_costs
 from justright.benchmark.suite_results import missing_runs
+from justright.runs.costs import Rates
 
 
 def test_more_runs_take_longer_and_seeds_with_views_of_their_own_more_room(tmp_path, monkeypatch):
-    monkeypatch.setattr("justright.features.speed.try_out", lambda backbone, images, seconds: (0.01, 0.001))
+    rates = Rates(extract=0.01, view=0.01, step=0.001)
+    monkeypatch.setattr("justright.runs.measured_rates.measure", lambda *given: rates)
     suite = tiny(read_suite("tab2", "glyphs"))
     one = suite_costs(suite, missing_runs(suite, tmp_path))
     more = replace(suite, seeds=(0, 1))

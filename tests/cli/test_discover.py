@@ -15,7 +15,7 @@ from justright.cli import main
 from justright.data import ImageSet, open_images
 from justright.features import automatic
 from justright.features.table import FeatureTable
-from justright.runs import time_warning
+from justright.runs.forecast import Forecast
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import load_selection
 
@@ -144,7 +144,7 @@ def test_without_options_the_machine_decides_and_a_resumed_run_keeps_that(split,
 
     words = [word for word in quick(split, tmp_path / "run") if word not in ("--backbone", "glyph_vit", "--json")]
     monkeypatch.setattr(automatic, "choose_backbone", chosen("glyph_vit"))
-    monkeypatch.setattr(time_warning, "time_warning", lambda n_labeled, *_: f"{n_labeled} labeled images take long.")
+    monkeypatch.setattr(Forecast, "message", lambda self, work, *_: f"{work.n_labeled} labeled images take long.")
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "Network: glyph_vit (it is here)." in done.stderr

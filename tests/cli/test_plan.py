@@ -12,6 +12,8 @@ from click.testing import CliRunner
 
 from justright.cli import main
 from justright.features import automatic
+from justright.runs.costs import CostPlan, Rates
+from justright.runs.forecast import Forecast
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
@@ -40,13 +42,13 @@ def test_sources_are_counted(split):
 def test_a_person_gets_a_table_and_what_would_be_cheaper():
     said = planned("--target", "1_000_000", "--labeled", "1000", "--classes", "10", "--set", "views=4")
     for word in (
-        "audit",
         "extract",
         "estimate",
         "select",
         "bank",
         "train",
-        "predict",
+        "check",
+        "steps of training",
         "1,000,000 images",
         "--set views=2",
     ):
@@ -99,3 +101,38 @@ def test_without_a_backbone_it_is_the_one_that_discover_would_take_and_is_said(m
     done = CliRunner().invoke(main, ["plan", "--target", "10", "--rates", str(RATES)])
     assert done.exit_code == 0, done.output
     assert "Network: glyph_vit (its checkpoint is here)." in done.stderr
+
+
+def test_plan_and_discover_forecast_the_same_steps_from_the_same_options(split, tmp_path, monkeypatch):
+    told = {}
+
+    def kept(self, work, *given, **more):
+        told[len(told)] = CostPlan(work, Rates(), self.spec, self.backbone).steps()
+        return ""
+
+    options = [
+        "--labeled",
+        str(split / "split" / "labeled.parquet"),
+        "--target",
+        str(split / "split" / "target.parquet"),
+    ]
+    options += ["--backbone", "glyph_vit", "--k", "22", "--epochs", "1", "--set", "heads_first=7", "--seeds", "2"]
+    options += ["--held-out", "0.3", "--set", "batch_size=16", "--set", "views=2", "--device", "cpu"]
+    monkeypatch.setattr(Forecast, "message", kept)
+    done = CliRunner().invoke(main, ["discover", *options, "--out", str(tmp_path / "run"), "--no-report"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(planned(*options, "--json"))
+    assert found["steps"] == told[0]
+    assert set(found["steps"]) == {"heads", ""}
+
+
+def test_several_processes_share_the_training_alone():
+    one, four = (
+        {
+            stage["name"]: stage["seconds"]
+            for stage in json.loads(planned("--target", "10000", "--json", *words))["stages"]
+        }
+        for words in ([], ["--devices", "4"])
+    )
+    assert four["train"] == pytest.approx(one["train"] / 4)
+    assert {name for name in one if one[name] != four[name]} == {"train"}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections import namedtuple
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from justright.data import glyph_set, merge_pool
+from justright.discovery import loop
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.features.backbone import load_backbone
@@ -15,6 +18,7 @@ from justright.runs.disk import DiskPlan
 from justright.runs.problem import Problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
+from justright.runs.work import Work
 
 Usage = namedtuple("Usage", "total used free")
 SETTINGS = {"n_epochs": 1, "n_steps": 1, "batch_size": 8}
@@ -40,7 +44,8 @@ def home(tmp_path, monkeypatch):
 def plan_of(problem, backbone, tmp_path):
     def make(method="simgcd", **settings):
         config = METHODS[method].config_class().small().with_settings(SETTINGS | settings)
-        return DiskPlan(len(problem.pool.images), len(problem.target), method, config, backbone, tmp_path / "run")
+        spec = RunSpec(method=method, scale="small", n_target=22)
+        return DiskPlan(Work.of(problem, spec), method, config, backbone, tmp_path / "run")
 
     return make
 
@@ -65,8 +70,7 @@ def test_banks_are_counted_by_views_precision_and_streams(plan_of):
     mugcd = banks(plan_of("mugcd", views=4, bank_precision="int8"))
     assert set(mugcd) == {*plain, "4 strong views of each image in int8", "4 weak views of each image in int8"}
     kmeans = METHODS["kmeans"].config_class()
-    plan = DiskPlan(plan_of().n_labeled, plan_of().n_target, "kmeans", kmeans, plan_of().backbone, plan_of().folder)
-    assert banks(plan) == plain
+    assert banks(replace(plan_of(), method="kmeans", config=kmeans)) == plain
 
 
 def test_what_a_run_wrote_is_what_it_had_said(problem, backbone, plan_of, home, tmp_path):
@@ -80,6 +84,62 @@ def test_what_a_run_wrote_is_what_it_had_said(problem, backbone, plan_of, home, 
     n_bytes = sum(path.stat().st_size for path in (home / "banks").rglob("*.npy"))
     assert 0 <= n_bytes - sum(banks(run.disk).values()) < 3 * 4096, "headers of files"
     assert str(run.disk) == "Everything large is on disk already."
+
+
+@pytest.fixture
+def peaks(tmp_path, monkeypatch):
+    """The most bytes that lie in each folder at a time, looked at whenever a file takes its place."""
+    most = {"checkpoints": 0, "all": 0}
+    replace_file = Path.replace
+
+    def replace_and_look(self, target):
+        files = [path for path in tmp_path.rglob("*") if path.is_file()]
+        sizes = {path: path.stat().st_size for path in files}
+        most["all"] = max(most["all"], sum(sizes.values()))
+        of_checkpoints = sum(size for path, size in sizes.items() if path.parent.name == "checkpoint")
+        most["checkpoints"] = max(most["checkpoints"], of_checkpoints)
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace_and_look)
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
+    return most
+
+
+HEADS = {"hidden_dim": 512, "out_dim": 128}
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "n_seeds"),
+    [
+        ("kmeans", {}, 1),
+        ("simgcd", HEADS, 3),
+        ("simgcd", HEADS | {"heads_first": 2, "debiased_scale": 1.0}, 1),
+        ("gcd", HEADS | {"n_out": 4096}, 1),
+        ("xcon", HEADS | {"n_out": 4096}, 1),
+        ("mugcd", HEADS, 1),
+        ("cms", HEADS | {"n_out": 768}, 1),
+        ("selex", HEADS, 1),
+    ],
+)
+def test_a_run_never_takes_more_room_than_was_planned_nor_half_of_it(
+    method, settings, n_seeds, problem, backbone, peaks, tmp_path
+):
+    given = settings if method == "kmeans" else SETTINGS | {"n_steps": 3} | settings
+    spec = RunSpec(method=method, scale="small", settings=given, backbone="glyph_vit", n_target=22, n_seeds=n_seeds)
+    run = Run(problem, spec, tmp_path / "run", backbone)
+    planned = {each.what: each.n_bytes for each in run.disk.files()}
+    total = sum(each.n_bytes for each in run.disk.files())
+    run.all()
+    assert peaks["checkpoints"] <= planned["checkpoints"] <= 2 * peaks["checkpoints"]
+    small_files = 1_000_000  # tables of images, headers, predictions, which a plan leaves out
+    assert peaks["all"] - small_files <= total <= 2 * peaks["all"]
+
+
+def test_xcon_as_published_takes_gigabytes_for_its_heads(plan_of):
+    config = METHODS["xcon"].config_class()
+    plan = replace(plan_of(), method="xcon", config=config)
+    checkpoints = next(each.n_bytes for each in plan.files() if each.what == "checkpoints")
+    assert checkpoints > 3 * 9 * 2 * 4 * 65536 * 256, "nine heads and their momentum, three times"
 
 
 def test_what_does_not_fit_is_refused_with_the_mildest_setting_that_does(plan_of, monkeypatch):

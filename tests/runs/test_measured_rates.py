@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
-from justright.data import glyph_set
-from justright.discovery.methods import METHODS
+from justright.data import glyph_set, open_images
+from justright.data.batches import BalancedBatches
 from justright.features.backbone import random_backbone
 from justright.runs import measured_rates
-from justright.runs.measured_rates import drawn_photos, measure
+from justright.runs.costs import Rates
+from justright.runs.disk import DiskPlan
+from justright.runs.measured_rates import drawn_photos, first_look, measure
+from justright.runs.spec import RunSpec, config_of
+from justright.runs.work import Work
+
+
+def plan_of(method, backbone, **settings):
+    spec = RunSpec(method=method, scale="small", settings=settings)
+    return DiskPlan(Work(100, n_categories=10), method, config_of(spec), backbone, Path("run"))
 
 
 def test_every_rate_of_a_method_is_measured_on_own_images(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
     monkeypatch.setattr(measured_rates, "N_ROWS", 100)
     monkeypatch.setattr(measured_rates, "N_IMAGES", 8)
-    images, config = glyph_set(2, ["digits"]), METHODS["simgcd"].config_class().small()
-    rates = measure(random_backbone("glyph_vit"), "simgcd", config, images)
-    numbers = {name: value for name, value in asdict(rates).items() if name != "about"}
+    backbone = random_backbone("glyph_vit")
+    rates = measure(backbone, plan_of("mugcd", backbone, heads_first=5), glyph_set(2, ["digits"]))
+    numbers = {name: value for name, value in asdict(rates).items() if name not in ("about", "plain")}
     assert all(value > 0 for value in numbers.values())
+    assert rates.plain == 0, "extraction leaves the plain views of a ViT"
     assert "glyph_vit at 64 pixels on cpu" in rates.about
     assert "8 own images" in rates.about
     assert not list(tmp_path.rglob("*.npy")), "nothing is left among what later runs use"
@@ -34,30 +45,51 @@ def test_drawn_photos_are_ordinary_jpegs(tmp_path):
 
 def test_a_method_without_training_has_no_steps_to_measure(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
-    config = METHODS["kmeans"].config_class()
-    step, predict = measured_rates._training(
-        random_backbone("glyph_vit"), "kmeans", config, glyph_set(1, ["digits"]), tmp_path
-    )
-    assert step == 0
-    assert predict == pytest.approx(abs(predict))
+    backbone = random_backbone("glyph_vit")
+    found = measured_rates._training(backbone, plan_of("kmeans", backbone), glyph_set(1, ["digits"]), tmp_path, 0.001)
+    assert list(found) == ["tuned"]
+    assert found["tuned"] > 0
 
 
-def test_what_is_timed_is_a_step_that_tunes_and_not_one_of_heads_alone(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("method", "settings", "expected"),
+    [
+        ("simgcd", {"heads_first": 5}, {"tuned", "heads", "step"}),
+        ("simgcd", {}, {"tuned", "step"}),
+        ("xcon", {}, {"tuned", "step"}),
+        ("selex", {}, {"tuned", "step"}),
+        ("mugcd", {}, {"tuned", "stage1", "step"}),
+    ],
+)
+def test_steps_of_every_training_are_timed_with_the_batches_of_the_run(
+    method, settings, expected, tmp_path, monkeypatch
+):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
-    seen, simgcd = [], METHODS["simgcd"]
+    seen, backbone = [], random_backbone("glyph_vit")
+    rows = BalancedBatches.rows
 
-    def made(n_categories, backbone, config, **more):
-        seen.append(config.heads_first)
-        return simgcd(n_categories, backbone, config, **more)
+    def counted(self, epoch, n_steps=None, first=0):
+        seen.append(self.batch_size)
+        return rows(self, epoch, n_steps, first)
 
-    monkeypatch.setattr(measured_rates, "METHODS", {"simgcd": made})
-    made.trainings, config = simgcd.trainings, simgcd.config_class().small()
-    assert config.fitted(100, 5, ends_in_norm=False).heads_first > 0
-    step, _ = measured_rates._training(
-        random_backbone("glyph_vit"), "simgcd", config, glyph_set(1, ["digits"]), tmp_path
-    )
-    assert step > 0
-    assert seen == [0]
+    monkeypatch.setattr(BalancedBatches, "rows", counted)
+    plan = plan_of(method, backbone, batch_size=40, **settings)
+    found = measured_rates._training(backbone, plan, glyph_set(1, ["digits"]), tmp_path, 1e-6)
+    assert set(found) == expected
+    assert max(seen) == 40, "more than there are images: they are drawn again"
+    seen.clear()
+    measured_rates._training(backbone, plan, glyph_set(1, ["digits"]), tmp_path, 1.0)
+    assert max(seen) == measured_rates.BATCH, "a slow network gets smaller ones"
+
+
+def test_a_first_look_takes_two_images_that_can_be_read(make_tree):
+    folder = make_tree({"cats": 3})
+    (folder / "cats" / "0.png").write_bytes(b"no picture")
+    rates = first_look(random_backbone("glyph_vit"), open_images(folder))
+    assert 0 < rates.heads < rates.extract == rates.view == rates.step
+    for file in (folder / "cats").iterdir():
+        file.write_bytes(b"no picture")
+    assert first_look(random_backbone("glyph_vit"), open_images(folder)) == Rates()
 
 
 def test_noise_never_makes_an_image_cost_nothing():

@@ -10,11 +10,11 @@ from justright.benchmark.suite_problem import problem_of
 from justright.benchmark.suite_results import Todo
 from justright.benchmark.suite_runner import process_parts
 from justright.files import size_text
-from justright.runs.costs import CostPlan, Rates, Work, time_text
-from justright.runs.spec import config_of
+from justright.runs.costs import Rates, time_text
+from justright.runs.forecast import Forecast
+from justright.runs.work import Work
 
 START_SECONDS = 1.5  # seconds of a run beside what grows with its images
-TRIAL_SECONDS = 0.5  # seconds that the network is tried
 
 
 @dataclass(frozen=True)
@@ -31,28 +31,28 @@ class SuiteCosts:
 
 
 def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
-    """Estimate the costs: half a second of trying the network on the first problem, then arithmetic."""
+    """Estimate the costs: each method is measured on the first problem that it meets, the rest is arithmetic."""
     from justright.features.backbone import load_backbone
-    from justright.features.speed import try_out
 
     seconds, n_bytes, n_runs = 0.0, 0, 0
+    measured: dict[str, Rates] = {}
     for number, (described, runs) in enumerate(todo):
         problem = problem_of(described, data)
         specs = [suite.spec(setting, seed, problem.n_target_classes, described) for setting, seed in runs]
         if number == 0:
             first = specs[0]
             backbone = load_backbone(first.backbone, first.checkpoint, first.device, first.img_size)
-            image, step = try_out(backbone, problem.target, TRIAL_SECONDS)
-            rates = Rates(extract=image, view=image, step=step)
-        work, banks = Work(len(problem.target), len(problem.pool.images)), dict[tuple[str, int], tuple[float, int]]()
+        banks = dict[tuple[str, int], tuple[float, int]]()
         for spec in specs:
-            plan = CostPlan(work, rates, spec.method, config_of(spec), backbone)
-            seconds += START_SECONDS + plan.seconds()["train"]
-            own_seed = spec.seed if getattr(plan.config, "views_by_seed", False) else 0
+            work = Work.of(problem, spec)
+            plan = Forecast(spec, backbone, problem.target, measured.get(spec.method)).costs(work)
+            measured[spec.method] = plan.rates
+            seconds += START_SECONDS + sum(plan.seconds()[stage] for stage in ("estimate", "select", "train", "check"))
+            own_seed = spec.seed if getattr(plan.disk.config, "views_by_seed", False) else 0
             stored = [each for each in plan.disk.files() if " view" in each.what]
             for n_views, each in zip(plan.disk.views().values(), stored, strict=True):
-                banks[each.what, own_seed] = n_views * work.n_images * image, each.n_bytes
+                banks[each.what, own_seed] = n_views * work.n_images * plan.rates.view, each.n_bytes
         n_runs += len(runs)
-        seconds += work.n_images * image + sum(each[0] for each in banks.values())
+        seconds += work.n_images * plan.rates.extract + sum(each[0] for each in banks.values())
         n_bytes += work.n_images * backbone.dim * 4 + sum(each[1] for each in banks.values())
     return SuiteCosts(n_runs, seconds / max(1, min(n_jobs, len(process_parts(todo, n_jobs)))), n_bytes)

@@ -42,7 +42,6 @@ from justright.runs.problem import POOL_ROLES, make_problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import AUTO, RunSpec
 
-HELD_OUT = 0.1
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
 HEADINGS = {
     "labeled": "Images",
@@ -71,16 +70,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 )
 @click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How to estimate --k, or to check it if given.")
 @training_options
-@click.option("--minutes", type=click.FloatRange(0, min_open=True), help="Minutes that training may take, roughly.")
-@click.option(
-    "--held-out",
-    type=click.FloatRange(0, 0.9),
-    default=HELD_OUT,
-    help="Share of the --labeled images that is kept out of training, to calibrate confidences on; none at --scale "
-    "paper, unless asked for.",
-)
 @seed_option
-@click.option("--seeds", "n_seeds", type=COUNT, default=1, help="Train with so many seeds, which vote on each image.")
 @engine_option
 @network_options
 @click.option(
@@ -186,7 +176,6 @@ def discover(
     from justright.features.feature_network import usable
     from justright.runs.run import Run
     from justright.runs.run_features import expect_network
-    from justright.runs.time_warning import time_warning
 
     with joined_processes(spec.device) as processes, opened_engine(engine) as elsewhere:
         opened = [open_images(source) for source in pool]
@@ -236,9 +225,7 @@ def discover(
         run = Run(problem, spec, out, network, asked, *how, checks_k=True)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:
-            said = time_warning(len(problem.pool.images), problem.target, spec, network)
-            if said:
-                terminal.say(said)
+            run.say = terminal.say
         finished = run.all(is_owned=True)
         if processes.is_first:
             show_run(terminal, finished, with_report=not no_report)

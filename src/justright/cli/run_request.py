@@ -36,14 +36,33 @@ set_option = click.option(
     metavar="NAME=VALUE",
     help="Change any other setting; may be repeated. `justright settings METHOD` lists them.",
 )
+HELD_OUT = 0.1
 WORDS = {"None": None, "True": True, "False": False}  # as help texts and defaults have them; JSON writes them otherwise
 PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
 """What SimGCD's scripts set `entropy_scale` to, by data set, where it is not the default."""
 
 
+minutes_option = click.option(
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    help="Minutes that training may take, roughly; --seeds share them.",
+)
+held_out_option = click.option(
+    "--held-out",
+    type=click.FloatRange(0, 0.9),
+    default=HELD_OUT,
+    help="Share of the --labeled images that is kept out of training, to calibrate confidences on; none at --scale "
+    "paper, unless asked for.",
+)
+seeds_option = click.option(
+    "--seeds", "n_seeds", type=COUNT, default=1, help="Train with so many seeds, which vote on each image."
+)
+
+
 def training_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --method, --scale, --epochs and --set."""
-    return method_option(scale_option(epochs_option(set_option(command))))
+    """Give a command --method, --scale, --epochs, --set, --minutes, --held-out and --seeds."""
+    length = minutes_option(held_out_option(seeds_option(command)))
+    return method_option(scale_option(epochs_option(set_option(length))))
 
 
 def run_spec(
@@ -67,17 +86,30 @@ def run_spec(
     if asked["n_target"] is None:
         asked["n_target"] = options.get("n_clusters")
     params = given_params(asked["selector"], options, preset)
-    taken = chosen_scale(scale, asked["device"])
-    chosen: dict[str, Any] = {"held_out_share": held_out if taken != "paper" or is_given("held_out") else 0.0}
-    if preset == "official" and "weigh_contrastive" in _settings_of(asked["method"]):
-        chosen["weigh_contrastive"] = False
-    length = {name: value for name, value in (("n_epochs", epochs), ("minutes", minutes)) if value is not None}
-    return RunSpec(
+    official = preset == "official" and "weigh_contrastive" in _settings_of(asked["method"])
+    training = training_spec(asked.pop("method"), asked["device"], scale, epochs, minutes, held_out, settings)
+    return replace(
+        training,
         selector_params=params,
-        scale=taken,
-        settings=chosen | length | read_settings(settings),
+        settings=({"weigh_contrastive": False} if official else {}) | dict(training.settings),
         **asked | ({} if asked["weights"] is None else {"selector": GIVEN}),
     )
+
+
+def training_spec(
+    method: str,
+    device: str,
+    scale: str,
+    epochs: int | None,
+    minutes: float | None,
+    held_out: float,
+    settings: tuple[str, ...],
+) -> RunSpec:
+    """What `training_options` ask for; a setting counts more than the option of its name."""
+    taken = chosen_scale(scale, device)
+    chosen = {"held_out_share": held_out if taken != "paper" or is_given("held_out") else 0.0}
+    length = {name: value for name, value in (("n_epochs", epochs), ("minutes", minutes)) if value is not None}
+    return RunSpec(method=method, device=device, scale=taken, settings=chosen | length | read_settings(settings))
 
 
 def chosen_scale(scale: str, device: str) -> Any:

@@ -19,7 +19,7 @@ from justright.data.splits import Split
 from justright.data.views import Transform
 from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.checkpoints import Checkpoints
-from justright.discovery.configs import Config
+from justright.discovery.configs import Config, PlannedTraining
 from justright.discovery.learner import FitInputs
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
@@ -138,8 +138,8 @@ class Discovery(ABC):
         return processes.in_turn(views)
 
     @classmethod
-    def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:
-        """Each training of the method: its settings, and the kinds of views it reads. Here none."""
+    def trainings(cls, config: Any) -> list[PlannedTraining]:
+        """Each training of the method, in order, from settings that are `fitted`. Here none."""
         return []
 
     @abstractmethod

@@ -45,6 +45,10 @@ class CMSConfig(CMSSettings, GCDConfig):
 
     fewest_steps = TrainConfig.fewest_steps  # the fewer ones of GCD were tried with GCD alone
 
+    def remembered_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
+        """The memory: two projections of each image, float32."""
+        return 4 * 2 * n_seen * (self.n_out or self.out_dim)
+
     def without_effect(self) -> dict[str, str]:
         """The settings of k-means, which is not used."""
         return super().without_effect() | dict.fromkeys(KMEANS_FIELDS, "mean shift and a tree decide here, not k-means")
@@ -88,6 +92,7 @@ class CMS(TrainedDiscovery):
 
     name = "cms"
     config_class = CMSConfig
+    features_an_epoch = 2
 
     def _learn(self, inputs: FitInputs) -> Learned:
         config: CMSConfig = self.config

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from jaxtyping import Int
 
@@ -110,6 +110,8 @@ class Config:
 class TrainConfig(ContrastiveSettings, Config):
     """What all trained methods share; defaults as in the scripts of GCD and SimGCD."""
 
+    has_teacher: ClassVar[bool] = False  # a copy of all that is trained follows it, and is in checkpoints too
+
     n_epochs: int | None = setting(200, "epochs of training; None: by images and categories", COUNT.or_none())
     # a pool that guides does not make an epoch longer
     n_steps: int | None = setting(None, "steps an epoch; None: as many as fill batches", COUNT.or_none())
@@ -160,6 +162,14 @@ class TrainConfig(ContrastiveSettings, Config):
         an_epoch = self.n_steps or min(max(1, n_images // self.batch_size), math.ceil(n_steps / MOST_EPOCHS))
         return replace(self, n_epochs=math.ceil(n_steps / an_epoch), n_steps=an_epoch)
 
+    def head_size(self, dim: int, n_categories: int, n_known: int) -> int:
+        """How many parameters are trained beside the network, for features of so many numbers."""
+        return projection_size(dim, self.hidden_dim, self.out_dim)
+
+    def remembered_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
+        """What a checkpoint holds beside parameters, of so many images that training sees."""
+        return 0
+
     def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
         """The fewest steps that training so many categories takes, where nobody sets its length."""
         return max(FEWEST_STEPS, n_categories * (STEPS_A_CATEGORY if ends_in_norm else STEPS_A_CATEGORY_WITHOUT_NORM))
@@ -167,3 +177,30 @@ class TrainConfig(ContrastiveSettings, Config):
     def exact(self) -> Any:
         """As published, with new views at every step."""
         return super().exact().with_settings({"views": "fresh"})
+
+
+class PlannedTraining(NamedTuple):
+    """One training of a method, with settings that fit the data."""
+
+    config: Any
+    streams: tuple[str, ...]  # the kinds of views that it reads
+    part: str = ""  # its folder inside that of the run: one of `FIRST_PARTS`, or "" for the last training
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether the network is trained, not the heads alone."""
+        return self.part != "heads"
+
+    def n_steps(self, n_seen: int) -> int:
+        """All steps, for so many images that batches are drawn from.
+
+        Training may end earlier: where nothing changes any more, or where time is up. With an expert of XCon that has
+        more than its share of the images, and without `n_steps`, there are more.
+        """
+        return (self.config.n_epochs or 1) * (self.config.n_steps or max(1, n_seen // self.config.batch_size))
+
+
+def projection_size(dim: int, hidden_dim: int, out_dim: int, n_out: int | None = None) -> int:
+    """The number of parameters of a `ProjectionHead`."""
+    layers = (dim + 1) * hidden_dim + (hidden_dim + 1) * hidden_dim + (hidden_dim + 1) * out_dim
+    return layers + (n_out or 0) * out_dim

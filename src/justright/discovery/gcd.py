@@ -11,7 +11,7 @@ from torch import nn
 
 from justright.data.batches import BalancedBatches
 from justright.discovery.assigner import Learned
-from justright.discovery.configs import TrainConfig
+from justright.discovery.configs import TrainConfig, projection_size
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Backbone, Stored
@@ -33,6 +33,10 @@ class GCDConfig(TrainConfig):
     def small(self) -> Any:
         """Shorter, narrower heads, and no learned vectors after them."""
         return super().small().with_settings({"n_out": None})
+
+    def head_size(self, dim: int, n_categories: int, n_known: int) -> int:
+        """The projection head, with the layer after it."""
+        return projection_size(dim, self.hidden_dim, self.out_dim, self.n_out)
 
     def fewest_steps(self, n_categories: int, ends_in_norm: bool) -> int:
         """Fewer steps for pooled activations, whose clusters such training hardly changes."""

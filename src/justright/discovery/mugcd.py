@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from justright.data.views import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
-from justright.discovery.configs import KMEANS_FIELDS
+from justright.discovery.configs import KMEANS_FIELDS, PlannedTraining
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import FitInputs, Outputs
 from justright.discovery.simgcd import Heads, LearnerWithHeads, WithHeads
@@ -33,6 +33,8 @@ GCD_SETTINGS = Range(lambda value: isinstance(value, GCDConfig), 'settings of GC
 @dataclass(frozen=True)
 class MuGCDConfig(SimGCDConfig):
     """muGCD, Vaze et al., NeurIPS 2023: a reconstruction. The momenta of the teacher are second-hand."""
+
+    has_teacher = True
 
     momentum_base: float = setting(0.7, "momentum of the mean teacher at first", SHARE)
     momentum_last: float = setting(0.999, "momentum of the mean teacher at the end", SHARE)
@@ -147,9 +149,11 @@ class MuGCD(WithHeads):
     config_class = MuGCDConfig
 
     @classmethod
-    def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:
-        """The training of GCD, then that with the teacher."""
-        return [(config.stage1, tuple(GCDLearner.streams)), (config, tuple(MuGCDLearner.streams))]
+    def trainings(cls, config: Any) -> list[PlannedTraining]:
+        """The training of GCD, then those of SimGCD, the last one with the teacher."""
+        *heads, last = super().trainings(config.of_second_training())
+        first = PlannedTraining(config.stage1, tuple(GCDLearner.streams), "stage1")
+        return [first, *heads, last._replace(streams=tuple(MuGCDLearner.streams))]
 
     def _learn(self, inputs: FitInputs) -> Learned:
         backbone, data, first = inputs.backbone, inputs.data, self.config.stage1

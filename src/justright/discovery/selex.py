@@ -46,6 +46,10 @@ class SelExConfig(SelExSettings, GCDConfig):
         """The rate falls from the first epoch on: a steady one was better on some data, worse on other."""
         return super().small().with_settings({"steady_share": 0.0})
 
+    def remembered_bytes(self, n_seen: int, n_categories: int, n_known: int) -> int:
+        """The cluster of each image at every level, int64, and its reach, float32."""
+        return (8 + 4) * n_seen * len(level_sizes(n_known, n_categories - n_known))
+
     def exact(self) -> Any:
         """As its public code, with coarse labels on the wrong images; the figures of its paper were made so."""
         return super().exact().with_settings({"target": "radius_raw", "order": "official"})
@@ -104,6 +108,7 @@ class SelEx(TrainedDiscovery):
 
     name = "selex"
     config_class = SelExConfig
+    features_an_epoch = 1
 
     def _learn(self, inputs: FitInputs) -> Learned:
         first = self._torch_generator("heads")

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from justright.data.batches import BalancedBatches
 from justright.discovery.additions import Additions
 from justright.discovery.assigner import Center, Learned, by_prototypes
+from justright.discovery.configs import PlannedTraining
 from justright.discovery.heads_first import rows_for_heads
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs, mean_feature
 from justright.discovery.simgcd_config import SimGCDConfig
@@ -100,6 +101,16 @@ class SimGCDLearner(LearnerWithHeads):
 
 class WithHeads(TrainedDiscovery):
     """A method whose heads may learn alone before the network is tuned."""
+
+    has_categories = True
+
+    @classmethod
+    def trainings(cls, config: Any) -> list[PlannedTraining]:
+        """The heads alone where the settings ask for it, then all."""
+        if not config.heads_first:
+            return super().trainings(config)
+        heads = PlannedTraining(config.of_heads(), tuple(SimGCDLearner.streams), "heads")
+        return [heads, *super().trainings(config.after_heads())]
 
     def _heads(self, inputs: FitInputs) -> tuple[Heads, Additions | None, Center]:
         """Heads for the backbone as it is now, what is added to them, and the mean feature that they take off."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from jaxtyping import Int
 
-from justright.discovery.configs import KMEANS_FIELDS, MOST_EPOCHS, TrainConfig
+from justright.discovery.configs import KMEANS_FIELDS, MOST_EPOCHS, TrainConfig, projection_size
 from justright.losses import DebGCDSettings, KnownEntropySettings
 from justright.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, at_least, one_of, setting
 from justright.types import Array
@@ -91,6 +91,14 @@ class SimGCDConfig(KnownEntropySettings, DebGCDSettings, TrainConfig):
         if not self.heads_first:
             return super().fewest_steps(n_categories, ends_in_norm)
         return max(FEWEST_STEPS_AFTER_HEADS, STEPS_AFTER_HEADS_A_CATEGORY * n_categories)
+
+    def head_size(self, dim: int, n_categories: int, n_known: int) -> int:
+        """The projection head and the prototypes, and what is added to them."""
+        size = super().head_size(dim, n_categories, n_known) + n_categories * dim
+        if self.debiased_scale:
+            detector = projection_size(dim, self.hidden_dim, self.out_dim, 2 * n_known) if self.detector_scale else 0
+            size += n_categories * dim + detector
+        return size
 
     def of_heads(self) -> Any:
         """The settings for heads that learn alone: a fifth of it warm-up, and a quarter of the time there is."""

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from justright.discovery.base import Discovery
-from justright.discovery.configs import TrainConfig
+from justright.discovery.configs import PlannedTraining, TrainConfig
 from justright.discovery.guide import Guide
 from justright.discovery.heads_first import N_FRESH, FeatureViews
 from justright.discovery.learner import FitInputs, Learner, mean_feature
@@ -22,11 +22,13 @@ class TrainedDiscovery(Discovery):
     """A method with training in it: its `_learn` makes a learner and takes it through the loop with `_train`."""
 
     config_class: ClassVar[type[TrainConfig]]
+    has_categories: ClassVar[bool] = False  # whether training tells them, and ends where they change no more
+    features_an_epoch: ClassVar[int] = 0  # of each image, before its first step
 
     @classmethod
-    def trainings(cls, config: Any) -> list[tuple[Any, tuple[str, ...]]]:
+    def trainings(cls, config: Any) -> list[PlannedTraining]:
         """One training, with the views that a learner reads unless it says otherwise."""
-        return [(config, tuple(Learner.streams))]
+        return [PlannedTraining(config, tuple(Learner.streams))]
 
     def _train(self, learner: Learner, inputs: FitInputs, config: TrainConfig, part: str = "", **more: object) -> None:
         """Train what is trained in a learner, from the last checkpoint on if there is one.

@@ -169,11 +169,16 @@ def _check(
         )
 
 
+def n_held_out(n_images: int, share: float) -> int:
+    """How many images of a class are kept from training; at least one is left to learn from."""
+    return max(0, min(round(share * n_images), n_images - 1))
+
+
 def _held_out(labels: Int[Array, " labeled"], is_kept: Mask, share: float) -> Mask:
-    """A share of each class at random, which leaves at least one image to learn from."""
+    """A share of each class at random."""
     is_held_out = np.zeros(len(labels), dtype=bool)
     for label in np.unique(labels[is_kept]) if share else ():
         rows = np.flatnonzero(is_kept & (labels == label))
-        n = min(round(share * len(rows)), len(rows) - 1)
+        n = n_held_out(len(rows), share)
         is_held_out[generator(0, "held out", int(label)).permutation(rows)[:n]] = True
     return is_held_out

@@ -37,6 +37,10 @@ class XConConfig(GCDConfig):
         """With batches as large as those of the others: experts see as many images again."""
         return super().small().with_settings({"batch_size": 128})
 
+    def head_size(self, dim: int, n_categories: int, n_known: int) -> int:
+        """A head for all data, and one for each expert."""
+        return (1 + self.n_experts) * super().head_size(dim, n_categories, n_known)
+
 
 class XConLearner(Learner):
     """L = L_global + scale * mean_e L_e: one head and one batch for all data, one of each for every part of it.

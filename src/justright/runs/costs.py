@@ -8,26 +8,30 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from justright.discovery.configs import PlannedTraining
 from justright.discovery.methods import METHODS
 from justright.errors import JustrightError
 from justright.files import parsed_json, size_text
-from justright.runs.disk import FEATURE_BYTES, DiskPlan
+from justright.runs.counting import MOST_CHECKED
+from justright.runs.disk import FEATURE_BYTES, PLATEAU_IMAGES, DiskPlan
+from justright.runs.frozen_check import LEAST_TRAINED
+from justright.runs.spec import RunSpec, config_of
+from justright.runs.work import Work
 
 IMAGE_BYTES = 550  # of one image in memory, its row and its content id as text: 300,000 rows of a CSV were measured
 TREE_IMAGES = 6000  # images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`
-IMAGES_A_CATEGORY = 30  # of the target, where K is not known yet
 AXES = 128  # principal axes that the estimate keeps of every image
-HEADS_COST = 0.1  # of a step in which heads learn alone, beside one that tunes EfficientNet-Lite0 at 224 pixels
 ROWS_AT_ONCE = 8192  # images that selection compares with all classes at a time
+HEADS_IMAGES, HEADS_VIEWS = 20_000, 4  # that heads learn from alone, at most; views of each where none are stored
+CHECKED_IMAGES, CHECKED_INIT = 20_000, 3  # that the check clusters, at most, and how often: see `frozen_check`
 
 CHEAPER = {  # what makes each stage quicker
-    "audit": "leave it out: `discover` puts bad files aside by itself",
-    "extract": "--device cuda, a smaller --backbone, or more --devices",
+    "extract": "--device cuda, or a smaller --backbone",
     "bank": "--set views=2, or --device cuda",
     "select": "--selector none, the default of discover",
     "estimate": "--k, if you know the number of categories",
     "train": "--minutes, or fewer --epochs",
-    "predict": "a smaller --backbone",
+    "check": "fewer images",
 }
 
 
@@ -35,14 +39,17 @@ CHEAPER = {  # what makes each stage quicker
 class Rates:
     """Seconds that a machine takes for one piece of work, all its cores or its one device busy."""
 
-    audit: float = 0.0  # an image
     extract: float = 0.0  # an image
     view: float = 0.0  # drawing a view and bringing it through the frozen part of the network
-    step: float = 0.0  # an image in a step of training, from a bank
+    plain: float = 0.0  # the plain view of an image; 0 where extraction leaves it
+    step: float = 0.0  # an image in a step of the last training, from a bank
+    stage1: float = 0.0  # an image in a step of the first training of muGCD
+    heads: float = 0.0  # an image in a step in which the heads learn alone
+    tuned: float = 0.0  # an image through the tuned part of the network, without a gradient
     select: float = 0.0  # an image of the target, a class of the pool and a dimension
     tree: float = 0.0  # a pair of the images that the estimate looks at
     mixture: float = 0.0  # an image and a category
-    predict: float = 0.0  # an image
+    cluster: float = 0.0  # an image and a category, in one restart of k-means
     memory: float = 0.0  # bytes of the process, the network loaded and nothing else
     about: str = ""  # where, when and with which network this was measured
 
@@ -61,23 +68,6 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Work:
-    """What is asked for, in numbers."""
-
-    n_target: int
-    n_labeled: int
-    n_classes: int = 0
-    n_categories: int = 0
-    n_devices: int = 1  # they share audit, extract, bank, select and training evenly
-    n_seeds: int = 1  # trainings from the same features and views, one after the other
-
-    @property
-    def n_images(self) -> int:
-        """Number of all images, of the target and labeled."""
-        return self.n_target + self.n_labeled
-
-
-@dataclass(frozen=True)
 class Stage:
     """One stage of a run: seconds, bytes of memory, bytes on disk."""
 
@@ -89,52 +79,108 @@ class Stage:
 
 @dataclass(frozen=True)
 class CostPlan:
-    """Time, memory and disk of every stage."""
+    """Steps, time, memory and disk of a run: what `plan` and `discover` say of it."""
 
     work: Work
     rates: Rates
-    method: str  # one of `METHODS`
-    config: Any  # its settings
+    spec: RunSpec
     backbone: Any  # says how large features and stored views are
+    folder: Path = Path("run")
 
     @cached_property
     def disk(self) -> DiskPlan:
-        """What the run writes."""
-        return DiskPlan(self.work.n_labeled, self.work.n_target, self.method, self.config, self.backbone, Path("run"))
+        """What the run writes, and its trainings."""
+        return DiskPlan(self.work, self.spec.method, config_of(self.spec), self.backbone, self.folder)
 
     @cached_property
-    def n_stored(self) -> int:
-        """Views in banks: of each image a plain one, and those of every stream that is stored."""
-        return sum(self.disk.views().values()) * (self.work.n_target + self.config.sees_labels * self.work.n_labeled)
+    def n_views(self) -> int:
+        """Views that are stored or drawn, the plain one of each image included."""
+        stored = sum(self.disk.views().values()) * self.work.n_images
+        return stored + sum(map(self._n_fresh, self.disk.trainings)) * self.work.n_seeds
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether K is estimated, or checked where it was given."""
+        return not self.work.is_k_known or self.work.n_images <= MOST_CHECKED
+
+    def steps(self) -> dict[str, int]:
+        """The steps of each training of one seed, by its part; the last one is called ""."""
+        return {each.part: each.n_steps(self.work.n_seen) for each in self.disk.trainings}
+
+    def steps_text(self) -> str:
+        """The steps of all trainings in words; empty where nothing is trained."""
+        names = {"stage1": "of the first training", "heads": "of the heads alone", "": "of training"}
+        said = " and ".join(f"{n:,} steps {names[part]}" for part, n in self.steps().items())
+        return f"{said}, for each of {self.work.n_seeds} seeds" if said and self.work.n_seeds > 1 else said
+
+    def _n_fresh(self, training: PlannedTraining) -> int:
+        """Views that are drawn for the steps of a training and not stored."""
+        config, streams, _ = training
+        if config.views != "fresh":
+            return 0
+        if not training.is_tuned:
+            return HEADS_VIEWS * min(self.work.n_seen, HEADS_IMAGES)
+        return 2 * len(streams) * training.n_steps(self.work.n_seen) * config.batch_size
+
+    def training_seconds(self, training: PlannedTraining) -> float:
+        """What one training of one seed takes, whatever time it is given."""
+        work, rates, config = self.work, self.rates, training.config
+        guides = config.guide_share if work.n_guides else 0.0
+        n_drawn = training.n_steps(work.n_seen) * config.batch_size * (1 + guides)
+        seconds = n_drawn * getattr(rates, training.part or "step") + self._n_fresh(training) * rates.view
+        if not training.is_tuned:  # the features of all views
+            n_views = HEADS_VIEWS if config.views == "fresh" else config.views
+            return seconds / work.n_devices + n_views * min(work.n_seen, HEADS_IMAGES) * rates.tuned
+        method: Any = METHODS[self.spec.method]
+        an_epoch = method.features_an_epoch * (work.n_seen * rates.tuned + self._clusters(1, work.n_seen))
+        if config.steady_share and method.has_categories:  # whether they still change
+            an_epoch = config.steady_share * min(work.n_target, PLATEAU_IMAGES) * rates.tuned
+        return (seconds + (config.n_epochs or 1) * an_epoch) / work.n_devices
+
+    def _clusters(self, n_init: int, n_images: int) -> float:
+        """Seconds of k-means with so many restarts."""
+        return n_init * n_images * self.work.n_categories * self.rates.cluster
 
     @cached_property
-    def in_training(self) -> tuple[int, int, int]:
-        """Steps of all trainings, the images that they see, and views that are drawn for them and not stored."""
-        n_steps = n_seen = n_fresh = 0
-        n_categories = self.work.n_categories or -(-self.work.n_target // IMAGES_A_CATEGORY)
-        fitted = self.config.fitted(self.work.n_images, n_categories, self.backbone.cut.ends_in_norm)
-        for config, streams in METHODS[self.method].trainings(fitted):
-            steps = config.n_epochs * (config.n_steps or -(-self.work.n_images // config.batch_size))
-            n_steps, n_seen = n_steps + steps, n_seen + steps * config.batch_size
-            n_seen += round(HEADS_COST * getattr(config, "heads_first", 0) * config.batch_size)
-            n_fresh += 2 * len(streams) * steps * config.batch_size if config.views == "fresh" else 0
-        n_seeds = self.work.n_seeds
-        return n_steps * n_seeds, n_seen * n_seeds, n_fresh * n_seeds
+    def trained_share(self) -> float:
+        """The share of its steps that a training has time for, of that which has least."""
+        trainings = [each for each in self.disk.trainings if each.config.minutes and self.training_seconds(each)]
+        return min([60 * each.config.minutes / self.training_seconds(each) for each in trainings] + [1.0])
+
+    def too_short(self) -> list[str]:
+        """A warning where training has time for too few of its steps to be of use."""
+        if self.trained_share >= LEAST_TRAINED:
+            return []
+        minutes, n_seeds = self.disk.config.minutes * self.work.n_seeds, self.work.n_seeds
+        seeds = f", shared by {n_seeds} seeds," if n_seeds > 1 else ""
+        return [
+            f"--minutes {minutes:g}{seeds} leaves time for about {self.trained_share:.0%} of the steps. With less than "
+            f"{LEAST_TRAINED:.0%} training is often worse than none: give it --minutes "
+            f"{minutes * LEAST_TRAINED / self.trained_share:.2g} or more{', fewer --seeds' if seeds else ''}, or take "
+            "--method kmeans."
+        ]
 
     def seconds(self) -> dict[str, float]:
-        """The time of each stage, in the order in which they run."""
-        work, rates, n = self.work, self.rates, self.work.n_images
-        _, n_seen, n_fresh = self.in_training
-        minutes = getattr(self.config, "minutes", None)  # that the training of one seed may take
-        longest = math.inf if minutes is None else 60 * (minutes * work.n_seeds)
+        """The time of each stage, in the order in which they run.
+
+        Of several processes the first one does everything but the training, which all of them share.
+        """
+        work, rates, n, config = self.work, self.rates, self.work.n_images, self.disk.config
+        n_stored = sum(self.disk.views().values()) - 1  # beside the plain one
+        training = sum(
+            min(self.training_seconds(each), 60 * (each.config.minutes or math.inf)) for each in self.disk.trainings
+        )
+        n_init = 0 if self.disk.trainings and "n_init" in config.without_effect() else config.n_init
+        after = n * rates.tuned / work.n_devices + self._clusters(n_init, n)
+        is_trained = bool(self.disk.trainings)
         return {
-            "audit": n * rates.audit / work.n_devices,
-            "extract": n * rates.extract / work.n_devices,
-            "estimate": min(n, TREE_IMAGES) ** 2 * rates.tree + n * work.n_categories * rates.mixture,
-            "select": work.n_target * work.n_classes * self.backbone.dim * rates.select / work.n_devices,
-            "bank": self.n_stored * rates.view / work.n_devices,
-            "train": min((n_seen * rates.step + n_fresh * rates.view) / work.n_devices, longest),
-            "predict": n * rates.predict,
+            "extract": n * rates.extract,
+            "estimate": self.is_counted
+            * (min(n, TREE_IMAGES) ** 2 * rates.tree + n * work.n_categories * rates.mixture),
+            "select": work.n_target * work.n_classes * self.backbone.dim * rates.select,
+            "bank": n * (n_stored * rates.view + rates.plain),
+            "train": work.n_seeds * (training + after),
+            "check": is_trained * self._clusters(CHECKED_INIT, min(n, CHECKED_IMAGES)),
         }
 
     def stages(self) -> list[Stage]:
@@ -142,12 +188,12 @@ class CostPlan:
         n, dim, memory = self.work.n_images, self.backbone.dim, self.rates.memory
         listed, features = memory + n * IMAGE_BYTES, n * dim * FEATURE_BYTES
         held = {
-            "estimate": memory + 2 * features + n * AXES * FEATURE_BYTES + min(n, TREE_IMAGES) ** 2 * 4,
+            "estimate": memory
+            + self.is_counted * (2 * features + n * AXES * FEATURE_BYTES + min(n, TREE_IMAGES) ** 2 * 4),
             "select": memory + self.work.n_classes * (dim + ROWS_AT_ONCE) * 8,
             "train": listed + features,
-            "predict": listed + features,
         }
-        written = {"predict": self.work.n_target * dim * FEATURE_BYTES}
+        written: dict[str, int] = {}
         for each in self.disk.files():
             name = "extract" if each.what == "features" else "bank" if " view" in each.what else "train"
             written[name] = written.get(name, 0) + each.n_bytes
@@ -164,17 +210,19 @@ class CostPlan:
         """The costs and rates as plain values."""
         return {
             "work": asdict(self.work),
+            "steps": self.steps(),
             "stages": [asdict(stage) for stage in self.stages()],
             "cheaper": self.advice(),
             "rates": asdict(self.rates),
         }
 
     def advice(self) -> list[str]:
-        """What makes the longest stage shorter, and the largest files smaller."""
+        """What makes the longest stage shorter, and the largest files smaller; and whether training is too short."""
         stages = self.stages()
         longest = max(stages, key=lambda stage: stage.seconds)
         largest = max(stages, key=lambda stage: stage.disk)
-        said = [f"{longest.name} takes longest, {time_text(longest.seconds)}. Cheaper: {CHEAPER[longest.name]}."]
+        said = self.too_short()
+        said += [f"{longest.name} takes longest, {time_text(longest.seconds)}. Cheaper: {CHEAPER[longest.name]}."]
         for options, smaller in self.disk.smaller() if largest.name == "bank" else ():
             n_bytes = sum(each.n_bytes for each in smaller.files() if " view" in each.what)
             if n_bytes < largest.disk:

@@ -6,14 +6,20 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from justright.discovery.configs import PlannedTraining
 from justright.discovery.methods import FIRST_PARTS, METHODS
 from justright.errors import JustrightError
 from justright.files import bytes_of, home, parsed_json, size_text
+from justright.runs.work import Work
 
 FEATURE_BYTES = 4  # features are float32
+PLATEAU_IMAGES = 2048  # whose categories a checkpoint remembers, see `discovery.plateau`
+CHECKPOINTS = 2  # kept of each training, see `discovery.checkpoints`; one more while it is written
+EPOCH_BYTES = 600  # of the record of an epoch in a checkpoint
 SMALLER = ({"views": 2}, {"bank_precision": "int8"}, {"views": 2, "bank_precision": "int8"}, {"views": "fresh"})
 
 
@@ -36,17 +42,21 @@ class PlannedFiles:
 class DiskPlan:
     """What a run writes with these settings."""
 
-    n_labeled: int
-    n_target: int
+    work: Work
     method: str  # one of `METHODS`
     config: Any  # its settings
     backbone: Any  # says how large a stored view is
     folder: Path  # of the run
-    n_seeds: int = 1
+
+    @cached_property
+    def trainings(self) -> list[PlannedTraining]:
+        """The trainings of one seed, with the lengths that they will have."""
+        sizes = self.work.n_used, self.work.n_categories, self.backbone.cut.ends_in_norm
+        return METHODS[self.method].trainings(self.config.fitted(*sizes))
 
     def files(self) -> list[PlannedFiles]:
-        """Features, view banks and checkpoints."""
-        return [*self._features(), *self._banks(), *self._checkpoints()]
+        """Features, view banks, checkpoints, and what is left of training."""
+        return [*self._features(), *self._banks(), *self._checkpoints(), *self._results()]
 
     def __str__(self) -> str:
         files = [each for each in self.files() if each.n_missing]
@@ -66,7 +76,7 @@ class DiskPlan:
 
     def smaller(self) -> Iterator[tuple[str, DiskPlan]]:
         """Options that need less room, the mildest first, and the plan with each."""
-        for settings in SMALLER if METHODS[self.method].trainings(self.config) else ():
+        for settings in SMALLER if self.trainings else ():
             options = " ".join(f"--set {name}={value}" for name, value in settings.items())
             yield options, replace(self, config=self.config.with_settings(settings))
 
@@ -82,7 +92,7 @@ class DiskPlan:
         return {place: n_bytes for place, n_bytes in lacking.items() if n_bytes > 0}
 
     def _features(self) -> Iterator[PlannedFiles]:
-        n_bytes = (self.n_labeled + self.n_target) * self.backbone.dim * FEATURE_BYTES
+        n_bytes = self.work.n_images * self.backbone.dim * FEATURE_BYTES
         n_there = bytes_of(*(self.folder / f"{part}.features" for part in ("pool", "target")))
         yield PlannedFiles("features", self.folder, n_bytes, n_there)
         # those of other images may fill the cache too, so it holds for sure only what the run has as well
@@ -91,7 +101,7 @@ class DiskPlan:
     def _banks(self) -> Iterator[PlannedFiles]:
         from justright.features.bank_records import record_type
 
-        n_images = self.n_target + self.config.sees_labels * self.n_labeled
+        n_images = self.work.n_images
         for (stream, precision, root), n_views in self.views().items():
             names, shapes = self.backbone.stored_names, self.backbone.stored_shapes
             layout = record_type(names, shapes, precision)  # type: ignore[arg-type]
@@ -102,12 +112,13 @@ class DiskPlan:
     def views(self) -> dict[tuple[str, str, Path], int]:
         """How many views are stored, the plain one included, by what they are, their precision and their folder."""
         found = {("plain", "float32", home() / "banks"): 1}
-        for number, (config, streams) in enumerate(trainings := METHODS[self.method].trainings(self.config)):
-            folder = self.folder if number == len(trainings) - 1 else self.folder / "stage1"
+        for config, streams, part in self.trainings:
             for stream in streams if config.views != "fresh" else ():
-                root = folder / "bank" if config.refresh else home() / "banks"
+                root = self.folder / part / "bank" if config.refresh else home() / "banks"
+                # else all seeds share them
+                n_views = config.views * (self.work.n_seeds if config.refresh or config.views_by_seed else 1)
                 bank = stream, config.bank_precision, root
-                found[bank] = max(found.get(bank, 0), config.views)
+                found[bank] = max(found.get(bank, 0), n_views)
         return found
 
     def _there(self, stream: str, precision: str, root: Path, n_images: int) -> int:
@@ -128,18 +139,38 @@ class DiskPlan:
         return max(sizes)
 
     def _checkpoints(self) -> Iterator[PlannedFiles]:
-        """Parameters and momentum, two generations and one that is being written; the model once."""
-        tuned = sum(each.numel() for each in self.backbone.tuned_state().values())
-        n_bytes = 0
-        for config, _ in (trainings := METHODS[self.method].trainings(self.config)):
-            head = config.hidden_dim * (self.backbone.dim + config.hidden_dim + config.out_dim)
-            n_bytes += self.n_seeds * 3 * 2 * FEATURE_BYTES * (tuned + head)
+        """Those of all seeds, which stay until the run ends, and the largest once more while it is replaced."""
+        sizes = [self._checkpoint_bytes(each) for each in self.trainings]
+        n_bytes = self.work.n_seeds * CHECKPOINTS * sum(sizes) + max(sizes, default=0)
         seeds = [self.folder, *self.folder.glob("seed-*")]
-        there = [seed / part for seed in seeds for part in ("checkpoint", *FIRST_PARTS)] if trainings else []
-        model = self.folder / "model.safetensors"
-        n_there = n_bytes if model.exists() else bytes_of(*there)  # what was trained is kept smaller
+        there = [seed / part / "checkpoint" for seed in seeds for part in ("", *FIRST_PARTS)] if sizes else []
+        # what was trained is kept smaller
+        n_there = n_bytes if (self.folder / "model.safetensors").exists() else bytes_of(*there)
         yield PlannedFiles("checkpoints", self.folder, n_bytes, n_there)
-        yield PlannedFiles("the model", self.folder, FEATURE_BYTES * tuned, bytes_of(model))
+
+    def _checkpoint_bytes(self, training: PlannedTraining) -> int:
+        """One checkpoint: parameters with their momentum, those of a teacher, what is remembered, and the records."""
+        config, work, dim = training.config, self.work, self.backbone.dim
+        guide = work.n_guide_classes * dim if config.guide_share else 0
+        n_trained = config.head_size(dim, work.n_categories, work.n_known) + training.is_tuned * self._n_tuned + guide
+        n_numbers = (2 + (config.has_teacher and training.is_tuned)) * n_trained
+        remembered = config.remembered_bytes(work.n_seen, work.n_categories, work.n_known)
+        return FEATURE_BYTES * n_numbers + remembered + 8 * PLATEAU_IMAGES + EPOCH_BYTES * (10 + (config.n_epochs or 0))
+
+    def _results(self) -> Iterator[PlannedFiles]:
+        """The model, with a vector of each category, and features of the target after training."""
+        dim, n_categories = self.backbone.dim, self.work.n_categories
+        n_numbers = {
+            ("the model", "model.safetensors"): self._n_tuned + 2 * n_categories * (dim + 1) + dim,
+            ("tuned features", "tuned.npy"): self.work.n_target * dim,
+        }
+        for (what, name), n in n_numbers.items():
+            n_bytes = FEATURE_BYTES * n
+            yield PlannedFiles(what, self.folder, n_bytes, n_bytes if (self.folder / name).exists() else 0)
+
+    @cached_property
+    def _n_tuned(self) -> int:
+        return sum(each.numel() for each in self.backbone.tuned_state().values())
 
 
 def existing(place: Path) -> Path:

@@ -26,7 +26,7 @@ LEAST_SHARE = 0.5
 # without. Known classes that the target does not show have none in either.
 LEAST_USED = 0.8
 # A training that had time for less than this share of its epochs must do better than that: docs/discovery.md
-LEAST_TRAINED = 0.25
+LEAST_TRAINED = 0.2
 LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
 
 FROZEN = "k-means on frozen features"

@@ -10,9 +10,9 @@ import json
 import logging
 import platform
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import numpy as np
 from justright.audit.quarantine import MAX_BAD
 from justright.discovery.methods import METHODS
 from justright.engines import Engine, in_process
-from justright.errors import DegenerateError
+from justright.errors import DegenerateError, JustrightError
 from justright.evaluation import evaluate
 from justright.evaluation.files import copy_truth, expect_truth
 from justright.features.table import FeatureTable
@@ -30,6 +30,7 @@ from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
 from justright.runs.counting import MOST_CHECKED, counted, k_note
 from justright.runs.disk import DiskPlan, tidy
+from justright.runs.forecast import Forecast
 from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
 from justright.runs.left_out import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
 from justright.runs.owner import owned
@@ -39,6 +40,7 @@ from justright.runs.run_features import GivenStores, fingerprints, frozen_featur
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.spec import RunSpec, config_of
+from justright.runs.work import Work
 
 _log = logging.getLogger(__name__)
 
@@ -62,13 +64,15 @@ class Run:
     max_bad: float = MAX_BAD  # a larger share of unreadable images is refused; the others are left out
     doubts: Sequence[str] = ()  # about the labels, as `label_warnings` says them; they become notes of the run
     checks_k: bool = False  # whether a K that was given is compared with an estimate, and a doubt is said
+    say: Callable[[str], None] | None = None  # told how long it will take, before the first stage and before training
 
     def __post_init__(self) -> None:
         from justright.discovery.processes import Processes
 
         self.folder, self.config, self.processes = RunFolder(self.out), config_of(self.spec), Processes()
-        n_images = len(self.problem.pool.images), len(self.problem.target)
-        self.disk = DiskPlan(*n_images, self.spec.method, self.config, self.backbone, self.out, self.spec.n_seeds)
+        self.work = Work.of(self.problem, self.spec, self.processes.n)
+        self.disk = DiskPlan(self.work, self.spec.method, self.config, self.backbone, self.out)
+        self.forecast = Forecast(self.spec, self.backbone, self.problem.target, folder=self.out)
         self.stores: GivenStores | None = None
         self.seconds: dict[str, float] = {}
         self.notes = list(self.doubts)
@@ -86,6 +90,7 @@ class Run:
             known = RunFolder(self.out).about.get("threads") if (self.out / "run.json").exists() else None
             with computing_with(known if isinstance(known, int) and known > 0 else None, self.out) as self.n_threads:
                 self._begin()
+                self._tell(self.work)
                 return self._stages()
 
     def _stages(self) -> RunFolder:
@@ -98,6 +103,9 @@ class Run:
             selection = RunSelection(self.problem, self.spec, self.out, *how)
             weight = selection.weight(pool, target, n_target)
             self.notes += selection.notes
+        known = Work.of(self.problem, replace(self.spec, n_target=n_target), self.processes.n, weight)
+        if known != self.work:
+            self._tell(known, is_begun=True)
         with self._timed("train"):
             method = self._learn(weight, n_target)
         if self.processes.is_first:
@@ -129,6 +137,17 @@ class Run:
                 about = {"spec": self.plain_spec, "asked": self.asked, "threads": self.n_threads}
                 self.folder.save_about(about | {"is_finished": False})
         self.processes.wait()
+
+    def _tell(self, work: Work, is_begun: bool = False) -> None:
+        """Tell what a long run takes."""
+        if self.say is None or not self.processes.is_first:
+            return
+        try:
+            said = self.forecast.message(work, is_begun)
+        except JustrightError as error:  # the run itself will tell what is wrong, where something is
+            said = f"How long it takes is not known: {error}"
+        if said:
+            self.say(said)
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Features of pool and target; the problem goes on with the images that have some, and with their ids."""

@@ -1,0 +1,181 @@
+"""One forecast for all commands: its steps are those that run, and it warns of a training that is too short."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from justright.data import gcd_split, glyph_set, merge_pool, random_half
+from justright.discovery import configs, gcd
+from justright.errors import DegenerateError
+from justright.features.backbone import load_backbone
+from justright.runs import forecast as module
+from justright.runs import measured_rates
+from justright.runs.costs import CostPlan, Rates
+from justright.runs.forecast import Forecast
+from justright.runs.problem import OWN, Problem, named
+from justright.runs.run import Run
+from justright.runs.run_folder import RunFolder
+from justright.runs.spec import RunSpec
+from justright.runs.work import Work
+
+WORK = Work(600, n_labeled=400, n_classes=20, n_known=20, n_categories=40)
+IMAGES = glyph_set(3, ["digits"])
+SLOW = Rates(extract=0.1, view=0.1, plain=0.1, step=0.05, stage1=0.05, heads=0.002, tuned=0.001)
+SETTINGS = {"n_epochs": 30, "batch_size": 100, "views": 4}
+SPEC = RunSpec(settings=SETTINGS, n_target=40)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture(scope="module")
+def problem():
+    target = glyph_set(6, ["hebrew"])
+    split, truth = gcd_split(target, random_half(target.classes))
+    pool = merge_pool([named(split.labeled, OWN), glyph_set(3, ["old-italic"], dataset="old-italic")])
+    return Problem(pool, split.unlabeled, truth, len(target.classes))
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Trainings whose length follows from the data, at a tenth of it."""
+    for owner, name, value in (
+        (configs, "FEWEST_STEPS", 4),
+        (configs, "STEPS_A_CATEGORY", 1),
+        (configs, "FEWEST_PASSES", 0.3),
+        (gcd, "FEWEST_STEPS_ON_ACTIVATIONS", 4),
+    ):
+        monkeypatch.setattr(owner, name, value)
+
+
+def steps_that_run(run):
+    """What a run trains, counted step by step: by the words of its progress bar."""
+    counted = Counter()
+
+    def track(steps, total, what):
+        for step in steps:
+            counted[what] += what.startswith("training")
+            yield step
+
+    run.track = track
+    run.all()
+    return {what: n for what, n in counted.items() if n}
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "n_seeds"),
+    [
+        ("kmeans", {}, 1),
+        ("simgcd", {}, 1),
+        ("simgcd", {"n_epochs": 2, "heads_first": 60}, 2),
+        ("gcd", {}, 1),
+        ("gcd", {"n_epochs": 2}, 3),
+        ("xcon", {}, 1),
+        ("mugcd", {"n_epochs": 2, "heads_first": 10, "stage1": {"n_epochs": 1}}, 1),
+        ("mugcd", {}, 2),
+        ("cms", {}, 1),
+        ("selex", {"n_epochs": 2}, 1),
+    ],
+)
+def test_the_steps_of_the_forecast_are_those_that_run(method, settings, n_seeds, problem, short, tmp_path):
+    trained = {} if method == "kmeans" else {"batch_size": 16, "views": 2, "hidden_dim": 8, "out_dim": 4}
+    given = {"held_out_share": 0.2} | trained | settings
+    spec = RunSpec(method=method, scale="small", settings=given, backbone="glyph_vit", n_target=22, n_seeds=n_seeds)
+    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"))
+    said = CostPlan(run.work, Rates(), spec, run.backbone).steps()
+    expected = Counter()
+    for part, n in said.items():
+        expected[f"training {'the heads of ' * (part == 'heads')}{method}"] += n_seeds * n
+    assert steps_that_run(run) == dict(expected)
+
+
+def test_once_k_and_weights_are_known_the_steps_are_told_again(problem, short, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LONG", 0.0)
+    monkeypatch.setattr(measured_rates, "first_look", lambda *given: SLOW)
+    monkeypatch.setattr(measured_rates, "measure", lambda *given: SLOW)
+    settings = {"batch_size": 16, "views": 2, "hidden_dim": 8, "out_dim": 4}
+    spec = RunSpec(scale="small", settings=settings, backbone="glyph_vit")
+    told: list[str] = []
+    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), say=told.append)
+    n_steps = steps_that_run(run)["training simgcd"]
+    first, second = told
+    assert "a guess until K is estimated" in first
+    n_target = RunFolder.open(run.out).about["n_target"]
+    assert second.startswith(f"{n_target} categories: {n_steps} steps of training, up to ")
+
+
+def test_a_forecast_that_fails_ends_no_run(problem, short, tmp_path, monkeypatch):
+    def fail(*given):
+        raise DegenerateError("nothing to measure")
+
+    monkeypatch.setattr(measured_rates, "first_look", fail)
+    told: list[str] = []
+    spec = RunSpec(method="kmeans", scale="small", backbone="glyph_vit", n_target=22)
+    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), say=told.append)
+    assert run.all().about["is_finished"]
+    assert told[0].startswith("How long it takes is not known: ")
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """What is said of a run on a machine with these rates."""
+
+    def take(rates=SLOW, name="efficientnet_lite2", n_seeds=1, work=WORK, **settings):
+        monkeypatch.setattr(measured_rates, "first_look", lambda *given: rates)
+        monkeypatch.setattr(measured_rates, "measure", lambda *given: rates)
+        backbone = SimpleNamespace(name=name, device=torch.device("cpu"), dim=8, cut=SimpleNamespace(ends_in_norm=True))
+        spec = replace(SPEC, settings=SETTINGS | settings, n_seeds=n_seeds)
+        return Forecast(spec, backbone, IMAGES).message(replace(work, n_seeds=n_seeds))
+
+    return take
+
+
+def test_a_long_run_says_what_it_takes_and_what_would_make_it_cheaper(machine):
+    said = machine()
+    assert "up to 35 min: 1,000 images, 5,000 views of them and 300 steps of training; less" in said
+    assert "--minutes 8 (18 min), --backbone efficientnet_lite0 (16 min)" in said
+    assert "--set views=2" not in said, "an option that saves little is not offered"
+    assert "--set views=2 (7.2 min)" in machine(replace(SLOW, step=0.001))
+    assert "--backbone" not in machine(name="efficientnet_lite0")
+
+
+def test_every_seed_trains_and_all_share_features_and_views(machine):
+    said = machine(n_seeds=3)
+    assert "up to 1.4 h: 1,000 images, 5,000 views of them and 300 steps of training, for each of 3 seeds" in said
+    assert "--minutes 25 (35 min)" in said, "a third of the time of all seeds together"
+
+
+def test_a_guess_of_k_is_called_one(machine):
+    assert "steps of training for 40 categories, a guess until K is estimated" in machine(
+        work=replace(WORK, is_k_known=False)
+    )
+
+
+def test_of_a_quick_run_nothing_is_said(machine, monkeypatch):
+    monkeypatch.setattr(Forecast, "costs", None)  # nor is it measured thoroughly
+    assert machine(replace(SLOW, extract=1e-3, view=1e-3, plain=1e-3, step=1e-3)) == ""
+
+
+def test_too_little_time_for_training_is_told_before_it(machine):
+    """300 steps of 100 images take 25 minutes."""
+    said = machine(minutes=2.0)
+    assert "--minutes 2 leaves time for about 8% of the steps" in said
+    assert "give it --minutes 5 or more, or take --method kmeans" in said
+    said = machine(minutes=6.0, n_seeds=3)
+    assert "--minutes 6, shared by 3 seeds, leaves time for about 8% of the steps" in said
+    assert "--minutes 15 or more, fewer --seeds, or" in said
+    assert "leaves time" not in machine(minutes=12.0)
+    quick = replace(SLOW, extract=1e-3, view=1e-3, plain=1e-3, step=1e-3)
+    assert "leaves time for about 15% of the steps" in machine(quick, minutes=0.1), "of a quick run too"
+
+
+def test_several_processes_are_not_measured_but_their_steps_are_told(machine, monkeypatch):
+    monkeypatch.setattr(Forecast, "costs", None)
+    assert machine(work=replace(WORK, n_devices=2)) == "300 steps of training."

@@ -1,0 +1,50 @@
+"""What a run has to do is counted as training counts it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from justright.data import gcd_split, glyph_set, merge_pool, random_half
+from justright.discovery.training_data import TrainingData
+from justright.runs.problem import OWN, Problem, named
+from justright.runs.spec import RunSpec
+from justright.runs.work import Work
+
+SPEC = RunSpec(scale="small", settings={"held_out_share": 0.2}, n_target=22)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    target = glyph_set(8, ["hebrew"])
+    split, truth = gcd_split(target, random_half(target.classes))
+    pool = merge_pool([named(split.labeled, OWN), glyph_set(4, ["old-italic"], dataset="old-italic")])
+    return Problem(pool, split.unlabeled, truth, len(target.classes))
+
+
+@pytest.mark.parametrize("role", ["guide", "rival"])
+@pytest.mark.parametrize("is_weighed", [False, True])
+def test_images_and_classes_are_those_that_training_sees(problem, role, is_weighed):
+    labels = problem.pool.images.labels
+    weight = (labels % 3 > 0).astype(float) if is_weighed else None
+    work = Work.of(problem, replace(SPEC, pool_role=role), weight=weight)
+    data = TrainingData.of(problem.split(role), weight, held_out_share=0.2)
+    assert (work.n_images, work.n_used) == (len(data.images), data.is_used.sum())
+    assert (work.n_seen, work.n_guides) == (len(data.seen), len(data.guides))
+    assert work.n_known == len(data.known)
+    assert work.n_guide_classes == len(np.unique(labels[data.guides]))
+
+
+def test_classes_of_a_pool_that_competes_are_categories_too(problem):
+    n_others = len(problem.pool.origins) - len(problem.own_classes)
+    assert Work.of(problem, SPEC).n_categories == 22
+    assert Work.of(problem, replace(SPEC, pool_role="rival")).n_categories == 22 + n_others
+
+
+def test_where_k_is_not_known_it_is_guessed_from_images_and_known_classes(problem):
+    work = Work.of(problem, replace(SPEC, n_target=None))
+    assert (work.n_categories, work.is_k_known) == (2 * len(problem.own_classes), False)
+    assert Work.of_sizes(replace(SPEC, n_target=None), 3000, [5, 5], []).n_categories == 100
+    assert Work.of_sizes(replace(SPEC, n_target=None), 10, [], []).n_categories == 2
