@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ import pyarrow.csv
 from jaxtyping import Bool, Float, Int
 from pyarrow import types
 
-from justright.data.class_names import nfc_column
+from justright.data.class_names import nfc, nfc_column
 from justright.data.parquet import read_parquet, write_parquet
 from justright.errors import DataError, MissingDataError
 from justright.types import Array, Labels, Mask
@@ -189,8 +188,8 @@ class _File:
                 f"{self.path} has neither class names nor a column is_old.",
                 expected="a column class_name, with names as in the labeled images; or is_old",
             )
-        old = {normalize("NFC", name) for name in old_classes}
-        return np.isin(labels, [label for label, name in names.items() if normalize("NFC", name) in old])
+        old = set(map(nfc, old_classes))
+        return np.isin(labels, [label for label, name in names.items() if name in old])
 
     def clusters(self) -> Labels:
         """What was predicted for each row."""
