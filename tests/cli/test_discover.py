@@ -32,7 +32,7 @@ def test_predictions_for_people_have_plain_class_names_are_signed_and_can_be_eva
     out, found = run
     with (out / "predictions.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["path", "category", "kind", "confidence"]
+    assert list(rows[0]) == ["path", "category", "kind", "confidence", "source"]
     known = set(open_images(split / "split" / "labeled.parquet").classes.values())
     assert {row["category"] for row in rows if row["kind"] == "known"} <= known
     assert "predictions.csv" in json.loads((out / "run.json").read_text())["files"]
@@ -53,14 +53,81 @@ def call(split, out, *more) -> tuple[dict, str]:
     return json.loads(done.stdout), done.stderr
 
 
-def test_labeled_images_that_are_images_of_the_target_are_left_out_unless_asked_for(split, tmp_path, home):
+def test_labeled_images_that_are_images_of_the_target_are_left_out_if_that_is_asked_for(split, tmp_path, home):
     leaked = ["--labeled", str(split / "hebrew")]  # all images, those of the target among them
-    found, _ = call(split, tmp_path / "a", *leaked)
+    found, _ = call(split, tmp_path / "a", *leaked, "--drop-copies")
     assert found["n_copies"] == 22 * 8 - 11 * 4
+    assert found["n_given"] == 0
     assert found["categories"]["known"] == 11, "of half of the classes no other image is left"
-    kept, _ = call(split, tmp_path / "b", *leaked, "--keep-copies")
-    assert kept["n_copies"] == 0
-    assert kept["categories"]["known"] == 22
+    done = CliRunner().invoke(main, quick(split, tmp_path / "b", *leaked))
+    assert done.exit_code == 1
+    assert "all 132 images of the target are labeled already" in done.output
+
+
+def copied(split, tmp_path, n_a_class=2):
+    """A folder of photos, and a folder of classes with copies of some of them: paths and classes of these."""
+    photos, classes, given, images = tmp_path / "photos", tmp_path / "classes", {}, open_images(split / "hebrew")
+    photos.mkdir()
+    for label, name in images.classes.items():
+        for number, row in enumerate(np.flatnonzero(images.labels == label).tolist()):
+            path = f"{label:02d}-{number}.png"
+            (photos / path).write_bytes(images.encoded(row))
+            if number < n_a_class and len(given) < 10 * n_a_class:
+                (classes / name).mkdir(parents=True, exist_ok=True)
+                (classes / name / f"copy-{number}.png").write_bytes(images.encoded(row))
+                given[path] = name
+    return photos, classes, given
+
+
+def rows_of(out) -> dict[str, dict[str, str]]:
+    with (out / "predictions.csv").open(encoding="utf-8") as file:
+        return {row["path"]: row for row in csv.DictReader(file)}
+
+
+@pytest.mark.parametrize("more", [(), ("--max-per-class", "1"), ("--held-out", "0.5"), ("--seeds", "2")])
+def test_photos_that_were_labeled_keep_their_label(split, tmp_path, home, more):
+    photos, classes, given = copied(split, tmp_path)
+    words = ["discover", "--labeled", str(classes), "--target", str(photos), "--backbone", "glyph_vit", "--method"]
+    words += ["kmeans", "--out", str(tmp_path / "run"), "--k", "22", "--no-report", "--json", *more]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    rows = rows_of(tmp_path / "run")
+    assert len(rows) == 22 * 8
+    assert {path: rows[path]["category"] for path in given} == given
+    assert {(rows[path]["source"], rows[path]["kind"], float(rows[path]["confidence"])) for path in given} == {
+        ("given", "known", 1.0)
+    }
+    assert {row["source"] for path, row in rows.items() if path not in given} == {"predicted"}
+    found = json.loads(done.stdout)
+    assert found["n_given"] == len(given)
+    assert f"{len(given)} images of the target were labeled before, and keep that label" in found["notes"]
+
+
+def test_a_photo_with_two_labels_is_sorted_as_if_it_had_none_and_named(split, tmp_path, home):
+    photos, classes, given = copied(split, tmp_path)
+    one, other = sorted(set(given.values()))[:2]
+    shutil.copy(classes / one / "copy-0.png", classes / other / "the same.png")
+    words = ["discover", "--labeled", str(classes), "--target", str(photos), "--backbone", "glyph_vit", "--method"]
+    words += ["kmeans", "--out", str(tmp_path / "run"), "--k", "22", "--no-report", "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    (path,) = (path for path, row in rows_of(tmp_path / "run").items() if path in given and row["source"] != "given")
+    assert given[path] == one
+    (note,) = (note for note in json.loads(done.stdout)["notes"] if "which are not used" in note)
+    assert f"{path} with {one} and {other}" in note
+
+
+def test_labeled_sets_may_be_several_and_what_both_hold_counts_once(split, tmp_path, home):
+    photos, classes, given = copied(split, tmp_path)
+    labeled = [word for source in (classes, split / "split" / "labeled.parquet") for word in ("--labeled", str(source))]
+    words = ["discover", *labeled, "--target", str(photos), "--backbone", "glyph_vit", "--method", "kmeans", "--k"]
+    words += ["22", "--out", str(tmp_path / "run"), "--no-report", "--json"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    pool = RunFolder(tmp_path / "run").pool
+    assert len(set(pool.ids)) == len(pool)
+    expected = set(given.values()) | set(open_images(split / "split" / "labeled.parquet").classes.values())
+    assert set(pool.classes.values()) == expected
 
 
 def test_the_paper_is_one_option_away(split, tmp_path, home):
@@ -159,10 +226,32 @@ def test_without_options_the_machine_decides_and_a_resumed_run_keeps_that(split,
     assert "take long" not in done.stderr, "it is said when a run begins"
 
 
-def test_nothing_labeled_is_refused(tmp_path):
-    done = CliRunner().invoke(main, ["discover", "--target", "photos", "--out", str(tmp_path / "run")])
-    assert done.exit_code == 1
-    assert "neither --pool nor --labeled" in done.output
+@pytest.mark.parametrize("more", [("--method", "kmeans"), ("--k", "22", "--epochs", "1", "--set", "views=2")])
+def test_without_any_label_all_categories_are_new(split, tmp_path, home, more):
+    words = ["discover", "--target", str(split / "hebrew"), "--backbone", "glyph_vit", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(main, [*words, *more, "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["images"] == 22 * 8
+    assert found["categories"]["known"] == 0
+    assert 2 <= found["categories"]["discovered"] <= 22 * 4
+    assert {row["kind"] for row in rows_of(tmp_path / "run").values()} == {"discovered"}
+    run = RunFolder(tmp_path / "run")
+    assert "nothing" in run.about["calibrated_on"]
+    assert (tmp_path / "run" / "report.html").exists()
+    if found["k_source"] != "given":
+        low, high = run.count["estimates"][found["k_source"]]["interval"]
+        assert low <= 22 <= high
+        assert high >= 2 * low, "without labels little is known"
+    again = CliRunner().invoke(main, [*words, *more, "--json"])
+    assert again.exit_code == 0, again.output
+    for later in (
+        ["predict", str(tmp_path / "run"), str(split / "italic"), "--out", str(tmp_path / "found.csv")],
+        ["report", str(tmp_path / "run"), "--out", str(tmp_path / "again.html")],
+        ["review", str(tmp_path / "run"), "--export", str(tmp_path / "r.parquet"), "--as", "labeled", "--all"],
+    ):
+        done = CliRunner().invoke(main, later)
+        assert done.exit_code == 0, done.output
 
 
 def test_a_setting_that_the_method_lacks_is_refused_with_those_it_has(split, tmp_path):

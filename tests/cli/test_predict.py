@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import csv
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from justright.cli import main
+from justright.data import open_images
 
 
 def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monkeypatch):
@@ -45,3 +47,16 @@ def test_what_cannot_be_is_refused_before_any_image_is_read(run, split, tmp_path
         done = CliRunner().invoke(main, ["predict", *words[:1], str(split / "hebrew"), *words[1:]])
         assert done.exit_code != 0
         assert said in done.output
+
+
+def test_an_image_that_was_labeled_in_the_run_keeps_its_label(run, split, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
+    out, _ = run
+    done = CliRunner().invoke(main, ["predict", str(out), str(split / "hebrew"), "--out", str(tmp_path / "p.parquet")])
+    assert done.exit_code == 0, done.output
+    labeled = open_images(split / "split" / "labeled.parquet")
+    given = dict(zip(labeled.content_ids(), labeled.table["class_name"].to_pylist(), strict=True))
+    rows = pq.read_table(tmp_path / "p.parquet").to_pylist()
+    found = {row["id"]: row for row in rows if row["source"] == "given"}
+    assert {name: row["category"] for name, row in found.items()} == given
+    assert {(row["kind"], row["confidence"]) for row in found.values()} == {("known", 1.0)}

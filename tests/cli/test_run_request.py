@@ -59,7 +59,7 @@ def asked(*words):
     found = []
 
     def keep(**options):
-        names = (*given, "pool", "max_per_class", "max_bad", "keep_copies", "truth", "target_has_labels", "no_report")
+        names = (*given, "pool", "max_per_class", "max_bad", "drop_copies", "truth", "target_has_labels", "no_report")
         rest = {name: value for name, value in options.items() if name not in names}
         for name in ("tensorboard", "engine", "as_json", "quiet", "verbose"):
             rest.pop(name, None)

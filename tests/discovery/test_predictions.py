@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
+from justright.data.parquet import write_parquet
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.errors import DataError
 
@@ -30,6 +34,22 @@ def test_a_thousand_and_more_clusters_still_sort_by_name():
     assert names == sorted(names)
 
 
+def test_new_names_never_meet_those_of_classes_that_kept_theirs_in_an_earlier_round():
+    names = [each.name for each in category_names(["cat", "new-003", "new-7", "New-012", "new-x"], 8)]
+    assert names == ["cat", "new-003", "new-7", "New-012", "new-x", "new-013", "new-014", "new-015"]
+    assert [each.name for each in category_names(["new-999"], 2)] == ["new-999", "new-1000"]
+
+
+def test_what_a_person_gave_is_told_from_what_was_predicted(predictions, tmp_path):
+    given = replace(predictions, is_given=np.array([True, False, False]))
+    given.save(tmp_path / "p.parquet")
+    assert Predictions.open(tmp_path / "p.parquet").is_given.tolist() == [True, False, False]
+    assert given.table()["source"].to_pylist() == ["given", "predicted", "predicted"]
+    table = pa.parquet.read_table(tmp_path / "p.parquet")
+    write_parquet(table.drop_columns(["source"]), tmp_path / "old.parquet")
+    assert not Predictions.open(tmp_path / "old.parquet").is_given.any(), "runs of earlier versions can be read"
+
+
 def test_what_is_saved_comes_back(predictions, tmp_path):
     predictions.save(tmp_path / "p.parquet")
     again = Predictions.open(tmp_path / "p.parquet")
@@ -41,10 +61,11 @@ def test_what_is_saved_comes_back(predictions, tmp_path):
     assert again.is_neither.tolist() == [False, False, True]
 
 
-def test_a_csv_is_for_people_and_names_path_category_kind_and_confidence(predictions, tmp_path):
+def test_a_csv_is_for_people_and_names_path_category_kind_confidence_and_source(predictions, tmp_path):
     predictions.save(tmp_path / "p.csv")
     rows = pyarrow.csv.read_csv(tmp_path / "p.csv").to_pylist()
-    assert list(rows[0]) == ["path", "category", "kind", "confidence"]
+    assert list(rows[0]) == ["path", "category", "kind", "confidence", "source"]
+    assert {row["source"] for row in rows} == {"predicted"}
     assert [(row["category"], row["kind"]) for row in rows] == [
         ("dog", "known"),
         ("new-002", "discovered"),

@@ -191,3 +191,21 @@ def test_images_keep_their_ids_and_order(split):
     data = TrainingData.of(split)
     assert isinstance(data.images, ImageSet)
     assert data.images.ids == split.labeled.ids + split.unlabeled.ids
+
+
+def test_a_target_image_that_is_labeled_too_is_seen_once_and_keeps_its_label():
+    labeled = drawn_images([3, 3, 8, 9])
+    others = drawn_images([0] * 3, seed=1)
+    target = ImageSet.concat([others.take([0]), labeled.take([2, 0]), others.take([1, 2])]).without_labels()
+    contents = labeled.content_ids()
+    split = Split(labeled, target, NEW, given={contents[2]: 8, contents[0]: 3, others.content_ids()[2]: 9})
+    data = TrainingData.of(split, held_out_share=0.5)
+    assert data.given.tolist() == [-1, 1, 0, -1, 2]
+    assert data.unlabeled.tolist() == [4, 7, 8], "the last one is given, but no labeled image here: it trains unlabeled"
+    assert not set(data.seen.tolist()) & {5, 6}
+    assert data.of_target(np.array([5, 5, 5])).tolist() == [5, 1, 0, 5, 5]
+    assert data.without_labels().given.tolist() == [-1] * 5
+    assert len(data.without_labels().unlabeled) == 5
+    dropped = TrainingData.of(split, np.array([1.0, 1, 0, 1]))
+    assert dropped.given.tolist() == [-1, -1, 0, -1, 1], "a class without weight is none that an image can be of"
+    assert 5 in dropped.unlabeled

@@ -5,6 +5,7 @@ import pytest
 
 from justright.errors import DegenerateError
 from justright.estimation.combined import DISAGREEMENT, ERROR, FEW_CLASSES, FEW_IMAGES, CombinedCounter
+from justright.estimation.spread import SpreadCounter
 
 
 def blobs(n_classes=16, per_class=24, n_labeled=8, noise=0.5, dim=24, seed=0):
@@ -58,5 +59,6 @@ def test_one_labeled_class_or_a_pool_alone_is_counted_by_the_spread():
     assert list(alone.estimates_) == ["spread"]
     low, high = alone.interval()
     assert low <= 12 <= high <= is_target.sum()
-    with pytest.raises(DegenerateError, match="No image is labeled"):
-        CombinedCounter().fit(x, None)
+    none = CombinedCounter().fit(x, None)
+    assert list(none.estimates_) == ["spread"]
+    assert none.interval() == SpreadCounter().fit(x, None).interval(), "of classes nothing is known"

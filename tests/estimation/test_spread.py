@@ -110,10 +110,22 @@ def test_same_seed_same_result_and_torch_agrees():
     np.testing.assert_allclose(tensors.curve_, one.curve_)
 
 
+@pytest.mark.parametrize("noise", [0.2, 0.6, 1.0])
+def test_without_any_label_the_interval_is_wide_and_holds_the_number_of_classes(noise):
+    x, y, _ = blobs(noise=noise)
+    counter = SpreadCounter().fit(x, None)
+    low, high = counter.interval()
+    assert low <= len(np.unique(y)) <= high
+    assert low <= counter.n_categories_ <= high
+    assert high >= 2 * low
+    narrow = counter.interval(0.5)
+    assert low <= narrow[0] <= counter.n_categories_ <= narrow[1] <= high
+    with pytest.raises(DegenerateError, match=r"An interval of level 2\.0"):
+        counter.interval(2.0)
+
+
 def test_what_tells_nothing_of_classes_is_refused():
     x, y, labels = blobs()
-    with pytest.raises(DegenerateError, match="No image is labeled"):
-        SpreadCounter().fit(x, None)
     with pytest.raises(DegenerateError, match="20 labeled classes, 20 images"):
         SpreadCounter().fit(x, np.where(np.arange(len(y)) % 20 == 0, y, -1))
     with pytest.raises(DegenerateError, match="All features are the same"):

@@ -112,3 +112,13 @@ def test_names_of_classes_are_compared_in_one_form(tmp_path):
         judged = read_judged(tmp_path / "found.csv", tmp_path / truth)
         assert judged.class_names == {0: "emu", 1: other}
         assert judged.y_true.tolist() == judged.y_pred.tolist() == [1, 1, 0]
+
+
+def test_categories_that_a_person_gave_are_not_judged(write):
+    given = "id,cluster,source\n007,3,predicted\n07,3,given\n7,5,predicted\n"
+    judged = read_judged(write("p.csv", given), write("t.csv", TRUTH))
+    assert judged.y_pred.tolist() == [3, 5]
+    assert judged.is_old.tolist() == [True, False]
+    assert judged.is_given.tolist() == [False, True, False]
+    with pytest.raises(DataError, match="was given by a person"):
+        read_judged(write("p.csv", given.replace("predicted", "given")), write("t.csv", TRUTH))

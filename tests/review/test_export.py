@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from justright.data import ImageSet, merge_pool, open_images
-from justright.data.columns import CONTENT, with_columns
+from justright.data.columns import COLUMNS, CONTENT, column, with_columns
 from justright.errors import DataError, DegenerateError
 from justright.review.export import export, label_table, labeled_set
 from justright.review.open_review import OpenReview
@@ -178,3 +178,27 @@ def test_many_changed_files_are_counted_and_the_first_are_named(run, photos, say
         spoil(photos / opened.run.target.paths[row], "gone", tmp_path)
     with pytest.raises(DataError, match="and 3 more"):
         export(opened, tmp_path / "out", "folders")
+
+
+def test_what_a_review_says_counts_more_than_the_label_that_an_image_had(reviewed):
+    run, state = reviewed.run, reviewed.state
+    kept, moved, stays = (int(state.rows_of(cluster)[1]) for cluster in (14, 18, 2))
+    before = [reviewed.known_classes[1], reviewed.known_classes[1], state.labels[2].name]
+    copies = run.target.take([kept, moved, stays])
+    table = with_columns(
+        copies.table.select([*COLUMNS, CONTENT]),
+        {"class_name": column("class_name", before, 3), "label": column("label", [1, 1, 2], 3)},
+    )
+    run.__dict__["pool"] = ImageSet.concat([run.pool, ImageSet(table, copies.readers)])
+    images = labeled_set(reviewed, "again", with_known=True)
+    found = dict(zip(images.ids, images.table["class_name"].to_pylist(), strict=True))
+    ids = reviewed.predictions.ids
+    assert len(found) == len(images), "each image once"
+    assert found[ids[kept]] == "Sigma, the letter"
+    assert ids[moved] not in found, "it lies elsewhere by now, and nobody confirmed that"
+    assert found[ids[stays]] == before[2]
+
+
+def test_reviewed_images_are_marked(reviewed):
+    images = labeled_set(reviewed, "again", with_known=True)
+    assert images.of_split("reviewed").ids == labeled_set(reviewed, "again").ids

@@ -79,8 +79,10 @@ def test_rejected_images_are_shown_like_a_cluster_and_one_that_is_gone_is_missin
         data.cluster(2)
 
 
-def test_images_come_with_confidence_and_whether_they_look_like_no_category(data, opened):
-    for row, confidence, is_unlike in data.images(2)["images"]:
+def test_images_come_with_confidence_and_whether_they_look_like_no_category_or_were_given(data, opened):
+    opened.predictions.is_given[opened.state.rows_of(2)[:2]] = True
+    for row, confidence, is_unlike, is_given in data.images(2)["images"]:
+        assert is_given == opened.predictions.is_given[row]
         assert confidence == pytest.approx(float(opened.predictions.confidence[row]), abs=5e-5)
         assert is_unlike == opened.predictions.is_neither[row]
 

@@ -67,3 +67,9 @@ def test_rejected_images_are_not_drawn(opened, say):
 def test_rounds_draw_independently_and_always_alike():
     assert draw_order(100, 0, 1).tolist() == draw_order(100, 0, 1).tolist() != draw_order(100, 0, 2).tolist()
     assert sorted(draw_order(100, 0, 1).tolist()) == list(range(100))
+
+
+def test_images_that_were_labeled_before_the_run_are_not_checked(opened):
+    order = draw_order(len(opened.predictions), opened.seed, 1)
+    opened.state.is_given[order[:3]] = True
+    assert opened.next_check("anna") == order[3]

@@ -5,7 +5,7 @@ import pytest
 
 from justright.review.changes import ConflictError
 from justright.review.open_review import OpenReview
-from justright.review.state import REJECTED
+from justright.review.state import REJECTED, ReviewState
 
 
 def picture_of(state):
@@ -123,3 +123,9 @@ def test_a_split_opens_the_cluster_again(opened, say):
     made = say(opened, "split", cluster=0, n_parts=3).made
     assert [opened.state.status(c) for c in (0, *made)] == ["open"] * 3
     assert len(opened.state.rows_of(0)) >= max(len(opened.state.rows_of(c)) for c in made)
+
+
+def test_a_cluster_of_the_review_is_not_called_as_a_class_of_an_earlier_round(opened):
+    state = ReviewState(opened.predictions, frozenset({"cluster-90"}))
+    assert state.new_group(90).after.name == "cluster-90-new"
+    assert state.new_group(91).after.name == "cluster-91"

@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.discovery.tiny import drawn_images
 
+from justright.data import ImageSet
+from justright.data.columns import column, with_columns
 from justright.errors import DegenerateError
 from justright.estimation.spread import SpreadCounter
 from justright.features.table import FeatureTable
-from justright.runs.counting import counted, fitted_counter, k_note, refuse_k
+from justright.runs.counting import counted, counted_tables, fitted_counter, k_note, refuse_k
+from justright.runs.problem import make_problem
 
 ESTIMATE = {"n_categories": 40, "interval": [33, 51]}
 
@@ -64,3 +68,35 @@ def test_a_k_below_the_known_classes_or_beyond_the_images_is_refused():
         refuse_k(5000, n_known=40, n_images=90)
     for k in (40, 41, 130):
         refuse_k(k, n_known=40, n_images=90)
+
+
+@pytest.mark.parametrize(
+    ("n_given", "n_reviewed", "n_labeled", "n_unlabeled"),
+    [
+        (0, 0, 24, 30),  # nothing changes
+        (4, 4, 20, 30),  # reviewed images do not tell how wide a class is
+        (0, 4, 20, 30),  # not even where the target does not hold them
+        (4, 0, 20, 30),  # nor do others of the target, as long as there are enough beside them
+        (24, 0, 24, 6),  # where there are not, they do, and each counts once
+        (24, 24, 0, 30),  # reviewed ones never do
+    ],
+)
+def test_images_that_were_reviewed_count_as_unlabeled(n_given, n_reviewed, n_labeled, n_unlabeled):
+    images = drawn_images(np.repeat(np.arange(12), 2).tolist())
+    reviewed = column("split", ["reviewed" if row < n_reviewed else None for row in range(24)], 24)
+    labeled = ImageSet(with_columns(images.table, {"split": reviewed}), images.readers)
+    others = drawn_images([0] * (30 - n_given), seed=1)
+    target = ImageSet.concat([images.take(range(n_given)), others]).without_labels()
+    problem, copies = make_problem([], labeled, target).with_given_labels()
+    assert copies.n_given == n_given
+    pool = FeatureTable.of(np.zeros((24, 2), np.float32), label=problem.pool.images.labels)
+    tables = counted_tables(problem, pool, FeatureTable.of(np.zeros((30, 2), np.float32)))
+    assert tuple(map(len, tables)) == (n_labeled, n_unlabeled)
+
+
+def test_k_is_never_below_the_confirmed_categories():
+    x = np.random.default_rng(0).normal(size=(60, 8)).astype(np.float32)
+    found = counted("combined", FeatureTable.of(x[:0], label=np.zeros(0, np.int64)), FeatureTable.of(x), range(40), 0)
+    assert found["estimates"]["combined"]["n_categories"] >= 40
+    assert min(found["estimates"]["combined"]["interval"]) >= 40
+    assert found["labeled_classes"] == 40

@@ -35,6 +35,7 @@ def method(noise, found_again, clusters=TRUE, directions="never"):
         trained_share_=1.0,
         features_=around(TRUE, noise),
         labels_=np.asarray(clusters),
+        is_given_=np.zeros(len(TRUE), dtype=bool),
         assigner_=CategoryAssigner.of_prototypes(CENTERS),
         config=Config(directions=directions),
         backbone=SimpleNamespace(cut=SimpleNamespace(ends_in_norm=False)),
@@ -163,6 +164,7 @@ def test_known_classes_that_the_target_does_not_show_speak_against_nothing(froze
     shown = np.flatnonzero(TRUE >= 2)
     trained = method(0.05, 1.0)
     trained.features_, trained.labels_ = trained.features_[shown], trained.labels_[shown]
+    trained.is_given_ = trained.is_given_[shown]
     found = frozen_check(trained, pool, FeatureTable.of(np.asarray(target.features)[shown]))
     assert found.used == (3, 5)
     assert found.is_worth_it
@@ -234,3 +236,13 @@ def test_a_check_is_plain_json():
         "trained_share": 1.0,
         "recommended": "gcd",
     }
+
+
+def test_images_whose_label_was_given_are_not_judged(frozen):
+    trained = method(0.05, 1.0)
+    trained.is_given_[:2] = True
+    trained.labels_ = np.where(trained.is_given_, 1, TRUE)
+    found = frozen_check(trained, *frozen)
+    assert found.clusters[:2].tolist() == [1, 1], "what was given stays"
+    scores = found.scored(TRUE[2:], TRUE[2:] < 2, trained.is_given_).scores
+    assert scores == {"all": 1.0, "old": 1.0, "new": 1.0}

@@ -42,6 +42,11 @@ class OwnFirst(Problem):
     def own_rows(self):
         return np.arange(self.n_own)
 
+    def is_reviewed(self):
+        return np.zeros(len(POOL), dtype=bool)
+
+    is_given_too = is_reviewed
+
 
 @pytest.fixture
 def select(tmp_path):

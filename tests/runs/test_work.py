@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from justright.data import gcd_split, glyph_set, merge_pool, random_half
+from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery.training_data import TrainingData
 from justright.runs.problem import OWN, Problem, named
 from justright.runs.spec import RunSpec
@@ -35,6 +35,19 @@ def test_images_and_classes_are_those_that_training_sees(problem, role, is_weigh
     assert (work.n_seen, work.n_guides) == (len(data.seen), len(data.guides))
     assert work.n_known == len(data.known)
     assert work.n_guide_classes == len(np.unique(labels[data.guides]))
+
+
+@pytest.mark.parametrize("is_weighed", [False, True])
+def test_a_target_image_that_is_labeled_too_is_counted_once(problem, is_weighed):
+    labels = problem.pool.images.labels
+    more = ImageSet.concat([problem.target, problem.pool.images.take(problem.own_rows[::3]).without_labels()])
+    given, copies = replace(problem, target=more, truth=None).with_given_labels()
+    assert copies.n_given == len(problem.own_rows[::3])
+    weight = (labels % 3 > 0).astype(float) if is_weighed else None
+    data = TrainingData.of(given.split(), weight, held_out_share=0.2)
+    work = Work.of(given, SPEC, weight=weight)
+    assert (work.n_images, work.n_used) == (len(data.images), data.is_used.sum())
+    assert work.n_seen == len(data.seen)
 
 
 def test_classes_of_a_pool_that_competes_are_categories_too(problem):

@@ -118,10 +118,12 @@ def _run_problem(
     suite: Suite, described: SuiteProblem, runs: list[tuple[SuiteSetting, int]], out: Path, data: Path | None
 ) -> Iterator[Line]:
     problem = problem_of(described, data)  # one that cannot be read is told before torch is loaded
+    images = images_fingerprint(problem)
+    problem, _ = problem.without_copies()  # no label of a target image may reach training
     from justright.features.backbone import load_backbone
     from justright.runs.run import Run
 
-    images, backbones = images_fingerprint(problem), dict[tuple[Any, ...], Any]()
+    backbones = dict[tuple[Any, ...], Any]()
     for setting, seed in runs:
         started = time.perf_counter()
         about = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}

@@ -38,7 +38,7 @@ from justright.errors import JustrightError
 from justright.estimation import BEST, COUNTERS
 from justright.runs.labeled_checks import label_warnings
 from justright.runs.left_out import copies_left_out, left_out_by_name, summary
-from justright.runs.problem import POOL_ROLES, make_problem
+from justright.runs.problem import POOL_ROLES, joined, make_problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import AUTO, RunSpec
 
@@ -56,12 +56,22 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 
 
 @click.command(cls=SelectorCommand, more={AUTO: ABOUT_AUTO}, headings=HEADINGS, tables=TABLES)
-@click.option("--labeled", metavar="SOURCE", help="Labeled images of classes that images of the target may show.")
+@click.option(
+    "--labeled",
+    multiple=True,
+    metavar="SOURCE",
+    help="Labeled images of classes that images of the target may show; may be repeated. One that is also an image of "
+    "the target keeps its label there.",
+)
 @click.option("--pool", multiple=True, metavar="SOURCE", help="Labeled images of other kinds; may be repeated.")
 @click.option("--target", required=True, metavar="SOURCE", help="The unlabeled images; labels it has are ignored.")
 @click.option("--max-per-class", type=COUNT, help="Use at most this many labeled images of each class.")
 @max_bad_option
-@click.option("--keep-copies", is_flag=True, help="Keep labeled images that are in the target too, byte for byte.")
+@click.option(
+    "--drop-copies",
+    is_flag=True,
+    help="Leave out labeled images that are in the target too, byte for byte, as benchmarks do.",
+)
 @click.option(
     "--k",
     "n_target",
@@ -115,12 +125,12 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 @with_terminal
 def discover(
     terminal: Terminal,
-    labeled: str | None,
+    labeled: tuple[str, ...],
     pool: tuple[str, ...],
     target: str,
     max_per_class: int | None,
     max_bad: float,
-    keep_copies: bool,
+    drop_copies: bool,
     truth: Path | None,
     target_has_labels: bool,
     out: Path,
@@ -132,8 +142,8 @@ def discover(
     """Sort unlabeled images into known classes and new clusters.
 
     --target are the unlabeled images. --labeled are images of classes that may occur among them, --pool are labeled
-    images of other kinds, which only guide what is learned. The result is a category and a confidence for every image
-    of the target, and a report.
+    images of other kinds, which only guide what is learned. Both may be left out: then all categories are new. The
+    result is a category and a confidence for every image of the target, and a report.
 
     Call it again with the same options to continue after a stop; the result is the same. To use several processes:
     torchrun --nproc-per-node 2 -m justright discover ...
@@ -145,6 +155,8 @@ def discover(
     \b
     Examples:
       justright discover --labeled birds/ --target photos/ --out run
+      justright discover --target photos/ --out run
+      justright discover --labeled reviewed.parquet --target photos/ --out next
       justright discover --labeled birds/ --target photos/ --out run --k 40 \\
           --pool pets.zip --pool plants/ --selector bins
       justright discover --labeled birds/ --target photos/ --out run \\
@@ -158,10 +170,6 @@ def discover(
     """
     if int(os.environ.get("RANK", "0")):  # of the processes that torchrun starts one speaks
         terminal = Terminal(quiet=True)
-    if not pool and labeled is None:
-        raise JustrightError(
-            "neither --pool nor --labeled was given", expected="labeled images to learn from", advice="--labeled FOLDER"
-        )
     if truth is not None and target_has_labels:
         raise JustrightError("--truth together with --target-has-labels", expected="one of them")
     begun = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
@@ -179,7 +187,7 @@ def discover(
 
     with joined_processes(spec.device) as processes, opened_engine(engine) as elsewhere:
         opened = [open_images(source) for source in pool]
-        own = None if labeled is None else open_images(labeled)
+        own = joined([open_images(source) for source in labeled], terminal.track)
         unlabeled = open_images(target)
         spec = as_published(spec, unlabeled.datasets)
         before = begun.get("backbone", "")
@@ -190,7 +198,7 @@ def discover(
         network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
         if spec.features:
             expect_network(spec.features, network)
-        left_out = left_out_by_name([] if labeled is None else [labeled], pool, target)
+        left_out = left_out_by_name(labeled, pool, target)
         if left_out:
             terminal.say(f"{summary(left_out)}.")
         all_labeled = problem.pool.images
@@ -200,18 +208,27 @@ def discover(
         doubts = label_warnings(problem.pool, judged_classes, terminal.track)
         for doubt in doubts:
             terminal.say(f"Warning: {doubt}.")
-        problem, n_copies = (problem, 0) if keep_copies else problem.without_copies(terminal.track)
-        if n_copies:
-            terminal.say(
-                f"{n_copies:,} labeled images are images of the target too, byte for byte. They are left out of "
-                "the labeled side, for their labels would reach training; --keep-copies keeps them."
-            )
+        notes: list[str] = []
+        if drop_copies:
+            problem, n_copies = problem.without_copies(terminal.track)
+            if n_copies:
+                terminal.say(
+                    f"{n_copies:,} labeled images are images of the target too, byte for byte. They are left out of "
+                    "the labeled images."
+                )
+        else:
+            problem, copies = problem.with_given_labels(own, terminal.track)
+            n_copies, notes = copies.n_left_out, copies.notes()
+            if copies.n_given:
+                terminal.say(f"{copies.n_given:,} images of the target are labeled images too: they keep their label.")
+            for note in notes:
+                terminal.say(f"{note}.")
         left_out += copies_left_out(all_labeled, problem.pool.images)
         if spec.scale == "small" and is_trained(spec.method):
             terminal.say("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
         asked: dict[str, Any] = {
             "pool": list(pool),
-            "labeled": labeled,
+            "labeled": list(labeled),
             "target": target,
             "truth": truth and str(truth),
             "weights": spec.weights and str(spec.weights),
@@ -221,7 +238,7 @@ def discover(
             "copies left out": n_copies,
             "command": shlex.join(["justright", *sys.argv[1:]]),
         }
-        how = terminal.track, tensorboard, truth, elsewhere, left_out, max_bad, doubts
+        how = terminal.track, tensorboard, truth, elsewhere, left_out, max_bad, [*doubts, *notes]
         run = Run(problem, spec, out, network, asked, *how, checks_k=True)
         terminal.say(str(run.disk))
         if not begun and not terminal.is_silent:

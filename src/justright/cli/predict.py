@@ -55,8 +55,9 @@ def predict(
     """Sort new images into the categories of a finished run.
 
     RUN is a folder that `justright discover` wrote. Each image of SOURCE gets a known class, a discovered cluster or
-    neither, and a confidence. A CSV has the columns path, category, kind and confidence, a Parquet file some more. If
-    discover was given a --checkpoint, give the same one here.
+    neither, and a confidence. An image that was labeled in the run keeps its label: its source is given, not predicted.
+    A CSV has the columns path, category, kind, confidence and source, a Parquet file some more. If discover was given a
+    --checkpoint, give the same one here.
 
     \b
     Examples:
@@ -69,6 +70,7 @@ def predict(
     from justright.discovery.model_files import about_model, write_backbone
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
+    from justright.runs.run_folder import RunFolder
 
     about = about_model(run)
     images = open_images(source).without_labels()
@@ -76,7 +78,8 @@ def predict(
     of = about["backbone"]
     backbone = load_backbone(of["name"], checkpoint, device, of["resolution"])
     model = METHODS[about["method"]].load(run, backbone)
-    found = model.predict(images, neither=neither, max_bad=max_bad, track=terminal.track)
+    given = RunFolder(run).given_labels(terminal.track)
+    found = model.predict(images, neither=neither, max_bad=max_bad, given=given, track=terminal.track)
     found.save(out)
     if save_backbone is not None:
         write_backbone(save_backbone, model.backbone_)

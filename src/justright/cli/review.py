@@ -37,7 +37,12 @@ FORM_OF_ENDING = {".csv": "csv", ".parquet": "parquet", "": "folders"}
 @click.option("--as", "form", type=click.Choice(FORMS), help="What --export writes; if not given, its ending decides.")
 @click.option("--all", "is_all", is_flag=True, help="With --as folders or labeled: also clusters that nobody judged.")
 @click.option("--copy", "is_copy", is_flag=True, help="With --as folders: copies of the images instead of links.")
-@click.option("--with-known", is_flag=True, help="With --as folders or labeled: also labeled images of known classes.")
+@click.option(
+    "--with-known/--without-known",
+    default=None,
+    help="With --as folders or labeled: also labeled images of known classes, or not; if neither is given, labeled has "
+    "them and folders has not.",
+)
 @click.option("--name", "dataset", help="With --as labeled: name of the data set; RUN-reviewed if not given.")
 @with_terminal
 def review(
@@ -58,7 +63,8 @@ def review(
     time, and start it again to go on. Only people who have the printed address, which holds a token, can open it.
     Several people may review one run, at once or in turn.
 
-    --export writes the labels instead; --as labeled makes a table for the --labeled of the next run.
+    --export writes the labels instead; --as labeled makes a table for the --labeled of the next run: the labeled images
+    of this run, and those that were reviewed.
 
     \b
     Examples:
@@ -66,9 +72,9 @@ def review(
       justright review run --reviewer anna --browser
       justright review run --export labels.csv
       justright review run --export animals/ --as folders --copy
-      justright review run --export reviewed.parquet --as labeled --with-known
+      justright review run --export reviewed.parquet --as labeled
     """
-    if out is None and (form or any(export_options.values())):
+    if out is None and (form or export_options["with_known"] is not None or any(export_options.values())):
         raise click.UsageError("--as, --all, --copy, --with-known and --name need --export.")
     if out is not None:
         form = form or FORM_OF_ENDING.get(out.suffix.lower())
@@ -79,6 +85,8 @@ def review(
         return
     from justright.review.export import export
 
+    if export_options["with_known"] is None:
+        export_options["with_known"] = form == "labeled"
     n_images = export(opened, out, form, **export_options)  # type: ignore[arg-type]
     terminal.result({"written": str(out), "as": form, "images": n_images}, f"{n_images:,} images as {form} in {out}")
 

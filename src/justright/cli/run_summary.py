@@ -46,6 +46,7 @@ def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> No
         "n_used": sum(size > 0 for each in sizes.values() for size in each),
         "pool_role": about["pool_role"],
         "n_copies": about["asked"]["copies left out"],
+        "n_given": int(found.is_given.sum()),
         "notes": about["notes"],
         "left_out": about.get("left_out", {}),
         "scores": None if run.scores is None else run.scores.to_dict(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +22,8 @@ class Split:
     unlabeled: ImageSet  # the target, without labels, class names and super-categories: these are in a Truth, apart
     classes: ClassSplit | None = None  # old and new ones; None where nobody knows, as with a person's own photos
     guide_classes: tuple[int, ...] = ()  # they only guide learning: no image of the target is ever called one of them
+    # unlabeled images that a person has labeled: content id to label; they train as labeled and keep that label
+    given: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def old_classes(self) -> tuple[int, ...]:

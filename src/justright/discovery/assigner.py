@@ -139,7 +139,7 @@ def by_clusters(
     found.fit(clustered, data.labels[data.seen])
     assigner = CategoryAssigner.of_centroids(np.asarray(found.centroids_))
     assigner = replace(assigner, center=center, directions=directions)
-    return Learned(features, assigner, np.asarray(found.labels_[len(data.labeled) :], dtype=np.int64))
+    return Learned(features, assigner, data.of_target(np.asarray(found.labels_[len(data.labeled) :], dtype=np.int64)))
 
 
 def by_prototypes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,7 @@ from justright.features.stored_views import Views
 from justright.files import home
 from justright.models.teacher import own_copy
 from justright.progress import Track, silent
-from justright.types import Array
+from justright.types import UNLABELED, Array
 
 CALIBRATION_ROWS = 1 << 15  # one number is calibrated; more labeled images than about these would only take memory
 
@@ -48,6 +49,7 @@ class Discovery(ABC):
     Attributes after `fit`:
         labels_: the category of each target image.
         confidence_: how sure that is.
+        is_given_: whether a person has given the category, so that nothing was predicted.
         features_: of the target, after training.
         categories_: known ones first.
         known_labels_: the labels in the split that the first categories stand for.
@@ -165,31 +167,42 @@ class Discovery(ABC):
         rows = rows[:: -(-len(rows) // CALIBRATION_ROWS) or 1]
         features, target = learned.features, learned.features[data.n_labeled :]
         self.assigner_ = learned.assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)
-        self.labels_, self.features_ = learned.labels, target
+        self.is_given_ = data.given != UNLABELED
+        self.labels_, self.features_ = np.where(self.is_given_, data.given, learned.labels), target
         self.categories_ = category_names(data.known, self.n_categories)
         self.known_labels_ = data.known_labels
         cluster, confidence, _ = self.assigner_.assign(target)
         # where clustering keeps an image in another cluster than the nearest, nothing speaks for it
-        self.confidence_ = np.where(cluster == learned.labels, confidence, 0.0).astype(np.float32)
+        confidence = np.where(cluster == learned.labels, confidence, 0.0)
+        self.confidence_ = np.where(self.is_given_, 1.0, confidence).astype(np.float32)
 
     def predictions(self, images: ImageSet) -> Predictions:
         """What `fit` found for the target, whose images these are."""
         index = images.with_ids().table.select(["id", "dataset", "path"])
         nothing = np.zeros(len(self.labels_), dtype=bool)
-        return Predictions(index, self.labels_, self.confidence_, nothing, self.categories_)
+        return Predictions(index, self.labels_, self.confidence_, nothing, self.categories_, self.is_given_)
 
     def predict(
-        self, images: ImageSet, *, neither: float = 0.01, max_bad: float = MAX_BAD, track: Track = silent
+        self,
+        images: ImageSet,
+        *,
+        neither: float = 0.01,
+        max_bad: float = MAX_BAD,
+        given: Mapping[str, str] | None = None,
+        track: Track = silent,
     ) -> Predictions:
         """The category of images that need not have been there in `fit`; those that cannot be read are left out.
 
         neither: an image that fits worse than all but this share of the target's images fits no category; 0 for never.
+        given: the class that a person gave to an image, by its content id; such an image keeps it.
         """
         with TemporaryDirectory() as folder:
             table = extract(images, self.backbone_, Path(folder) / "features", max_bad=max_bad, track=track)
             cluster, confidence, best = self.assigner_.assign(np.asarray(table.features))
             index = table.index.select(["id", "dataset", "path"])
-        return Predictions(index, cluster, confidence, self.assigner_.is_neither(best, neither), self.categories_)
+            good = np.setdiff1d(np.arange(len(images)), list(table.bad_rows))
+        found = Predictions(index, cluster, confidence, self.assigner_.is_neither(best, neither), self.categories_)
+        return found.with_given([given.get(each) for each in images.take(good).content_ids()]) if given else found
 
     def save(self, folder: Path) -> None:
         """Write model.safetensors and model.json."""

@@ -59,6 +59,7 @@ def consensus(runs: Sequence[Predictions]) -> Consensus:
         np.where(agrees, confidence, 0.0).mean(axis=0).astype(np.float32),
         np.mean([run.is_neither for run in runs], axis=0) > 0.5,
         runs[reference].categories,
+        runs[reference].is_given,
     )
     return Consensus(found, agrees.mean(axis=0), reference)
 

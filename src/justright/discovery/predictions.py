@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
@@ -26,8 +27,12 @@ KEY = b"justright"
 CategoryKind = Literal["known", "discovered"]
 KINDS: tuple[str, ...] = get_args(CategoryKind)
 
-CSV_COLUMNS = ("path", "category", "kind", "confidence")  # the columns of a CSV
+CSV_COLUMNS = ("path", "category", "kind", "confidence", "source")  # the columns of a CSV
 NEITHER = "neither"  # the kind of an image that looks like none of the categories
+SOURCES = ("predicted", "given")  # where a category comes from: the method, or a person who labeled the image
+
+
+NEW_NAME = re.compile(r"new-(\d{1,9})", re.IGNORECASE | re.ASCII)  # what a discovered cluster is called
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,11 @@ class Predictions:
     confidence: Float[Array, " images"]  # the calibrated probability that it is the right one
     is_neither: Mask  # whether the image is too unlike all categories for even the likeliest to be believed
     categories: tuple[Category, ...]  # known classes first, then discovered clusters
+    is_given: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))  # whether a person labeled the image
+
+    def __post_init__(self) -> None:
+        if not len(self.is_given):
+            object.__setattr__(self, "is_given", np.zeros(len(self.cluster), dtype=bool))
 
     def __len__(self) -> int:
         return len(self.cluster)
@@ -62,7 +72,10 @@ class Predictions:
         return np.bincount(self.cluster, minlength=len(self.categories))
 
     def table(self) -> pa.Table:
-        """One row an image: id, dataset, path, cluster, category, kind (known, discovered or neither), confidence."""
+        """One row an image: id, dataset, path, cluster, category, kind, confidence, source.
+
+        The kind is known, discovered or neither, the source predicted or given.
+        """
         is_known = np.array([category.kind == "known" for category in self.categories])
         kind = np.where(self.is_neither, len(KINDS), np.where(is_known[self.cluster], 0, 1))
         columns = {
@@ -70,11 +83,25 @@ class Predictions:
             "category": names_column([category.name for category in self.categories], self.cluster),
             "kind": names_column([*KINDS, NEITHER], kind),
             "confidence": pa.array(self.confidence.astype(np.float32)),
+            "source": names_column(SOURCES, self.is_given.astype(np.int64)),
         }
         table = self.index
         for name, values in columns.items():
             table = table.append_column(name, values)
         return table
+
+    def with_given(self, names: Sequence[str | None]) -> Predictions:
+        """The same with the names of known classes that a person gave to some images; None for the others."""
+        known = {each.name: number for number, each in enumerate(self.categories) if each.kind == "known"}
+        given = np.array([known.get(name or "", -1) for name in names], dtype=np.int64)
+        is_given = self.is_given | (given >= 0)
+        return replace(
+            self,
+            cluster=np.where(given >= 0, given, self.cluster),
+            confidence=np.where(given >= 0, 1.0, self.confidence).astype(np.float32),
+            is_neither=self.is_neither & ~is_given,
+            is_given=is_given,
+        )
 
     def save(self, path: Path) -> None:
         """Write as Parquet, which `open` reads back, or as CSV for people, by the ending of the name."""
@@ -104,18 +131,25 @@ class Predictions:
             if len(cluster) and not (cluster.min() >= 0 and cluster.max() < len(categories)):
                 raise ValueError("a cluster without a category")
             is_neither = pc.equal(table["kind"].cast(pa.string()), NEITHER).to_numpy()
+            is_given = np.zeros(len(cluster), dtype=bool)
+            if "source" in table.column_names:  # runs of earlier versions have none
+                is_given = pc.equal(table["source"].cast(pa.string()), SOURCES[1]).to_numpy()
             index = table.select(["id", "dataset", "path"]).replace_schema_metadata()
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold predictions of this version: {error}",
                 advice="justright discover and justright predict write such a file",
             ) from error
-        return Predictions(index, cluster, confidence, is_neither, categories)
+        return Predictions(index, cluster, confidence, is_neither, categories, is_given)
 
 
 def category_names(known: Sequence[str], n_categories: int) -> tuple[Category, ...]:
-    """Known classes under their names, first; then discovered clusters as new-001, new-002, ..."""
-    n_new = n_categories - len(known)
-    width = max(3, len(str(n_new)))
-    discovered = (Category(f"new-{number:0{width}d}", "discovered") for number in range(1, n_new + 1))
+    """Known classes under their names, first; then discovered clusters as new-001, new-002, ...
+
+    A class that kept such a name in an earlier round keeps it: numbers start after the highest one among the classes.
+    """
+    used = [int(match[1]) for name in known if (match := NEW_NAME.fullmatch(name))]
+    first, n_new = max(used, default=0) + 1, n_categories - len(known)
+    width = max(3, len(str(first + n_new - 1)))
+    discovered = (Category(f"new-{first + number:0{width}d}", "discovered") for number in range(n_new))
     return (*(Category(name, "known") for name in known), *discovered)

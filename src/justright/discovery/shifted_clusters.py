@@ -54,7 +54,7 @@ def by_shifted_clusters(
     found = clustering.best(x, k, config.n_neighbors, config.shift)
     unit = prepared(features[rows], normalize=True)
     assigner = CategoryAssigner.of_centroids(_centroids(unit, found.category, k))
-    return Learned(features, assigner, found.category[len(data.labeled) :])
+    return Learned(features, assigner, data.of_target(found.category[len(data.labeled) :]))
 
 
 @dataclass(frozen=True, eq=False)

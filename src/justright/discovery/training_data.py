@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float, Int
+import pyarrow.compute as pc
+from jaxtyping import Bool, Float, Int
 
 from justright.data.batches import BalancedBatches
 from justright.data.image_set import ImageSet
@@ -42,6 +43,7 @@ class TrainingData:
     is_held_out: Mask  # labeled images kept for calibration
     known: tuple[str, ...]  # the names of the classes that get a category of their own
     known_labels: tuple[int, ...]  # their labels in the split
+    given: Int[Array, " target"]  # the known class that a person gave each target image; -1 for most
 
     @staticmethod
     def of(
@@ -50,7 +52,10 @@ class TrainingData:
         weighting: Weighting = "auto",
         held_out_share: float = 0.0,
     ) -> TrainingData:
-        """Number the classes, apply the weights, hold some labeled images out."""
+        """Number the classes, apply the weights, hold some labeled images out.
+
+        A target image that is also a labeled image is seen once, as labeled, or held out.
+        """
         if weighting not in WEIGHTINGS:
             raise DataError(f"a weighting called {weighting!r}", expected=f"one of {', '.join(WEIGHTINGS)}")
         given, n_labeled, n_unlabeled = split.labeled.labels, len(split.labeled), len(split.unlabeled)
@@ -75,6 +80,7 @@ class TrainingData:
         names = split.labeled.classes
         images = ImageSet.concat([split.labeled, split.unlabeled])
         content_ids = images.content_column()
+        taken, is_labeled_too = _given(split.given, content_ids, ~is_guide, known)
         return TrainingData(
             images=images.filled_with(content_ids),
             content_ids=content_ids,
@@ -82,10 +88,11 @@ class TrainingData:
             labels=np.concatenate([labels, np.full(n_unlabeled, UNLABELED, dtype=np.int32)]),
             weight=np.concatenate([weight if weighting == "soft" else np.ones(n_labeled), np.ones(n_unlabeled)]),
             chance=np.concatenate([weight, np.ones(n_unlabeled)]) if weighting == "resample" else None,
-            is_used=np.concatenate([is_kept & ~is_held_out, np.ones(n_unlabeled, dtype=bool)]),
+            is_used=np.concatenate([is_kept & ~is_held_out, ~is_labeled_too]),
             is_held_out=np.concatenate([is_held_out, np.zeros(n_unlabeled, dtype=bool)]),
             known=tuple(names[int(label)] for label in known),
             known_labels=tuple(int(label) for label in known),
+            given=taken,
         )
 
     @property
@@ -100,13 +107,19 @@ class TrainingData:
 
     @property
     def unlabeled(self) -> Int[Array, " rows"]:
-        """Rows of the target."""
-        return np.arange(self.n_labeled, len(self.images))
+        """Rows of the target that learning sees without a label."""
+        return self.n_labeled + np.flatnonzero(self.is_used[self.n_labeled :])
 
     @property
     def seen(self) -> Int[Array, " rows"]:
-        """Rows of the labeled images of known classes that learning sees, then of the target."""
+        """Rows of the labeled images of known classes that learning sees, then of the unlabeled ones."""
         return np.concatenate([self.labeled, self.unlabeled])
+
+    def of_target(self, category: Int[Array, " unlabeled"]) -> Int[Array, " target"]:
+        """The category of every target image from those of the `unlabeled` rows: the others keep what was given."""
+        found = self.given.astype(np.int64)
+        found[self.unlabeled - self.n_labeled] = category
+        return found
 
     def batches(
         self,
@@ -126,7 +139,8 @@ class TrainingData:
         """The target alone: no class is known, and no labeled image is seen."""
         is_target = np.arange(len(self.images)) >= self.n_labeled
         nothing = np.zeros_like(is_target)
-        return replace(self, is_used=is_target, is_held_out=nothing, known=(), known_labels=())
+        given = np.full_like(self.given, UNLABELED)
+        return replace(self, is_used=is_target, is_held_out=nothing, known=(), known_labels=(), given=given)
 
     def fingerprint(self) -> dict[str, Any]:
         """What a resumed run must find unchanged; weights with the labels they belong to."""
@@ -172,6 +186,23 @@ def _check(
 def n_held_out(n_images: int, share: float) -> int:
     """How many images of a class are kept from training; at least one is left to learn from."""
     return max(0, min(round(share * n_images), n_images - 1))
+
+
+def _given(
+    given: Mapping[str, int], content_ids: pa.ChunkedArray, is_own: Bool[Array, " labeled"], known: Int[Array, " known"]
+) -> tuple[Int[Array, " target"], Bool[Array, " target"]]:
+    """The number of the known class that was given to each target image, or -1; and whether it is a labeled one too.
+
+    A class without weight is not known, and what was given of it is sorted like the rest of the target.
+    """
+    n_labeled = len(is_own)
+    target = content_ids[n_labeled:]
+    if not given:
+        return np.full(len(target), UNLABELED, dtype=np.int32), np.zeros(len(target), dtype=bool)
+    number = {int(label): place for place, label in enumerate(known)}
+    found = np.array([number.get(given.get(each, UNLABELED), UNLABELED) for each in target.to_pylist()], dtype=np.int32)
+    own = content_ids[:n_labeled].filter(pa.array(is_own)).combine_chunks()
+    return found, (found != UNLABELED) & pc.is_in(target, value_set=own).to_numpy()
 
 
 def _held_out(labels: Int[Array, " labeled"], is_kept: Mask, share: float) -> Mask:

@@ -41,7 +41,7 @@ class CategoryCounter(ABC):
         """Estimate K from features (images x dim) and labels (images), -1 for an unlabeled image.
 
         Where no image is labeled, labels may be None, and a `pool` of other kinds tells what classes look like. Its
-        classes are not counted.
+        classes are not counted. Without a pool too, only some counters know an answer, a rough one.
         """
         refuse_out_of_range(self, DegenerateError)
         self.n_categories_, self.curve_ = self._count(Given.of(features, labels, pool, self.normalize), track)
@@ -54,6 +54,13 @@ class CategoryCounter(ABC):
     @abstractmethod
     def interval(self, level: float = 0.9, *, track: Track = silent) -> tuple[int, int]:
         """The lowest and highest K that the estimate leaves open, after `fit`. It always holds the estimate."""
+
+
+def checked_level(level: float) -> float:
+    """The level of an interval; anything but a share between 0 and 1 is refused."""
+    if not 0 < level < 1:
+        raise DegenerateError(f"An interval of level {level}.", expected="a level between 0 and 1")
+    return level
 
 
 def middle_interval(estimates: Sequence[int], level: float, holding: int) -> tuple[int, int]:

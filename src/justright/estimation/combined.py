@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from justright.errors import DegenerateError
-from justright.estimation.base import CategoryCounter, Curve, Given
+from justright.estimation.base import CategoryCounter, Curve, Given, checked_level
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
 from justright.progress import Track, silent
@@ -29,8 +28,8 @@ class CombinedCounter(CategoryCounter):
         log K = share * log K(spread) + (1 - share) * log K(mixture)
 
     never below the labeled classes. The search for the best accuracy on labeled images is no part of it: with it the
-    error was the same. With a pool of other kinds in place of own labels, or with one labeled class, the spread counts
-    alone.
+    error was the same. With a pool of other kinds in place of own labels, with one labeled class or without any label,
+    the spread counts alone; without any label its interval is that of the spread.
 
     The interval is what estimates on drawn problems of known K were off by, as a factor: more, the fewer labeled
     classes L there are to tell how wide a class is, the fewer of the n images a category has, and the more the two
@@ -53,7 +52,7 @@ class CombinedCounter(CategoryCounter):
         n = self._n_images = given.n_counted
         self._n_classes, self._has_pool = given.n_classes, given.has_pool
         parts = (z[:n], given.labels[:n])
-        spread = SpreadCounter(normalize=False, seed=self.seed)
+        spread = self._spread = SpreadCounter(normalize=False, seed=self.seed)
         spread.fit(*parts, track, (z[n:], given.labels[n:]) if given.has_pool else None)
         self.estimates_ = {"spread": spread.n_categories_}
         log_k = math.log(spread.n_categories_)
@@ -65,8 +64,9 @@ class CombinedCounter(CategoryCounter):
 
     def interval(self, level: float = 0.9, *, track: Track = silent) -> tuple[int, int]:
         """K divided and multiplied by how far estimates are off; for other levels than 0.9 as a normal error has it."""
-        if not 0 < level < 1:
-            raise DegenerateError(f"An interval of level {level}.", expected="a level between 0 and 1")
+        checked_level(level)
+        if not self._n_classes:
+            return self._spread.interval(level)
         error = POOL_ERROR  # how far off log K may be, nine times in ten
         if not self._has_pool:
             disagreement = math.log(max(self.estimates_.values()) / min(self.estimates_.values()))
@@ -77,4 +77,4 @@ class CombinedCounter(CategoryCounter):
         return self._bounded(low), self._bounded(high)
 
     def _bounded(self, k: int) -> int:
-        return min(max(k, 1 if self._has_pool else self._n_classes), self._n_images)
+        return min(max(k, 1 if self._has_pool else self._n_classes, 1), self._n_images)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Integral
+from statistics import NormalDist
 from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.clustering.ward import ward_merges
-from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
+from justright.estimation.base import CategoryCounter, Curve, Given, checked_level, middle_interval
 from justright.progress import Track, silent
 from justright.seeding import generator
 from justright.settings import at_least, setting
@@ -20,6 +21,9 @@ from justright.types import UNLABELED, Array
 _BLOCK = 1024  # images whose distances to all others are held at a time
 _STEP = 0.1  # of the logarithm: a cluster more lets the spread fall by a tenth
 _N_POINTS = 60  # of the curve
+# Where classes stand on the logarithmic way from the spread of all images to that of nearest neighbors, the median over
+# problems of known K; and how far it may be off, as such a way and as a factor of K, at 90 % (docs/findings.md)
+USUAL_WAY, WAY_ERROR, FACTOR = 0.55, 0.12, 1.8
 
 
 class WardTree:
@@ -101,7 +105,8 @@ class SpreadCounter(CategoryCounter):
     side knows, and that of all images, since labeled ones do not notice when two new classes share a cluster.
 
     A pool's classes are of other kinds, and wider or narrower. There the clusters of the target stand where those of
-    the pool stand, on the logarithmic way from the spread of all images to that of nearest neighbors.
+    the pool stand, on the logarithmic way from the spread of all images to that of nearest neighbors. Without any label
+    they stand where classes usually do, which tells little: the interval is wide.
     """
 
     curve_axes: ClassVar[tuple[str, str]] = ("K", "spread of clusters")
@@ -113,10 +118,11 @@ class SpreadCounter(CategoryCounter):
 
     def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Build two trees of clusters: of the labeled images, and of all that are counted."""
-        given.require_classes(1, advice="say K yourself")
+        if given.is_labeled.any():
+            given.require_classes(1, advice="say K yourself")
         z = given.axes(self.n_axes)
         kept = np.sort(generator(self.seed, "images").permutation(len(z))[: self.max_images])
-        self._fewest = 1 if given.has_pool else given.n_classes
+        self._fewest = 1 if given.has_pool else max(given.n_classes, 1)
         self._z, self._labels, self._has_pool = z[kept], given.labels[kept], given.has_pool
         self._classes = np.unique(self._labels[self._labels != UNLABELED])
         for _ in track(range(1), 1, "trees of clusters"):
@@ -126,7 +132,15 @@ class SpreadCounter(CategoryCounter):
         return found, np.stack([k.astype(np.float64), spread[k - 1]], axis=1)
 
     def interval(self, level: float = 0.9, n_resamples: int = 10, *, track: Track = silent) -> tuple[int, int]:
-        """The K that other labeled classes would have given: half of them each time, drawn without replacement."""
+        """The K that other labeled classes would have given: half of them each time, drawn without replacement.
+
+        Without any label: how far estimates were off on other problems, the wider of two measures to each side.
+        """
+        if not len(self._classes):
+            scale = NormalDist().inv_cdf((1 + checked_level(level)) / 2) / NormalDist().inv_cdf(0.95)
+            spread, k, factor = self._tree.spread(), self.n_categories_, FACTOR**scale
+            low, high = (self._at(USUAL_WAY + off * scale, spread) for off in (-WAY_ERROR, WAY_ERROR))
+            return max(min(low, math.floor(k / factor)), 1), min(max(high, math.ceil(k * factor)), len(spread))
         estimates, n_drawn = [], math.ceil(len(self._classes) / 2)
         for resample in track(range(n_resamples), n_resamples, "resamples"):
             drawn = generator(self.seed, "interval", resample).permutation(self._classes)[:n_drawn]
@@ -135,6 +149,9 @@ class SpreadCounter(CategoryCounter):
 
     def _estimate(self, classes: Int[Array, " classes"]) -> tuple[int, Float[Array, " images"]]:
         """K if these are the labeled classes, and the spread of what is counted at every K."""
+        if not len(classes):
+            spread = self._tree.spread()
+            return self._at(USUAL_WAY, spread), spread
         is_labeled = np.isin(self._labels, classes)
         labeled = self._z[is_labeled]
         among_labeled = WardTree(labeled).spread()
@@ -145,5 +162,10 @@ class SpreadCounter(CategoryCounter):
             spread = np.sqrt(np.prod(measured, axis=0))
         elif min(spread[0], among_labeled[0], level) > 0:
             way = np.log(among_labeled[0] / level) / way_to_neighbors(labeled, among_labeled[0])
-            level = float(spread[0] * np.exp(-way * way_to_neighbors(self._tree.x, spread[0])))
+            return self._at(float(way), spread), spread
         return max(k_of_spread(spread, level), self._fewest), spread
+
+    def _at(self, way: float, spread: Float[Array, " images"]) -> int:
+        """The K whose clusters stand so far on the way from the spread of all images to that of nearest neighbors."""
+        level = float(spread[0] * np.exp(-way * way_to_neighbors(self._tree.x, spread[0])))
+        return max(k_of_spread(spread, level), self._fewest)

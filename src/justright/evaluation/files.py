@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ BOTH = "id and path"  # where copies share an id, and archives a path inside the
 TRUTH = ("label", "class_name", "is_old", "has_kept_labels")
 CLUSTER = ("cluster", "category")
 """Where predictions say the cluster; a CSV for people has its name only."""
+SOURCE = "source"  # where they say whether a category was predicted or given by a person
 
 # An id such as 007 must not be read as the number 7.
 _TEXT = {name: pa.string() for name in (*KEYS, "class_name")}
@@ -33,6 +34,7 @@ _N_EXAMPLES = 3
 class JudgedPredictions:
     """Clusters beside the truth, one entry per image in the order of the predictions: the arguments of `evaluate`.
 
+    Images whose category a person gave are left out: nothing was predicted of them. `is_given` tells them among all.
     `n_more` counts images of the truth that are not in the predictions, where that is allowed.
     """
 
@@ -42,6 +44,7 @@ class JudgedPredictions:
     has_kept_labels: Mask | None
     class_names: Mapping[int, str]
     n_more: int = 0
+    is_given: Bool[Array, " predictions"] = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,7 @@ def read_judged(
         old_classes: the names of old classes, for a truth without the column is_old.
         may_list_more: whether the truth may list images that were not predicted.
     """
-    predicted, known = _File.read(predictions, *CLUSTER), _File.read(truth, *TRUTH)
+    predicted, known = _File.read(predictions, *CLUSTER, SOURCE), _File.read(truth, *TRUTH)
     # columns before rows: a wrong file is better told by what it lacks than by ids that do not fit
     y_pred = predicted.clusters()
     y_true, class_names = known.classes()
@@ -75,8 +78,12 @@ def read_judged(
     row = predicted.rows_in(known, key)
     if not may_list_more:
         known.rows_in(predicted, key)
+    n_more, is_given = len(is_old) - len(row), predicted.is_given()
+    if len(is_given) and is_given.all():
+        raise DataError(f"every category in {predictions} was given by a person", expected="predictions to judge")
+    row, y_pred = row[~is_given], y_pred[~is_given]
     kept = None if has_kept is None else has_kept[row]
-    return JudgedPredictions(y_true[row], y_pred, is_old[row], kept, class_names, n_more=len(is_old) - len(row))
+    return JudgedPredictions(y_true[row], y_pred, is_old[row], kept, class_names, n_more=n_more, is_given=is_given)
 
 
 def read_checked(predictions: Path, checks: Path) -> CheckedPredictions:
@@ -194,6 +201,12 @@ class _File:
     def clusters(self) -> Labels:
         """What was predicted for each row."""
         return self.codes(next((name for name in CLUSTER if self.has(name)), CLUSTER[0]))[0]
+
+    def is_given(self) -> Mask:
+        """Which rows have a category that a person gave; none in files that do not tell."""
+        if not self.has(SOURCE):
+            return np.zeros(len(self.table), dtype=bool)
+        return np.asarray(pc.equal(self.table[SOURCE].cast(pa.string()), "given").fill_null(False).to_numpy())
 
     def codes(self, name: str) -> tuple[Labels, list[str] | None]:
         """Integers as they are; text as its place in the alphabet, with the texts in that order."""

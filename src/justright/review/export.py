@@ -7,17 +7,20 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Bool, Int
 
 from justright.audit.quarantine import printable
 from justright.data import ImageSet
-from justright.data.columns import COLUMNS, CONTENT, names_column, with_columns, write_csv
+from justright.data.columns import COLUMNS, CONTENT, column, names_column, with_columns, write_csv
 from justright.data.parquet import write_parquet
 from justright.errors import DataError, DegenerateError
 from justright.files import replacing
 from justright.review.class_folders import write_class_folders
 from justright.review.open_review import OpenReview
 from justright.review.state import REJECTED
-from justright.runs.problem import OWN
+from justright.runs.problem import OWN, REVIEWED
+from justright.types import Array
 
 N_NAMED = 5  # files that a refusal names
 
@@ -53,21 +56,26 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
     """The reviewed images as a labeled set: clusters that were kept, equal names one class, rejected images left out.
 
     `is_all` takes clusters that nobody judged as well. `with_known` adds the labeled images of the run's known
-    classes, so that this set can stand in for the one it began with.
+    classes, so that this set can stand in for the one it began with. What a review says of an image counts more than
+    the label that the image had before.
     """
     table = label_table(opened)
     rows = np.flatnonzero(np.isin(table["status"].to_pylist(), ["kept", "open"] if is_all else ["kept"]))
     chosen = _bare(opened.run.target.take(rows))
+    chosen = ImageSet(
+        with_columns(chosen.table, {"split": column("split", [REVIEWED] * len(rows), len(rows))}), chosen.readers
+    )
     names: list[str] = table["class_name"].take(pa.array(rows)).to_pylist()
+    if not names:
+        advice = "keep or name clusters on the page, or export all of them with --all"
+        raise DegenerateError("no cluster has been kept yet, so there is nothing to export", advice=advice)
     if with_known:
         pool = opened.run.pool
         known = {each.name for each in opened.predictions.categories if each.kind == "known"} | set(names)
         of_pool = pool.of_classes(label for label, name in pool.classes.items() if name in known)
+        of_pool = of_pool.take(np.flatnonzero(~_is_judged(of_pool, opened.run.target, table, rows)))
         names += of_pool.table["class_name"].to_pylist()
         chosen = ImageSet.concat([chosen, _bare(of_pool)])
-    if not names:
-        advice = "keep or name clusters on the page, or export all of them with --all"
-        raise DegenerateError("no cluster has been kept yet, so there is nothing to export", advice=advice)
     # runs of earlier versions call the target's own labeled classes target/...
     names = [name.removeprefix(f"{OWN}/") for name in names]
     classes, labels = np.unique(np.array(names, dtype=object), return_inverse=True)
@@ -117,6 +125,17 @@ def refuse_changed(images: ImageSet) -> None:
             expected="the files as they were",
             advice="put them back, or reject these images in the review; --as csv writes the labels without the images",
         )
+
+
+def _is_judged(
+    labeled: ImageSet, target: ImageSet, table: pa.Table, rows: Int[Array, " rows"]
+) -> Bool[Array, " labeled"]:
+    """Labeled images that are images of the target too, and are exported as such or have another class by now."""
+    contents, own = (pc.coalesce(each.table[CONTENT], each.table["id"]) for each in (target, labeled))
+    now = dict(zip(contents.to_pylist(), table["class_name"].to_pylist(), strict=True))
+    exported = set(contents.take(pa.array(rows)).to_pylist())
+    before = zip(own.to_pylist(), labeled.table["class_name"].to_pylist(), strict=True)
+    return np.array([each in exported or now.get(each, name) != name for each, name in before], dtype=bool)
 
 
 def _bare(images: ImageSet) -> ImageSet:

@@ -84,10 +84,14 @@ class OpenReview:
             yield self.state
 
     def next_check(self, reviewer: str) -> int | None:
-        """The first image in the random order of this round that the reviewer has not judged; None when all are."""
+        """The first image in the random order of this round that the reviewer has not judged; None when all are.
+
+        Images whose label was given before the run are not asked about: nothing was predicted of them.
+        """
         done = {row for row, by in self.state.checks[self.state.round] if by == reviewer}
         order = draw_order(len(self.predictions), self.seed, self.state.round).tolist()
-        return next((row for row in order if row not in done and self.state.group[row] != REJECTED), None)
+        is_asked = (self.state.group != REJECTED) & ~self.state.is_given
+        return next((row for row in order if row not in done and is_asked[row]), None)
 
     def act(self, request: Request) -> Entry:
         """Do what is asked and write it down; when this returns it is on disk.

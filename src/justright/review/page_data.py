@@ -134,12 +134,13 @@ class PageData:
     def images(
         self, cluster: ClusterOrRejected, order: ImageOrder = "central", offset: Offset = 0, limit: Limit = 200
     ) -> dict[str, Any]:
-        """A part of the images of a cluster: number and confidence of each, and whether it looks like no category."""
+        """A part of the images of a cluster: number and confidence, whether it is unlike all, whether it was given."""
         rows = self.lists.images(cluster, order)
         page = rows[offset : offset + limit]
         confidence = self.opened.predictions.confidence[page].astype(float).round(4).tolist()
         unlike = self.opened.predictions.is_neither[page].tolist()
-        return {"n": len(rows), "images": list(zip(page.tolist(), confidence, unlike, strict=True))}
+        given = self.opened.predictions.is_given[page].tolist()
+        return {"n": len(rows), "images": list(zip(page.tolist(), confidence, unlike, given, strict=True))}
 
     def check(self, reviewer: Reviewer) -> dict[str, Any]:
         """The next randomly drawn image for a reviewer, and images that stand for its cluster."""

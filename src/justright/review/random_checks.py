@@ -76,14 +76,17 @@ def checked_images(state: ReviewState, round_: int) -> dict[int, bool]:
 
 
 def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> CheckedAccuracy | None:
-    """The estimate of the latest round that has checks, over the images that nobody rejected. None without checks."""
+    """The estimate of the latest round that has checks, over the images that nobody rejected. None without checks.
+
+    Images whose label was given before the run are no part of it.
+    """
     rounds = [round_ for round_, said in state.checks.items() if said and round_ <= state.round]
     if not rounds:
         return None
     verdicts = checked_images(state, max(rounds))
     checked = np.array(list(verdicts), dtype=np.int64)
     # an image that was rejected after its check stays: leaving it out would flatter
-    is_in = state.group != REJECTED
+    is_in = (state.group != REJECTED) & ~state.is_given
     is_in[checked] = True
     place = np.cumsum(is_in) - 1
     try:

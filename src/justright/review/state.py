@@ -62,6 +62,7 @@ class ReviewState:
     def __init__(self, predictions: Predictions, known_classes: frozenset[str]):
         self.group: Int[Array, " images"] = predictions.cluster.astype(np.int32)  # its cluster or REJECTED
         self.known_classes = known_classes
+        self.is_given = predictions.is_given  # images that a person had labeled before the run
         found = [Label(each.name, each.kind, each.kind == "known") for each in predictions.categories]
         self.labels: dict[int, Label] = dict(enumerate(found))  # by cluster, also of those that lost all their images
         self.opinions: defaultdict[int, dict[str, Opinion]] = defaultdict(dict)  # by cluster, then by reviewer
@@ -114,8 +115,14 @@ class ReviewState:
         return self.labels[cluster].name if cluster in self.labels else f"cluster-{cluster}"
 
     def new_group(self, number: int) -> Edit:
-        """The label of a cluster that an action makes; numbers from `n_groups` on were never given."""
-        return Edit(self.labels, number, None, Label(f"cluster-{number}", "discovered", False))
+        """The label of a cluster that an action makes; numbers from `n_groups` on were never given.
+
+        A class that kept such a name in an earlier round is another one: clusters of one name would become one class.
+        """
+        name = f"cluster-{number}"
+        while name in self.known_classes:
+            name += "-new"
+        return Edit(self.labels, number, None, Label(name, "discovered", False))
 
     def without_label(self, change: Change) -> set[int]:
         """Clusters that would have images or verdicts after this change, but no label."""

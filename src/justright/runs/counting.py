@@ -12,9 +12,37 @@ from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
+from justright.runs.problem import Problem
 from justright.types import UNLABELED
 
+ENOUGH_CLASSES = 10  # that tell how wide a class is, or half of all labeled ones
 MOST_CHECKED = 20_000  # of more images no K is checked: an estimate would take minutes, and memory
+
+
+def counted_tables(problem: Problem, pool: FeatureTable, target: FeatureTable) -> tuple[FeatureTable, FeatureTable]:
+    """Features of the labeled images and of the target to count in, each image once.
+
+    Counters learn from labeled images how wide a class is. Images that were confirmed in a review were brought together
+    by a clustering and lie closer than their class does: with them K comes out too high (docs/findings.md). So they
+    count as unlabeled. Images of the target that were labeled may come from a review too: they tell of classes only
+    where too few others do. The classes themselves are known in any case: K is never below their number.
+    """
+    is_own = np.isin(pool.labels, problem.own_classes)
+    is_reviewed, is_given = is_own & problem.is_reviewed(), problem.is_given_too()
+    if not (is_reviewed | is_given).any():
+        return pool, target
+    n_own = len(np.unique(pool.labels[is_own]))
+    for is_unsure in (is_reviewed | is_given, is_reviewed):
+        tells = pool.labels[is_own & ~is_unsure]
+        n_tells = len(np.unique(tells))
+        if len(tells) > n_tells >= min(ENOUGH_CLASSES, n_own / 2):
+            break
+    else:
+        is_unsure = is_own
+    # a labeled image of the target is left out on one of the two sides
+    labeled = set(np.flatnonzero(is_given & ~is_unsure).tolist())
+    rows = problem.rows_of_target(labeled) if labeled else np.zeros(0, dtype=np.int64)
+    return pool.take(np.flatnonzero(~is_unsure)), target.take(np.setdiff1d(np.arange(len(target)), rows))
 
 
 def fitted_counter(
@@ -22,12 +50,13 @@ def fitted_counter(
 ) -> CategoryCounter:
     """The counter of this name after it has counted labeled images of the target's own classes, then the target.
 
-    Where there are no own classes, the target is counted alone, and the pool tells what classes look like.
+    Where there are no own classes, the target is counted alone, and the pool, if any, tells what classes look like.
     """
     counter, unlabeled = COUNTERS[name](seed=seed), np.full(len(target), UNLABELED)
-    if not own:
-        return counter.fit(np.asarray(target.features), unlabeled, track, (pool.features, pool.labels))
     rows = np.isin(pool.labels, list(own))
+    if not rows.any():
+        others = (pool.features, pool.labels) if len(pool) else None
+        return counter.fit(np.asarray(target.features), unlabeled, track, others)
     features = np.concatenate([pool.features[rows], target.features])
     return counter.fit(features, np.concatenate([pool.labels[rows], unlabeled]), track)
 
@@ -44,8 +73,12 @@ def counted(
     """What count.json says after the counter of this name has counted."""
     counter, is_own = fitted_counter(name, pool, target, own, seed, track), np.isin(pool.labels, list(own))
     estimate = estimate_record(counter, counter.interval() if counter.is_interval_quick else None)
-    n_classes, n_images = len(np.unique(pool.labels[is_own])), int(is_own.sum()) + len(target)
-    return {"estimates": {name: estimate}, "labeled_classes": n_classes, "images": n_images}
+    n_images = int(is_own.sum()) + len(target)
+    # a class of which every labeled image is an image of the target has no row of its own here
+    estimate["n_categories"] = max(estimate["n_categories"], len(own))
+    if estimate["interval"] is not None:
+        estimate["interval"] = tuple(max(bound, len(own)) for bound in estimate["interval"])
+    return {"estimates": {name: estimate}, "labeled_classes": len(own), "images": n_images}
 
 
 def refuse_k(given: int, n_known: int, n_images: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from justright.clustering import SemiSupKMeans
 from justright.clustering.principal import in_directions, principal_directions
@@ -91,10 +91,16 @@ class FrozenCheck:
         more = ", or give it more --minutes" if self.is_cut_short else ""
         return f"{what}, {', '.join(said)}: take {FROZEN} instead, --method kmeans --out another-folder{more}"
 
-    def scored(self, y_true: Labels, is_old: Mask) -> FrozenCheck:
-        """The same with the accuracies of k-means, from the true labels of the target."""
-        rows = clustered_rows(len(y_true))
-        found = evaluate(y_true[rows], self.clusters, is_old[rows], n_resamples=0).to_dict()
+    def scored(self, y_true: Labels, is_old: Mask, is_given: Bool[Array, " target"] | None = None) -> FrozenCheck:
+        """The same with the accuracies of k-means, from the true labels of the target.
+
+        Images whose label was given are not judged: `is_given` tells which of all they are, and y_true lacks them.
+        """
+        is_given = np.zeros(len(y_true), dtype=bool) if is_given is None else is_given
+        rows = clustered_rows(len(is_given))
+        is_judged, place = ~is_given[rows], np.cumsum(~is_given) - 1
+        rows = place[rows[is_judged]]
+        found = evaluate(y_true[rows], self.clusters[is_judged], is_old[rows], n_resamples=0).to_dict()
         return replace(self, scores={group: found[group] for group in GROUPS})
 
     def to_json(self, method: str) -> dict[str, Any]:
@@ -114,8 +120,8 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     labels = np.searchsorted(method.known_labels_, pool.labels)  # known class k is cluster k
     known = method.labeled_rows_
     features = np.concatenate([np.asarray(pool.features[known]), np.asarray(target.features[rows])])
-    given = np.concatenate([labels[known], np.full(len(rows), UNLABELED)])
-    n_clusters = min(method.n_categories, len(set(given[: len(known)].tolist())) + len(rows))
+    given = np.concatenate([labels[known], np.where(method.is_given_, method.labels_, UNLABELED)[rows]])
+    n_clusters = min(method.n_categories, len(set(given.tolist()) - {UNLABELED}) + int(np.sum(given == UNLABELED)))
     held_out_features, trained = np.asarray(pool.features[held_out]), method.features_[rows]
     if method.config.in_directions(method.backbone.cut.ends_in_norm):  # as `--method kmeans` would
         axes = principal_directions(features, n_clusters)

@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Int
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Bool, Int
 
 from justright.data import ImageSet, Pool, Split, Truth, merge_pool
-from justright.data.columns import names_column, with_columns
+from justright.data.columns import column, names_column, with_columns
 from justright.data.pool import OWN as OWN
 from justright.errors import DataError, DegenerateError
 from justright.features.table import FeatureTable
 from justright.progress import Track, silent
 from justright.types import UNLABELED, Array
 
+REVIEWED = "reviewed"  # in the column `split`: labeled images that were confirmed in a review, cluster by cluster
 PoolRole = Literal["guide", "rival"]
 # guide: no target image is ever called a class of the pool; rival: classes of the pool are categories too
 POOL_ROLES: tuple[str, ...] = get_args(PoolRole)
+
+
+@dataclass(frozen=True)
+class Copies:
+    """What was found about labeled images that are, byte for byte, images of the target."""
+
+    n_given: int  # images of the target that keep the label that they have among the labeled images
+    n_left_out: int  # labeled images that were left out: those of a pool, and those with several classes
+    n_of_pool: int  # how many of them are images of a pool
+    disputed: Mapping[str, tuple[str, ...]]  # paths of target images that are labeled with several classes, and these
+
+    def notes(self) -> list[str]:
+        """What a person should know of labels that are not used."""
+        said = []
+        if self.disputed:
+            path, names = next(iter(self.disputed.items()))
+            said.append(
+                f"{len(self.disputed):,} images of the target are labeled with several classes, which are not used: "
+                f"{path} with {' and '.join(names)}{', ...' * (len(self.disputed) > 1)}"
+            )
+        if self.n_of_pool:
+            said.append(f"{self.n_of_pool:,} images of the pool are images of the target too, and left out of the pool")
+        return said
 
 
 @dataclass(frozen=True)
@@ -33,6 +60,7 @@ class Problem:
     target: ImageSet
     truth: Truth | None = None
     n_target_classes: int | None = None
+    given: Mapping[str, int] = field(default_factory=dict)  # labels of target images, by content: `with_given_labels`
 
     @property
     def own_classes(self) -> tuple[int, ...]:
@@ -52,7 +80,7 @@ class Problem:
     def split(self, role: PoolRole = "guide") -> Split:
         """What a method may see, and whether classes of other kinds only guide it."""
         others = () if role == "rival" else tuple(set(range(len(self.pool.origins))) - set(self.own_classes))
-        return Split(self.pool.images, self.target, guide_classes=others)
+        return Split(self.pool.images, self.target, guide_classes=others, given=self.given)
 
     def with_ids_of(self, pool: FeatureTable, target: FeatureTable) -> Problem:
         """The same with the images that could be read when features were extracted, and with the ids found there.
@@ -68,10 +96,73 @@ class Problem:
         truth = None if self.truth is None else self.truth.named_by(unlabeled)
         return replace(self, pool=replace(self.pool, images=images), target=unlabeled, truth=truth)
 
+    def given_rows(self) -> Int[Array, " given"]:
+        """The rows of the target whose label was given."""
+        contents = self.target.content_ids(is_strict=False) if self.given else []
+        return np.flatnonzero([each in self.given for each in contents])
+
+    def is_given_too(self) -> Bool[Array, " pool"]:
+        """Whether each row of the pool is an image of the target that was given a label."""
+        contents = self.pool.images.content_ids(is_strict=False)
+        return np.isin(self.pool.images.labels, self.own_classes) & np.array(
+            [each in self.given for each in contents], bool
+        )
+
+    def is_reviewed(self) -> Bool[Array, " pool"]:
+        """Whether each row of the pool was confirmed in a review."""
+        column = self.pool.images.table["split"].cast(pa.string())
+        return np.asarray(pc.equal(column, REVIEWED).fill_null(False).to_numpy())
+
+    def rows_of_target(self, rows: Iterable[int]) -> Int[Array, " copies"]:
+        """The rows of the target that hold what these rows of the pool hold."""
+        contents = set(self.pool.images.take(sorted(rows)).content_ids(is_strict=False))
+        return np.flatnonzero([each in contents for each in self.target.content_ids(is_strict=False)])
+
+    def with_given_labels(self, labeled: ImageSet | None = None, track: Track = silent) -> tuple[Problem, Copies]:
+        """The same with the labels of target images that are, byte for byte, labeled images; and what else was found.
+
+        Such an image is an image of the target whose category is known. Other images of the pool that are in the target
+        are left out: no image of the target is of their classes. So are labeled ones with several classes: they are
+        images of the target without a label.
+
+        Parameters:
+            labeled: the images of the target's own classes, if the pool does not hold all of them.
+        """
+        images, target = self.pool.images, self.target
+        labeled = images.take(self.own_rows) if labeled is None else labeled
+        targets = target.content_ids(track, is_strict=False)
+        in_target, names = set(targets) - {""}, defaultdict[str, set[str]](set)
+        # by what the files hold: a list may claim any id
+        for content, label in zip(labeled.content_ids(track, is_strict=False), labeled.labels.tolist(), strict=True):
+            if content in in_target:
+                names[content].add(labeled.classes[label])
+        label_of = {self.pool.origins[label].class_name: label for label in self.own_classes}
+        given = {content: label_of[next(iter(each))] for content, each in names.items() if len(each) == 1}
+        if given and all(content in given for content in in_target):
+            raise DegenerateError(
+                f"all {len(target):,} images of the target are labeled already",
+                expected="images of the target without a label, to find a category for",
+                advice="add photos to --target, or leave out the labels of some",
+            )
+        contents = images.content_ids(track, is_strict=False)
+        is_own = np.isin(images.labels, self.own_classes)
+        is_copy = np.array([each in in_target for each in contents], dtype=bool)
+        is_left_out = is_copy & ~(is_own & np.array([each in given for each in contents], dtype=bool))
+        pool = replace(self.pool, images=images.filled_with(contents).take(np.flatnonzero(~is_left_out)))
+        disputed = {each: tuple(sorted(found)) for each, found in names.items() if len(found) > 1}
+        paths = {content: path for content, path in zip(targets, target.paths, strict=True) if content in disputed}
+        copies = Copies(
+            n_given=sum(each in given for each in targets),
+            n_left_out=int(is_left_out.sum()),
+            n_of_pool=int((is_left_out & ~is_own).sum()),
+            disputed={paths[content]: found for content, found in disputed.items()},
+        )
+        return replace(self, pool=pool, target=target.filled_with(targets), given=given), copies
+
     def without_copies(self, track: Track = silent) -> tuple[Problem, int]:
         """The same without labeled images that are, byte for byte, images of the target; and how many they were.
 
-        With them the label of a target image would reach training. Ids that are computed on the way are kept.
+        For benchmarks, where no label of a target image may reach training. Ids that are computed on the way are kept.
         """
         images, target = self.pool.images, self.target
         # by what the files hold: a list may claim any id
@@ -83,7 +174,7 @@ class Problem:
             raise DegenerateError(
                 f"all {len(images):,} labeled images are images of the target too",
                 expected="labeled images that are not in the target",
-                advice="take the labeled images out of the target, or --keep-copies",
+                advice="take the labeled images out of the target, or leave out --drop-copies",
             )
         pool = replace(self.pool, images=images.filled_with(contents).take(rows))
         return replace(self, pool=pool, target=target.filled_with(targets)), len(images) - len(rows)
@@ -96,13 +187,15 @@ def make_problem(
     has_labels: bool = False,
     max_per_class: int | None = None,
 ) -> Problem:
-    """Merge the pool; `labeled` are images of the target's own classes.
+    """Merge the pool; `labeled` are images of the target's own classes. Both may be missing.
 
     With `has_labels` the labels of the target are sealed as truth, and a class is old if `labeled` has one of its name.
     In any case the target goes on without them.
     """
     own = [] if labeled is None else [named(labeled, OWN)]
-    merged = merge_pool([*own, *pool], max_per_class=max_per_class)
+    merged = Pool(named(target.without_labels().take([]), OWN), ())  # without any label all categories are new
+    if own or pool:
+        merged = merge_pool([*own, *pool], max_per_class=max_per_class)
     if not has_labels:
         return Problem(merged, target.without_labels())
     if (target.labels == UNLABELED).any():
@@ -114,6 +207,24 @@ def make_problem(
     known = set() if labeled is None else set(labeled.classes.values())
     old = tuple(label for label, name in target.classes.items() if name in known)
     return Problem(merged, target.without_labels(), Truth(target, old), len(target.classes))
+
+
+def joined(sets: Sequence[ImageSet], track: Track = silent) -> ImageSet | None:
+    """Several labeled sets as one: classes of one name are one class, and an image that two sets have counts once."""
+    if len(sets) < 2:
+        return sets[0] if sets else None
+    images = ImageSet.concat(sets)
+    names = [name for each in sets for name in (each.classes.get(label) for label in each.labels.tolist())]
+    contents = images.content_ids(track, is_strict=False)
+    place = {pair: row for row, pair in reversed(list(enumerate(zip(contents, names, strict=True)))) if pair[0]}
+    rows = [row for row, pair in enumerate(zip(contents, names, strict=True)) if place.get(pair, row) == row]
+    classes = sorted({name for name in names if name is not None})
+    number = {name: label for label, name in enumerate(classes)}
+    changed = {
+        "label": column("label", [number.get(name, UNLABELED) for name in names], len(images)),  # type: ignore[arg-type]
+        "class_name": column("class_name", names, len(images)),
+    }
+    return ImageSet(with_columns(images.table, changed), images.readers).take(rows)
 
 
 def named(images: ImageSet, dataset: str) -> ImageSet:

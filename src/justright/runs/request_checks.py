@@ -50,7 +50,7 @@ def refuse_problem(
 
     if (out / "run.json").exists():
         refuse_changes(RunFolder(out).about["spec"], spec.to_json(), out)
-    own, n_target = problem.own_rows, len(problem.target)
+    own, n_target = problem.own_rows, len(problem.target) - len(problem.given_rows())
     n_known = len(np.unique(problem.pool.images.labels[own])) if config_of(spec).sees_labels else 0
     if spec.weights is not None:
         expect_fit(spec.weights, problem.pool)

@@ -28,7 +28,7 @@ from justright.evaluation.files import copy_truth, expect_truth
 from justright.features.table import FeatureTable
 from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
-from justright.runs.counting import MOST_CHECKED, counted, k_note
+from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note
 from justright.runs.disk import DiskPlan, tidy
 from justright.runs.forecast import Forecast
 from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
@@ -190,7 +190,9 @@ class Run:
         made_with = {"counter": name, "seed": self.spec.seed} | fingerprints(pool, target)
         known = RunFolder(self.out).count
         if known is None or known.get("made_with") != made_with:
-            found = counted(name, pool, target, self.problem.own_classes, self.spec.seed, self.track)
+            tables = counted_tables(self.problem, pool, target)
+            own = sorted(set(self.problem.own_classes) & set(pool.labels.tolist()))
+            found = counted(name, *tables, own, self.spec.seed, self.track)
             known = found | {"made_with": made_with}
             self.folder.save_json("count.json", known)
         return dict(known["estimates"][name])
@@ -212,6 +214,12 @@ class Run:
 
         method = learned(0) if spec.n_seeds == 1 else self._agreed([learned(i) for i in range(spec.n_seeds)])
         self.notes += method.notes_
+        if n_given := int(np.sum(method.is_given_)):
+            self.notes.append(f"{n_given:,} images of the target were labeled before, and keep that label")
+        if n_unused := len(self.problem.given_rows()) - n_given:
+            self.notes.append(
+                f"the labels of {n_unused:,} images of the target are not used: their classes were left out of learning"
+            )
         if method.n_categories != n_categories:
             self.notes.append(f"{spec.method} found {method.n_categories} categories by itself, not {n_categories}")
         return method
@@ -224,9 +232,9 @@ class Run:
         method = methods[found.reference]
         method.labels_, method.confidence_ = found.predictions.cluster, found.predictions.confidence
         method.trained_share_ = min(each.trained_share_ for each in methods)
-        seeds = ", ".join(str(each.seed) for each in methods)
+        seeds, agreement = ", ".join(str(each.seed) for each in methods), found.agreement[~method.is_given_]
         self.notes.append(
-            f"a vote of seeds {seeds}: all of them agree on {np.mean(found.agreement == 1):.0%} of the images; "
+            f"a vote of seeds {seeds}: all of them agree on {np.mean(agreement == 1):.0%} of the images; "
             f"new images are judged by seed {method.seed}, which agrees best with the others"
         )
         return method
@@ -263,7 +271,9 @@ class Run:
         scores = evaluate(*sides, has_kept_labels=judged.has_kept_labels, seed=seed)
         scores.save(self.out / "scores.json")
         if self.check is not None:
-            self.check = self.check.scored(judged.y_true, judged.is_old)
+            self.check = self.check.scored(judged.y_true, judged.is_old, judged.is_given)
+        if n_given := int(judged.is_given.sum()):
+            self.notes.append(f"scores are those of the {len(judged.y_true):,} other images: {n_given:,} were labeled")
 
     def _finish(self, method: Any, n_target: int, k_source: str, prints: Mapping[str, Any]) -> None:
         spec, selection = self.spec, self.folder.selection

@@ -149,6 +149,8 @@ def frozen_features(
     try:
         if stores is not None and (found := stores.copied(images, path)) is not None:
             return found
+        if not len(images):
+            return _empty_store(images, backbone, path)
         how: dict[str, Any] = {"cache": FeatureCache(), "engine": engine, "banks": home() / "banks", "track": track}
         return extract(images, backbone, path, max_bad=max_bad, **how)
     except StoreMismatchError as error:
@@ -157,6 +159,20 @@ def frozen_features(
         raise StoreMismatchError(error.came, expected=expected, advice=advice) from error
     except DamagedStoreError as error:
         raise DamagedStoreError(error.came, advice=f"delete {path}; it is computed again") from error
+
+
+def _empty_store(images: ImageSet, backbone: Any, path: Path) -> FeatureTable:
+    """The features of a pool that has no images, where nothing is labeled."""
+    from justright.features.choices import BATCH_SIZE
+    from justright.features.extract import store_index
+    from justright.features.feature_network import FeatureNetwork
+
+    key = FeatureNetwork(backbone, BATCH_SIZE, "float32", "class").key()
+    header = Header(**key, data=data_fingerprint([], images.table))
+    if not begin_store(path, header):
+        with StoreWriter(path, header) as writer:
+            writer.finish(store_index(images, [], np.zeros(0, dtype=np.int64), path), [])
+    return FeatureTable.open(path, verify=False)
 
 
 def fingerprints(pool: FeatureTable, target: FeatureTable) -> dict[str, Any]:

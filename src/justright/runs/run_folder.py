@@ -48,6 +48,7 @@ from justright.evaluation.files import JudgedPredictions, read_judged
 from justright.features.table import FeatureTable
 from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
+from justright.progress import Track, silent
 from justright.runs.left_out import NAME as LEFT_OUT
 from justright.runs.left_out import LeftOut, read_left_out
 from justright.runs.saved_selection import SavedSelection, load_selection
@@ -169,6 +170,20 @@ class RunFolder:
                 f"{self.path} predicts {len(found):,} images", expected=f"{len(self.target):,}, as in target.parquet"
             )
         return found
+
+    def given_labels(self, track: Track = silent) -> dict[str, str]:
+        """The class of each labeled image, by what its file held in the run; none where pool.parquet is gone."""
+        try:
+            images = self.pool
+        except DataError:
+            return {}
+        found: list[str | None] = images.table[CONTENT].to_pylist()
+        # images that are no files cannot have changed since
+        rows = [row for row, content in enumerate(found) if content is None]
+        for row, content in zip(rows, images.take(rows).content_ids(track, is_strict=False), strict=True):
+            found[row] = content
+        named = zip(found, images.table["class_name"].to_pylist(), strict=True)
+        return {content: name for content, name in named if content}
 
     @cached_property
     def tuned(self) -> Float[Array, "target dim"]:

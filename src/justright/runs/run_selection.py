@@ -15,7 +15,7 @@ from justright.engines import Engine
 from justright.errors import DegenerateError, NothingSelectedError
 from justright.features.table import FeatureTable
 from justright.progress import Track
-from justright.runs.counting import fitted_counter
+from justright.runs.counting import counted_tables, fitted_counter
 from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.given_weights import GIVEN, GivenWeights
 from justright.runs.problem import Problem
@@ -76,7 +76,8 @@ class RunSelection:
         """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
         params = dict(self.spec.selector_params)
         if isinstance(counter := params.get("n_clusters"), str):  # a counter named here counts for the selection alone
-            given = pool, target, self.problem.own_classes, self.spec.seed, self.track
+            tables = counted_tables(self.problem, pool, target)
+            given = *tables, self.problem.own_classes, self.spec.seed, self.track
             params["n_clusters"] = fitted_counter(counter, *given).n_categories_
         selector = selector_of(name, params, self.spec.seed, n_target)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -27,7 +27,7 @@ class Work:
     n_known: int = 0  # classes that get a category of their own
     n_guide_classes: int = 0  # classes that only guide
     n_guides: int = 0  # images of these that training sees
-    n_unused: int = 0  # labeled images that training does not see: held out, or of weight 0
+    n_unused: int = 0  # images that training does not see: held out, of weight 0, or once more as unlabeled
     n_categories: int = 2  # K, and the classes of a pool that competes
     is_k_known: bool = True  # else K is a guess
     n_devices: int = 1  # processes that train together
@@ -92,4 +92,9 @@ class Work:
         by_class = dict(zip(classes, sizes, strict=True))
         mine = [size for label, size in by_class.items() if label in own]
         others = [size for label, size in by_class.items() if label not in own]
-        return Work.of_sizes(spec, len(problem.target), mine, others, n_devices, len(labels) - len(kept))
+        work = Work.of_sizes(spec, len(problem.target), mine, others, n_devices, len(labels) - len(kept))
+        if not problem.given:
+            return work
+        # a target image that is a labeled image too is seen once
+        rows = np.flatnonzero(problem.is_given_too() & np.isin(labels, classes))
+        return replace(work, n_unused=work.n_unused + len(problem.rows_of_target(rows.tolist())))

@@ -54,11 +54,11 @@ export class ImageGrid {
     return { n: found.n, items: found.images };
   }
 
-  draw([row, confidence, isUnlike], index) {
-    const about = isUnlike ? "unlike all" : `${Math.round(100 * confidence)} %`;
+  draw([row, confidence, isUnlike, isGiven], index) {
+    const about = isGiven ? "labeled" : isUnlike ? "unlike all" : `${Math.round(100 * confidence)} %`;
     return element("div", {
       className: "tile", role: "option", "data-row": row, "aria-selected": this.selected.has(row),
-      "aria-label": `Image ${index + 1}, ${isUnlike ? "unlike all categories" : `${about} sure`}`,
+      "aria-label": `Image ${index + 1}, ${isGiven ? "labeled before the run" : isUnlike ? "unlike all categories" : `${about} sure`}`,
     }, element("img", { src: `images/${row}/160`, alt: "", loading: "lazy", draggable: false }),
     element("span", { className: isUnlike ? "soft unlike" : "soft" }, about));
   }
@@ -124,10 +124,11 @@ export class ImageGrid {
       const image = element("img", { className: "large", alt: "The image, larger" });
       const facts = element("p", { className: "soft" });
       const draw = () => {
-        const [row, confidence, isUnlike] = this.grid.item(index);
+        const [row, confidence, isUnlike, isGiven] = this.grid.item(index);
         image.src = `images/${row}/640`;
         const state = this.selected.has(row) ? "selected" : "not selected";
-        facts.textContent = `${index + 1} of ${this.grid.n} · ${Math.round(100 * confidence)} % sure${isUnlike ? " · unlike all categories" : ""} · ${state}`;
+        const about = isGiven ? "labeled before the run" : `${Math.round(100 * confidence)} % sure${isUnlike ? " · unlike all categories" : ""}`;
+        facts.textContent = `${index + 1} of ${this.grid.n} · ${about} · ${state}`;
         this.grid.go(index);
       };
       const step = (by) => {

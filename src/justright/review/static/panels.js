@@ -93,6 +93,7 @@ export function exports() {
       isAll.disabled = withKnown.disabled = !["folders", "labeled"].includes(chosen());
       isCopy.disabled = chosen() !== "folders";
     };
+    for (const [input] of forms) input.addEventListener("change", () => { withKnown.checked = input.value === "labeled"; });
     form.addEventListener("change", fit);
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
