@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 import csv
+import shutil
 
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from PIL import Image
+from tests.cli.conftest import asked
 
 from justright.cli import main
 from justright.data import open_images
+
+
+def call(*words):
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
 
 
 def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monkeypatch):
@@ -60,3 +68,31 @@ def test_an_image_that_was_labeled_in_the_run_keeps_its_label(run, split, tmp_pa
     found = {row["id"]: row for row in rows if row["source"] == "given"}
     assert {name: row["category"] for name, row in found.items()} == given
     assert {(row["kind"], row["confidence"]) for row in found.values()} == {("known", 1.0)}
+
+
+def of_images(file):
+    table = pq.read_table(file)
+    columns = [table[name].to_pylist() for name in ("path", "category", "confidence")]
+    return {path: answer for path, *answer in zip(*columns, strict=True)}
+
+
+@pytest.mark.parametrize("how", [("cms",), ("simgcd", "--seeds", "2")], ids=["a tree of clusters", "a vote"])
+def test_images_of_the_run_keep_what_it_found_and_others_are_judged_by_the_model(how, split, tmp_path, monkeypatch):
+    """Of both, the model alone would put some elsewhere; moved files are known by their content."""
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    run, moved = tmp_path / "run", tmp_path / "moved"
+    shutil.copytree(split / "hebrew", moved)
+    (moved / "more").mkdir()
+    Image.new("RGB", (32, 32), "white").save(moved / "more" / "new.png")
+    call(*asked(split, run), "--method", *how)
+    call("predict", run, moved, "--out", tmp_path / "p.parquet")
+    before, found = of_images(run / "predictions.parquet"), of_images(tmp_path / "p.parquet")
+    assert {path: found[path] for path in before} == before
+    assert len(found) == 22 * 8 + 1
+    for name in ("model.json", "model.safetensors"):
+        (tmp_path / "copied").mkdir(exist_ok=True)
+        shutil.copyfile(run / name, tmp_path / "copied" / name)
+    call("predict", tmp_path / "copied", moved, "--out", tmp_path / "alone.parquet")
+    alone = of_images(tmp_path / "alone.parquet")
+    assert {path: alone[path] for path in before} != before
+    assert alone["more/new.png"] == found["more/new.png"]

@@ -56,8 +56,9 @@ def predict(
 
     RUN is a folder that `justright discover` wrote. Each image of SOURCE gets a known class, a discovered cluster or
     neither, and a confidence. An image that was labeled in the run keeps its label: its source is given, not predicted.
-    A CSV has the columns path, category, kind, confidence and source, a Parquet file some more. If discover was given a
-    --checkpoint, give the same one here.
+    An image of the run's target keeps the category and confidence that the run found. A CSV has the columns path,
+    category, kind, confidence and source, a Parquet file some more. If discover was given a --checkpoint, give the same
+    one here.
 
     \b
     Examples:
@@ -80,6 +81,7 @@ def predict(
     model = METHODS[about["method"]].load(run, backbone)
     given = RunFolder(run).given_labels(terminal.track)
     found = model.predict(images, neither=neither, max_bad=max_bad, given=given, track=terminal.track)
+    found = RunFolder(run).with_own_answers(found, images, terminal.track)
     found.save(out)
     if save_backbone is not None:
         write_backbone(save_backbone, model.backbone_)

@@ -177,13 +177,28 @@ class RunFolder:
             images = self.pool
         except DataError:
             return {}
-        found: list[str | None] = images.table[CONTENT].to_pylist()
-        # images that are no files cannot have changed since
-        rows = [row for row, content in enumerate(found) if content is None]
-        for row, content in zip(rows, images.take(rows).content_ids(track, is_strict=False), strict=True):
-            found[row] = content
-        named = zip(found, images.table["class_name"].to_pylist(), strict=True)
+        named = zip(_contents(images, track), images.table["class_name"].to_pylist(), strict=True)
         return {content: name for content, name in named if content}
+
+    def with_own_answers(self, found: Predictions, images: ImageSet, track: Track = silent) -> Predictions:
+        """What a model says of images, but category and confidence of the target's images as the run found them.
+
+        A tree of clusters (CMS) or a vote of seeds may put an image elsewhere than the model does, which judges each by
+        itself. Images are known by their content.
+        """
+        try:
+            before, target = self.predictions, self.target
+        except DataError:  # a model that was copied without the rest of its run
+            return found
+        seen = {content: row for row, content in enumerate(_contents(target, track)) if content}
+        content_of = dict(zip(images.paths, images.content_ids(track, is_strict=False), strict=True))
+        rows = np.array([seen.get(content_of[path], -1) for path in found.index["path"].to_pylist()], dtype=np.int64)
+        is_seen = (rows >= 0) & ~found.is_given
+        return replace(
+            found,
+            cluster=np.where(is_seen, before.cluster[rows], found.cluster),
+            confidence=np.where(is_seen, before.confidence[rows], found.confidence),
+        )
 
     @cached_property
     def tuned(self) -> Float[Array, "target dim"]:
@@ -285,6 +300,14 @@ class RunFolder:
     def _json(self, name: str) -> dict[str, Any] | None:
         path = self.path / name if name == "run.json" else self._checked(name)
         return _object(path) if path.exists() else None
+
+
+def _contents(images: ImageSet, track: Track) -> list[str]:
+    """What the files of images of a run held then, as content ids."""
+    found: list[str | None] = images.table[CONTENT].to_pylist()
+    rows = [row for row, content in enumerate(found) if content is None]  # no files: they cannot have changed since
+    made = iter(images.take(rows).content_ids(track, is_strict=False))
+    return [next(made) if content is None else content for content in found]
 
 
 def _object(path: Path, line: bytes | None = None) -> dict[str, Any]:
