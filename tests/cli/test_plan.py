@@ -44,7 +44,6 @@ def test_a_person_gets_a_table_and_what_would_be_cheaper():
     for word in (
         "extract",
         "estimate",
-        "select",
         "bank",
         "train",
         "check",

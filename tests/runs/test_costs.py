@@ -14,7 +14,7 @@ from justright.runs.spec import RunSpec
 from justright.runs.work import Work
 
 RATES = Rates(
-    extract=0.02, view=0.03, plain=0.01, step=0.04, stage1=0.05, heads=0.006, tuned=0.007, select=1e-9, tree=1e-8,
+    extract=0.02, view=0.03, plain=0.01, step=0.04, stage1=0.05, heads=0.006, tuned=0.007, tree=1e-8,
     mixture=1e-7, cluster=1e-6, memory=1e8, about="a test",
 )  # fmt: skip
 WORK = Work(n_target=9_000, n_labeled=1_000, n_classes=50, n_known=50, n_categories=60)
@@ -45,7 +45,6 @@ def test_time_is_work_times_rate(plan):
     assert stage(costs, "extract").seconds == pytest.approx(10_000 * 0.02)
     assert stage(costs, "bank").seconds == pytest.approx(10_000 * (0.01 + 4 * 0.03))
     assert stage(costs, "train").seconds == pytest.approx(3 * 10_000 * 0.04 + after)
-    assert stage(costs, "select").seconds == pytest.approx(9_000 * 50 * costs.backbone.dim * 1e-9)
     assert stage(costs, "estimate").seconds == pytest.approx(6_000**2 * 1e-8 + 10_000 * 60 * 1e-7)
     assert stage(costs, "check").seconds == pytest.approx(CHECKED_INIT * 10_000 * 60 * 1e-6)
     some = plan(n_epochs=3, n_steps=7, batch_size=100)
@@ -114,7 +113,7 @@ def test_memory_grows_with_images_and_not_with_views(plan):
 def test_processes_share_the_training_and_the_first_one_does_all_else(plan):
     one, four = plan(), plan(replace(WORK, n_devices=4))
     assert stage(four, "train").seconds == pytest.approx(stage(one, "train").seconds / 4)
-    for name in ("extract", "estimate", "select", "bank", "check"):
+    for name in ("extract", "estimate", "bank", "check"):
         assert stage(four, name) == stage(one, name)
 
 

@@ -21,14 +21,12 @@ from justright.runs.work import Work
 IMAGE_BYTES = 550  # of one image in memory, its row and its content id as text: 300,000 rows of a CSV were measured
 TREE_IMAGES = 6000  # images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`
 AXES = 128  # principal axes that the estimate keeps of every image
-ROWS_AT_ONCE = 8192  # images that selection compares with all classes at a time
 HEADS_IMAGES, HEADS_VIEWS = 20_000, 4  # that heads learn from alone, at most; views of each where none are stored
 CHECKED_IMAGES, CHECKED_INIT = 20_000, 3  # that the check clusters, at most, and how often: see `frozen_check`
 
 CHEAPER = {  # what makes each stage quicker
     "extract": "--device cuda, or a smaller --backbone",
     "bank": "--set views=2, or --device cuda",
-    "select": "--selector none, the default of discover",
     "estimate": "--k, if you know the number of categories",
     "train": "--minutes, or fewer --epochs",
     "check": "fewer images",
@@ -46,7 +44,6 @@ class Rates:
     stage1: float = 0.0  # an image in a step of the first training of muGCD
     heads: float = 0.0  # an image in a step in which the heads learn alone
     tuned: float = 0.0  # an image through the tuned part of the network, without a gradient
-    select: float = 0.0  # an image of the target, a class of the pool and a dimension
     tree: float = 0.0  # a pair of the images that the estimate looks at
     mixture: float = 0.0  # an image and a category
     cluster: float = 0.0  # an image and a category, in one restart of k-means
@@ -161,7 +158,7 @@ class CostPlan:
         ]
 
     def seconds(self) -> dict[str, float]:
-        """The time of each stage, in the order in which they run.
+        """The time of each stage, in the order in which they run. Selection takes next to none.
 
         Of several processes the first one does everything but the training, which all of them share.
         """
@@ -177,7 +174,6 @@ class CostPlan:
             "extract": n * rates.extract,
             "estimate": self.is_counted
             * (min(n, TREE_IMAGES) ** 2 * rates.tree + n * work.n_categories * rates.mixture),
-            "select": work.n_target * work.n_classes * self.backbone.dim * rates.select,
             "bank": n * (n_stored * rates.view + rates.plain),
             "train": work.n_seeds * (training + after),
             "check": is_trained * self._clusters(CHECKED_INIT, min(n, CHECKED_IMAGES)),
@@ -190,7 +186,6 @@ class CostPlan:
         held = {
             "estimate": memory
             + self.is_counted * (2 * features + n * AXES * FEATURE_BYTES + min(n, TREE_IMAGES) ** 2 * 4),
-            "select": memory + self.work.n_classes * (dim + ROWS_AT_ONCE) * 8,
             "train": listed + features,
         }
         written: dict[str, int] = {}

@@ -62,15 +62,12 @@ class Forecast:
         work, steps = plan.work, plan.steps_text()
         if is_begun:
             return f"{work.n_categories:,} categories: {steps or 'nothing to train'}, up to {time_text(seconds)}."
-        k = (
-            ""
-            if work.is_k_known or not steps
-            else f" for {work.n_categories:,} categories, a guess until K is estimated"
-        )
+        said = [f"{work.n_images:,} images", f"{plan.n_views:,} views of them", *([steps] if steps else [])]
+        if steps and not work.is_k_known:
+            said[-1] += f"; {work.n_categories:,} categories are a guess until K is estimated"
         return (
-            f"This takes up to {time_text(seconds)}: {work.n_images:,} images, {plan.n_views:,} views of them"
-            f"{' and ' if steps else ''}{steps}{k}; less where earlier runs left features and views. "
-            f"Cheaper: {', '.join(self._cheaper(plan, seconds))}."
+            f"This takes up to {time_text(seconds)}: {', '.join(said)}; less where earlier runs left features and views."
+            f" Cheaper: {', '.join(self._cheaper(plan, seconds))}."
         )
 
     def _cheaper(self, plan: CostPlan, seconds: float) -> list[str]:
@@ -81,7 +78,8 @@ class Forecast:
             minutes = max(1, round(plan.seconds()["train"] / 60 / SHORTER))
             for option, settings in ((f"--minutes {minutes}", {"minutes": minutes}), ("--set views=2", {"views": 2})):
                 other = replace(plan, spec=replace(self.spec, settings=dict(self.spec.settings) | settings))
-                if (less := sum(other.seconds().values())) < 0.9 * seconds and not other.too_short():
+                is_useful = "minutes" not in settings or not other.too_short()
+                if (less := sum(other.seconds().values())) < 0.9 * seconds and is_useful:
                     cheaper.append(f"{option} ({time_text(less)})")
         cost = CPU_COST.get(self.backbone.name, 1.0)
         if self.backbone.device.type == "cpu" and cost > 1:

@@ -25,7 +25,6 @@ from justright.parallel import n_cores
 from justright.progress import Track, silent
 from justright.runs.costs import Rates
 from justright.runs.disk import DiskPlan
-from justright.selection import BetaSelector
 
 Item = TypeVar("Item")
 
@@ -35,7 +34,7 @@ FEWEST, SECONDS = 24, 2.0  # a slow network gets so few of them that extraction 
 N_STEPS = 4  # steps of training that are timed
 BATCH_SECONDS = 4.0  # batches are so small that extraction of one takes no longer; a step takes about half of that
 MOST_CATEGORIES = 10_000  # that training is timed with
-N_ROWS, N_CLASSES = 1000, 20  # features that selection and estimation are timed on
+N_ROWS, N_CLASSES = 1000, 20  # features that estimation and k-means are timed on
 
 
 class _EnoughError(Exception):
@@ -125,9 +124,8 @@ def _arithmetic(dim: int) -> dict[str, tuple[Callable[[], object], int]]:
     labels = np.arange(N_ROWS) % N_CLASSES
     features = (3 + rng.normal(size=(N_CLASSES, dim))[labels] + rng.normal(size=(N_ROWS, dim))).astype(np.float32)
     some = np.where(np.arange(N_ROWS) < N_ROWS // 2, labels, -1)
-    axes, many = features[:, : min(dim, 128)], np.tile(features, (20, 1))
+    axes = features[:, : min(dim, 128)]
     return {
-        "select": (lambda: BetaSelector().fit(features, labels, many), len(many) * N_CLASSES * dim),
         "tree": (lambda: COUNTERS["spread"](normalize=False).fit(axes, some), N_ROWS**2),
         "mixture": (
             lambda: COUNTERS["mixture"](start=N_CLASSES, n_init=1, normalize=False).fit(axes, some),  # type: ignore[call-arg]
