@@ -66,8 +66,9 @@ class Forecast:
         if steps and not work.is_k_known:
             said[-1] += f"; {work.n_categories:,} categories are a guess until K is estimated"
         return (
-            f"This takes up to {time_text(seconds)}: {', '.join(said)}; less where earlier runs left features and views."
-            f" Cheaper: {', '.join(self._cheaper(plan, seconds))}."
+            f"This takes up to {time_text(seconds)}: {', '.join(said)}; "
+            "less where earlier runs left features and views. "
+            f"Cheaper: {', '.join(self._cheaper(plan, seconds))}."
         )
 
     def _cheaper(self, plan: CostPlan, seconds: float) -> list[str]:
