@@ -22,16 +22,16 @@ def test_exact_copies_are_one_group_across_a_zip_and_a_folder(photos, tmp_path):
     assert report.n_problems == 0
 
 
-def test_a_labeled_copy_of_a_target_image_is_a_problem(photos, tmp_path):
+def test_a_copy_of_a_target_image_is_a_problem_in_a_pool_and_a_remark_among_labeled_images(photos, tmp_path):
     put(tmp_path / "new" / "same.png", drawing(0))
     put(tmp_path / "new" / "alike.jpg", file_of(drawing(1), "JPEG"))
     put(tmp_path / "new" / "fresh.png", drawing(50))
     report = audit([open_images(photos)], open_images(tmp_path / "new"))
-    (exact,), (near,) = of_kind(report, "shared_exact"), of_kind(report, "shared_near")
+    (exact,), (near,) = of_kind(report, "given_exact"), of_kind(report, "shared_near")
     assert paths(exact) == {"cat/0.png", "same.png"}
     assert paths(near) == {"dog/1.png", "alike.jpg"}
-    assert exact.reason == "same content, in labeled and target"
-    assert report.n_problems == 2
+    assert exact.reason == "same content, in labeled and target: `justright discover` keeps the label"
+    assert report.n_problems == 1
     report = audit([], open_images(tmp_path / "new"), pool=[open_images(photos)])
     assert of_kind(report, "shared_exact")[0].reason == "same content, in pool and target"
 

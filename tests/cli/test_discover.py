@@ -10,11 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from tests.cli.conftest import asked
+from tests.review.acting import act
 
 from justright.cli import main
 from justright.data import ImageSet, open_images
 from justright.features import automatic
 from justright.features.table import FeatureTable
+from justright.review.export import label_table
+from justright.review.open_review import OpenReview
 from justright.runs.forecast import Forecast
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import load_selection
@@ -450,3 +453,55 @@ def test_doubtful_labels_are_warned_of_and_noted(split, tmp_path, home):
     assert any(note.startswith("names of different classes differ only by case") for note in notes)
     assert any(note.startswith("1 labeled image has several classes, such as ") for note in notes)
     assert done.stderr.count("Warning: ") == 2
+
+
+def next_round(out, labeled, target, *more) -> dict:
+    words = [
+        "discover",
+        "--labeled",
+        str(labeled),
+        "--target",
+        str(target),
+        "--backbone",
+        "glyph_vit",
+        "--out",
+        str(out),
+    ]
+    done = CliRunner().invoke(main, [*words, "--method", "kmeans", "--no-report", "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def reviewed_and_exported(run, n_clusters, to) -> dict[str, str]:
+    """Keep the largest new clusters, name every other one, and export; the class of each image that was confirmed."""
+    opened = OpenReview(RunFolder.open(run))
+    new = [place for place, each in enumerate(opened.predictions.categories) if each.kind == "discovered"]
+    sizes = opened.predictions.sizes
+    for number, cluster in enumerate(sorted((each for each in new if sizes[each]), key=lambda each: -sizes[each])):
+        if number == n_clusters:
+            break
+        named = {"do": "name", "cluster": cluster, "name": f"named {cluster}"}
+        act(opened, **(named if number % 2 else {"do": "keep", "cluster": cluster}))
+    done = CliRunner().invoke(main, ["review", str(run), "--export", str(to), "--as", "labeled"])
+    assert done.exit_code == 0, done.output
+    table = label_table(OpenReview(RunFolder.open(run))).to_pylist()
+    return {row["path"]: row["class_name"] for row in table if row["status"] == "kept"}
+
+
+def test_what_people_confirm_stays_from_round_to_round(split, tmp_path, home):
+    photos, _, _ = copied(split, tmp_path)
+    labeled = split / "split" / "labeled.parquet"
+    first = next_round(tmp_path / "1", labeled, photos)
+    confirmed = reviewed_and_exported(tmp_path / "1", 5, tmp_path / "reviewed.parquet")
+    assert len(set(confirmed.values())) == 5
+    old = set(open_images(labeled).classes.values())
+    for number in (2, 3):
+        found = next_round(tmp_path / str(number), tmp_path / "reviewed.parquet", photos)
+        rows = rows_of(tmp_path / str(number))
+        assert {path: rows[path]["category"] for path in confirmed} == confirmed
+        assert {(rows[path]["source"], rows[path]["confidence"]) for path in confirmed} == {("given", "1")}
+        names = [each.name for each in RunFolder(tmp_path / str(number)).predictions.categories]
+        assert len(set(names)) == len(names), "a class that kept its name is not met again as a new cluster"
+        assert old | set(confirmed.values()) <= set(names[: found["categories"]["known"]])
+        assert found["n_target"] == max(first["n_target"], len(old | set(confirmed.values())))
+        confirmed |= reviewed_and_exported(tmp_path / str(number), 2, tmp_path / "reviewed.parquet")

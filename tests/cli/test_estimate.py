@@ -115,3 +115,18 @@ def test_what_cannot_be_is_refused_before_anything_is_counted(stores, monkeypatc
     done = run(stores / "labeled", "--target", stores / "target", *words)
     assert done.exit_code != 0
     assert said in done.output
+
+
+def test_a_target_is_counted_without_any_label_and_the_interval_is_wide(stores):
+    done = run("--target", stores / "target", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert set(found["estimates"]) == {"combined", "spread"}
+    low, high = found["estimates"]["combined"]["interval"]
+    assert low <= 8 <= high
+    assert high >= 2 * low
+    assert found["labeled_classes"] == 0
+    for more, said in ((("--other-kinds",), "--other-kinds"), (("--counter", "mixture"), "--counter mixture")):
+        done = run("--target", stores / "target", *more)
+        assert done.exit_code == 2
+        assert f"{said} needs LABELED" in done.output

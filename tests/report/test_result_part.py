@@ -65,6 +65,17 @@ def test_what_is_not_there_is_not_said(case, said):
     assert told(*case) == said
 
 
+def test_what_was_labeled_before_is_counted_and_without_labels_nothing_is_said_of_certainty():
+    index = pa.table({name: ["a", "b", "c"] for name in ("id", "dataset", "path")})
+    sure, nothing = np.full(3, 0.1, np.float32), np.zeros(3, bool)
+    given = np.array([True, False, False])
+    found = Predictions(index, np.array([0, 0, 1]), sure, nothing, category_names(["cat"], 2), given)
+    said = "".join(sentence(found, look_at_clusters(found, None)))
+    assert said.startswith("3 images: 2 in 1 known class (1 of them labeled before), 1 in 1 new cluster; ")
+    said = "".join(sentence(found, look_at_clusters(found, None), is_calibrated=False))
+    assert "; how sure that is cannot be told without labels; look first at new-001." in said
+
+
 def test_the_largest_new_clusters_are_shown_with_what_is_nearest(finished):
     html = shown(finished)
     names = re.findall(r"<b><bdi>(.*?)</bdi></b> (\d+) images", html)

@@ -130,7 +130,11 @@ def _about_group(
     if is_conflict:
         names = sorted({place.class_name for place in places if place.class_name is not None})
         yield Finding(f"conflict_{how}", f"{likeness}, but filed under {', '.join(names)}", places)
-    if is_shared:
+    if (
+        is_shared and how == "exact" and sides == {"labeled", "target"}
+    ):  # as where people copy photos into class folders
+        yield Finding("given_exact", f"{likeness}, in {_all(sides)}: `justright discover` keeps the label", places)
+    elif is_shared:
         yield Finding(f"shared_{how}", f"{likeness}, in {_all(sides)}", places)
     if not (is_conflict or is_shared):
         yield Finding(f"copies_{how}", likeness, places)

@@ -29,6 +29,7 @@ KINDS = {
     "conflict_near": Kind("near copies, two classes", True),
     "shared_exact": Kind("copy of a target image", True),
     "shared_near": Kind("near copy of a target image", True),
+    "given_exact": Kind("labeled image in the target", False),
     "copies_exact": Kind("copies on one side", False),
     "copies_near": Kind("near copies on one side", False),
     "small_class": Kind("class of one image or none", False),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from justright.cli.common import COUNT, OUT_FILE, OUT_SVG, STORE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
@@ -18,10 +19,11 @@ from justright.runs.counting import estimate_record
 from justright.types import UNLABELED
 
 SEARCH = "labeled-search"
+UNLABELED_COUNTERS = (BEST, "spread")  # those that count without any label
 
 
 @click.command(cls=Command, tables={"Counters": COUNTERS})
-@click.argument("labeled", type=STORE)
+@click.argument("labeled", type=STORE, required=False)
 @click.option("--target", type=STORE, required=True, help="Features of the unlabeled images.")
 @click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How the number is estimated.")
 @click.option("--other-kinds", is_flag=True, help="The target shows none of the classes of LABELED: do not count them.")
@@ -33,7 +35,7 @@ SEARCH = "labeled-search"
 @with_terminal
 def estimate(
     terminal: Terminal,
-    labeled: Place,
+    labeled: Place | None,
     target: Place,
     counter: str,
     other_kinds: bool,
@@ -50,7 +52,8 @@ def estimate(
     its interval is as wide as its errors were on problems where the number was known.
 
     With --other-kinds the target is counted alone, LABELED only shows how much images of one class differ, and the
-    answer is known to a factor of 2.5.
+    answer is known to a factor of 2.5. Without LABELED it is counted by how images usually lie, and known to a factor
+    of about 2.
 
     \b
     Examples:
@@ -59,13 +62,22 @@ def estimate(
       justright estimate labeled.features --target photos.features \\
           --counter mixture --no-interval
       justright estimate pool.features --target photos.features --other-kinds
+      justright estimate --target photos.features
     """
     if max_k is not None and counter not in (BEST, SEARCH):
         raise click.UsageError(f"--max-k is for {SEARCH} and {BEST}, not for {counter}.")
     if other_kinds and counter == SEARCH:
         raise click.UsageError(f"--counter {SEARCH} needs labeled classes that the target shows, not --other-kinds.")
-    tables = FeatureTable.open(labeled), FeatureTable.open(target)
-    features, labels = labeled_and_target(*tables)
+    if labeled is None and (other_kinds or counter not in UNLABELED_COUNTERS):
+        named = "--other-kinds" if other_kinds else f"--counter {counter}"
+        raise click.UsageError(f"{named} needs LABELED, features of labeled images.")
+    unlabeled, n_labeled = FeatureTable.open(target), 0
+    if labeled is None:
+        features, labels = np.asarray(unlabeled.features), np.full(len(unlabeled), UNLABELED)
+    else:
+        known = FeatureTable.open(labeled)
+        n_labeled = len(known)
+        features, labels = labeled_and_target(known, unlabeled)
     n_classes = len(set(labels.tolist()) - {UNLABELED})
     if max_k is not None and not other_kinds and max_k < n_classes:
         raise JustrightError(
@@ -73,14 +85,16 @@ def estimate(
         )
     pool = None
     if other_kinds:
-        n_labeled = len(tables[0])
         pool = features[:n_labeled], labels[:n_labeled]
         features, labels = features[n_labeled:], labels[n_labeled:]
     more: dict[str, Any] = {SEARCH: {"max_k": max_k}}
+    beside = (
+        UNLABELED_COUNTERS if labeled is None else [name for name in COUNTERS if not (other_kinds and name == SEARCH)]
+    )
     counters = {
         name: COUNTERS[name](seed=seed, **more.get(name, {}))
         for name in COUNTERS
-        if name == counter or (counter == BEST and not (other_kinds and name == SEARCH))
+        if name == counter or (counter == BEST and name in beside)
     }
     intervals = {}
     for name, each in counters.items():

@@ -24,7 +24,7 @@ from justright.discovery.configs import Config, PlannedTraining
 from justright.discovery.learner import FitInputs
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
-from justright.discovery.predictions import Category, Predictions, category_names
+from justright.discovery.predictions import UNCALIBRATED, Category, Predictions, category_names
 from justright.discovery.processes import Processes
 from justright.discovery.threads import computing_with
 from justright.discovery.training_data import TrainingData, Weighting
@@ -163,7 +163,8 @@ class Discovery(ABC):
         else:
             rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
         if not len(rows):
-            self.calibrated_on_ = "nothing: no labeled images were used"
+            self.calibrated_on_ = UNCALIBRATED
+            self.notes_.append("without labeled images confidences are not calibrated: use them to compare images only")
         rows = rows[:: -(-len(rows) // CALIBRATION_ROWS) or 1]
         features, target = learned.features, learned.features[data.n_labeled :]
         self.assigner_ = learned.assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)

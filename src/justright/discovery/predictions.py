@@ -29,6 +29,7 @@ KINDS: tuple[str, ...] = get_args(CategoryKind)
 
 CSV_COLUMNS = ("path", "category", "kind", "confidence", "source")  # the columns of a CSV
 NEITHER = "neither"  # the kind of an image that looks like none of the categories
+UNCALIBRATED = "nothing: no labeled images were used"  # what confidences rest on where nothing is labeled
 SOURCES = ("predicted", "given")  # where a category comes from: the method, or a person who labeled the image
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from justright.discovery.predictions import Predictions
+from justright.discovery.predictions import UNCALIBRATED, Predictions
 from justright.evaluation.scores import GROUPS
 from justright.report.cluster_views import ClusterView
 from justright.report.clusters import LONGEST_ALT, nearest_words
@@ -30,7 +30,7 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
     alts = [f"typical images of {short(view.category.name, LONGEST_ALT)}" for view in largest]
     orders = [SheetOrder(view.rows[:N_IMAGES], PIXELS, COLUMNS, alt) for view, alt in zip(largest, alts, strict=True)]
     return {
-        "sentence": sentence(run.predictions, views),
+        "sentence": sentence(run.predictions, views, run.about.get("calibrated_on", "") != UNCALIBRATED),
         "sure": SURE,
         "accuracies": {name: percent(scores, name) for name in GROUPS} if scores else {},
         "notes": run.about.get("notes", []),
@@ -45,17 +45,22 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
     }
 
 
-def sentence(predictions: Predictions, views: Sequence[ClusterView]) -> Words:
+def sentence(predictions: Predictions, views: Sequence[ClusterView], is_calibrated: bool = True) -> Words:
     """How many images are where, how many are uncertain, and the new clusters where most images are likely wrong."""
     counts = []
     for kind, one, many in (("known", "known class", "known classes"), ("discovered", "new cluster", "new clusters")):
         group = [view for view in views if view.category.kind == kind]
         n_images = sum(len(view.rows) for view in group)
         counts += [f"{n_images:,} in {len(group):,} {one if len(group) == 1 else many}"] if group else []
+    if n_given := int(predictions.is_given.sum()):
+        counts[0] += f" ({n_given:,} of them labeled before)"
     if n_neither := int(predictions.is_neither.sum()):
         counts.append(f"{n_neither:,} like none of them")
     n, n_uncertain = len(predictions), int(np.sum(predictions.is_neither | (predictions.confidence < SURE)))
-    said = f"{n:,} image{'' if n == 1 else 's'}: {', '.join(counts)}; {_how_many(n_uncertain, n)} uncertain"
+    sure = (
+        f"{_how_many(n_uncertain, n)} uncertain" if is_calibrated else "how sure that is cannot be told without labels"
+    )
+    said = f"{n:,} image{'' if n == 1 else 's'}: {', '.join(counts)}; {sure}"
     first = [view for view in views if view.category.kind == "discovered"][:N_FIRST]
     names = join(", ", [(Name(view.category.name),) for view in first])
     return (said, "; look first at ", *names, ".") if names else (said, ".")

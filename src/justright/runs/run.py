@@ -173,7 +173,11 @@ class Run:
         """K of the target, and where it comes from."""
         n_given, name = self.spec.n_target, self.spec.counter
         if n_given is None:
-            return int(self._estimate(name, pool, target)["n_categories"]), name
+            found = self._estimate(name, pool, target)
+            if not len(pool) and found["interval"] is not None:
+                k, (low, high) = found["n_categories"], found["interval"]
+                self.notes.append(f"without any label K = {k:,} is rough, 90 % interval {low:,} to {high:,}")
+            return int(found["n_categories"]), name
         is_few = len(pool) + len(target) <= MOST_CHECKED
         if self.checks_k and self.processes.is_first and self.problem.own_classes and is_few:
             try:
