@@ -23,7 +23,7 @@ def test_discover_says_what_it_will_write_and_stops_where_it_does_not_fit(tmp_pa
     refused = call(20_000_000, "--set", "views=100")
     said = " ".join(refused.stderr.split())
     assert refused.exit_code == 1
-    assert "Writes 46." in said
+    assert "Writes 47 MB: " in said
     assert "100 weak views of each image in float16" in said
     assert "there is no room for this run" in said
     assert "Try: --set views=2, or free" in said

@@ -63,11 +63,12 @@ def audit(
     Problems, exit code 1:
       bad files        empty, no image, truncated, too large, unreadable
       label conflicts  one image, or near copies, under two classes
-      shared images    one image in the target and a pool, or near copies in the target and elsewhere
+      shared images    one image in the target and a pool,
+                       or near copies in the target and elsewhere
 
     \b
     Remarks, exit code 0 when there is nothing else:
-      images of the target that are labeled: `justright discover` keeps their label
+      images of the target that are labeled, which `discover` keeps
       copies among labeled images or inside the target, under one class
       classes of one image, class names that several data sets use
       class names that differ only by case or by invisible characters

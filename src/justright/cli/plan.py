@@ -67,7 +67,7 @@ def plan(
     is_table: bool,
     **options: Any,
 ) -> None:
-    """Tell what `justright discover` would cost: steps, time, memory and disk.
+    """Forecast what `justright discover` costs: steps, time, disk.
 
     Each stage of the run is tried on a few images, your own where they are given and drawn ones else, which takes some
     seconds. The rest is multiplication. Disk is an upper bound; time assumes that twice the images take twice as long,
