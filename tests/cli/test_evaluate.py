@@ -68,3 +68,12 @@ def test_mistakes_end_in_a_message_without_a_traceback(files, tmp_path):
     assert done.exit_code == 1
     assert "199 of 200 images" in done.output
     assert "Traceback" not in done.output
+
+
+def test_images_whose_label_was_given_are_not_scored_and_that_is_said(tmp_path):
+    (tmp_path / "p.csv").write_text("path,category,source\na,cat,given\nb,cat,predicted\nc,new-001,predicted\n")
+    (tmp_path / "t.csv").write_text("path,class_name,is_old\na,dog,1\nb,cat,1\nc,emu,0\n")
+    done = CliRunner().invoke(main, ["evaluate", str(tmp_path / "p.csv"), "--truth", str(tmp_path / "t.csv")])
+    assert done.exit_code == 0, done.output
+    assert "1 images were labeled before the run" in done.stderr
+    assert "All 100.0" in done.output

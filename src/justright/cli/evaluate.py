@@ -83,6 +83,8 @@ def evaluate(
     judged = read_judged(predictions, truth) if run is None else run.judged(truth)
     if judged.n_more:
         terminal.say(f"{judged.n_more:,} images of the truth are not in the run and are not scored.")
+    if n_given := int(judged.is_given.sum()):
+        terminal.say(f"{n_given:,} images were labeled before the run, their source is given: they are not scored.")
     if run is not None and run.own_classes and not judged.is_old.any():
         terminal.say(
             f"No image is of the {len(run.own_classes):,} labeled classes of the run: compare the class names."
