@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 
 import pyarrow.parquet as pq
@@ -33,6 +34,22 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was asked for"
     assert all(0 < float(row["confidence"]) <= 1 for row in rows)
     assert network.stat().st_size > 100_000
+
+
+def test_files_that_get_no_row_are_counted(run, split, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
+    photos = tmp_path / "photos"
+    shutil.copytree(split / "hebrew", photos)
+    (photos / "notes.txt").write_text("to sort")
+    (photos / "broken.png").write_bytes(b"")
+    words = ["predict", str(run[0]), str(photos), "--out", str(tmp_path / "p.csv")]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    text = " ".join(done.output.split())
+    assert "1 file was left out: 1 not recognised by name (notes.txt)" in text
+    assert "1 that cannot be read left out" in text
+    found = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
+    assert (found["images"], found["unreadable"], found["not recognised by name"]) == (22 * 8, 1, 1)
 
 
 def test_a_folder_without_a_run_is_told(tmp_path):

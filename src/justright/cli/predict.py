@@ -71,10 +71,13 @@ def predict(
     from justright.discovery.model_files import about_model, write_backbone
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
+    from justright.runs.left_out import left_out_by_name, summary
     from justright.runs.run_folder import RunFolder
 
     about = about_model(run)
     images = open_images(source).without_labels()
+    if unrecognised := left_out_by_name([], [], source):
+        terminal.say(f"{summary(unrecognised)}.")
     device = usable(settled_device(terminal, device))
     of = about["backbone"]
     backbone = load_backbone(of["name"], checkpoint, device, of["resolution"])
@@ -88,7 +91,8 @@ def predict(
     kinds = Counter(found.table()["kind"].to_pylist())
     rows = [(kind, kinds[kind]) for kind in ("known", "discovered", "neither")]
     terminal.table(f"{len(found):,} images", ("kind", "images"), rows)
-    value = {"out": str(out), "images": len(found), **dict(kinds), "calibrated_on": about["calibrated_on"]}
     left_out = len(images) - len(found)
+    value = {"out": str(out), "images": len(found), **dict(kinds), "calibrated_on": about["calibrated_on"]}
+    value |= {"unreadable": left_out, "not recognised by name": len(unrecognised)}
     tail = f", {left_out:,} that cannot be read left out" if left_out else ""
     terminal.result(value, f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}.")
