@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 def nfc(name: str) -> str:
@@ -19,15 +18,19 @@ def nfc(name: str) -> str:
 
 
 def nfc_column(names: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A column of names in that form, of the type that it has."""
+    """A column of names in that form, of the type that it has.
+
+    Arrow has a function for it, but its release 16 composes nothing. Each different name is made once.
+    """
     if isinstance(names, pa.ChunkedArray):
         return pa.chunked_array([nfc_column(chunk) for chunk in names.chunks], names.type)
-    if not pa.types.is_dictionary(names.type):
-        return pc.utf8_normalize(names, form="NFC")
-    made = pc.utf8_normalize(names.dictionary, form="NFC")
-    if made.equals(names.dictionary):
+    coded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+    before: list[str | None] = coded.dictionary.to_pylist()
+    made = [None if name is None else nfc(name) for name in before]
+    if made == before:
         return names
-    return made.take(names.indices).cast(names.type)  # two forms of a name become one entry
+    made_of = pa.array(made, coded.dictionary.type)
+    return made_of.take(coded.indices).cast(names.type)  # two forms of a name become one entry
 
 
 def visible(name: str) -> str:
