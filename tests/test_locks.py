@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from justright import locks
-from justright.locks import EXPIRY, HEARTBEAT, WRITER, LeaseHeldError, beating, is_gone, lease, lock, writer_name
+from justright.locks import EXPIRY, HEARTBEAT, WRITER, LeaseHeldError, is_gone, lease, lock, renewed, writer_name
 
 HOLD = """
 import sys, time
@@ -191,35 +191,35 @@ def test_the_heartbeat_renews_what_is_held_and_nothing_else(place):
     held, other = lease(place), place.with_name("other")
     other.write_text("")
     silent_for(place, 1000)
-    with beating(other):
-        locks._heart.beat()
+    with renewed(other):
+        locks._heartbeat.renew()
         assert other.stat().st_mtime > held.path.stat().st_mtime - 500
     silent_for(place, 1000)
     before = other.stat().st_mtime
-    locks._heart.beat()
+    locks._heartbeat.renew()
     assert held.path.stat().st_mtime > before + 500
     assert other.stat().st_mtime == before
     held.release()
-    locks._heart.beat()
+    locks._heartbeat.renew()
     assert not held.path.exists()
 
 
 def test_a_thread_renews_them_while_there_are_any(place, monkeypatch):
     monkeypatch.setattr(locks, "HEARTBEAT", 0.01)
-    heart = locks._Heart()
+    heartbeat = locks._Heartbeat()
     path = place.parent
     path.mkdir()
     os.utime(path, (0, 0))
-    heart.add(path)
-    thread = heart._thread
+    heartbeat.add(path)
+    thread = heartbeat._thread
     while not path.stat().st_mtime:
         pass
-    heart.remove(path)
+    heartbeat.remove(path)
     thread.join()
-    assert heart._thread is None
-    heart.add(path)
-    assert heart._thread is not thread
-    heart.remove(path)
+    assert heartbeat._thread is None
+    heartbeat.add(path)
+    assert heartbeat._thread is not thread
+    heartbeat.remove(path)
 
 
 def test_a_lease_may_be_released_while_another_is_added(place):
@@ -227,7 +227,7 @@ def test_a_lease_may_be_released_while_another_is_added(place):
     first = lease(place)
 
     def both():
-        with locks._heart._guard:
+        with locks._heartbeat._guard:
             first.release()
 
     thread = threading.Thread(target=both, daemon=True)
@@ -242,7 +242,7 @@ def test_a_forked_process_neither_ends_nor_renews_the_lease_of_its_parent(place)
     child = os.fork()
     if not child:
         held.release()
-        os._exit(len(locks._heart._paths))
+        os._exit(len(locks._heartbeat._paths))
     assert os.waitpid(child, 0)[1] == 0
     assert held.path.exists()
     held.release()

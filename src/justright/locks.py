@@ -46,12 +46,12 @@ class Lease:
 
     def __init__(self, path: Path):
         self.path, self._process = path, os.getpid()
-        _heart.add(path)
+        _heartbeat.add(path)
 
     def release(self) -> None:
         """Give it back. In a forked process nothing happens: the lease is the parent's."""
         if os.getpid() == self._process:
-            _heart.remove(self.path)
+            _heartbeat.remove(self.path)
             self.path.unlink(missing_ok=True)
 
 
@@ -87,13 +87,13 @@ def lease(place: Path, *, is_shared: bool = False, wait: Wait = "unsure") -> Lea
 
 
 @contextmanager
-def beating(path: Path) -> Iterator[None]:
+def renewed(path: Path) -> Iterator[None]:
     """Renew the modification time of a file that is being written."""
-    _heart.add(path)
+    _heartbeat.add(path)
     try:
         yield
     finally:
-        _heart.remove(path)
+        _heartbeat.remove(path)
 
 
 def writer_name() -> str:
@@ -119,7 +119,7 @@ def lock(file: IO[Any], *, is_shared: bool = False) -> None:
     fcntl.flock(file, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
 
 
-class _Heart:
+class _Heartbeat:
     """A thread that renews the times of files, as long as there are any."""
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class _Heart:
         with self._guard:
             self._paths.discard(path)
 
-    def beat(self) -> None:
+    def renew(self) -> None:
         for path in tuple(self._paths):
             with suppress(OSError):  # gone at this moment
                 os.utime(path)
@@ -150,12 +150,12 @@ class _Heart:
                 if not self._paths:
                     self._thread = None
                     return
-            self.beat()
+            self.renew()
 
 
-_heart = _Heart()
+_heartbeat = _Heartbeat()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_heart.__init__)  # type: ignore[misc]  # threads and leases are the parent's
+    os.register_at_fork(after_in_child=_heartbeat.__init__)  # type: ignore[misc]  # threads and leases are the parent's
 
 
 def _written(place: Path, is_shared: bool) -> Path:

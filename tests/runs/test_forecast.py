@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from tests.runs.drawn_problem import drawn_problem
 
-from justright.data import gcd_split, glyph_set, merge_pool, random_half
+from justright.data import glyph_set
 from justright.discovery import configs, gcd
 from justright.errors import DegenerateError
 from justright.features.backbone import load_backbone
@@ -17,7 +18,6 @@ from justright.runs import forecast as module
 from justright.runs import measured_rates
 from justright.runs.costs import CostPlan, Rates
 from justright.runs.forecast import Forecast
-from justright.runs.problem import OWN, Problem, named
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
@@ -37,10 +37,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def problem():
-    target = glyph_set(6, ["hebrew"])
-    split, truth = gcd_split(target, random_half(target.classes))
-    pool = merge_pool([named(split.labeled, OWN), glyph_set(3, ["old-italic"], dataset="old-italic")])
-    return Problem(pool, split.unlabeled, truth, len(target.classes))
+    return drawn_problem(6, 3)
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.runs.drawn_problem import drawn_problem
 
-from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
+from justright.data import ImageSet
 from justright.discovery.training_data import TrainingData
-from justright.runs.problem import OWN, Problem, named
 from justright.runs.spec import RunSpec
 from justright.runs.work import Work
 
@@ -18,10 +18,7 @@ SPEC = RunSpec(scale="small", settings={"held_out_share": 0.2}, n_target=22)
 
 @pytest.fixture(scope="module")
 def problem():
-    target = glyph_set(8, ["hebrew"])
-    split, truth = gcd_split(target, random_half(target.classes))
-    pool = merge_pool([named(split.labeled, OWN), glyph_set(4, ["old-italic"], dataset="old-italic")])
-    return Problem(pool, split.unlabeled, truth, len(target.classes))
+    return drawn_problem(8, 4)
 
 
 @pytest.mark.parametrize("role", ["guide", "rival"])

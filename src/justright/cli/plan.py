@@ -92,7 +92,7 @@ def plan(
     known = None if rates is None else Rates.read(rates)
     device = settled_device(terminal, device)
     spec = replace(training_spec(device=device, **options), n_target=n_target_categories, n_seeds=n_seeds)
-    config_of(spec)  # settings that cannot be are refused before any image is read
+    config_of(spec)  # validate the settings before any image is read
     own, images = _class_sizes(target, None)
     if not sum(own):
         raise JustrightError("0 images in the target", expected="at least one")

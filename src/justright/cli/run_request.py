@@ -51,8 +51,8 @@ held_out_option = click.option(
     "--held-out",
     type=click.FloatRange(0, 0.9),
     default=HELD_OUT,
-    help="Share of the --labeled images that is kept out of training, to calibrate confidences on; none at --scale "
-    "paper, unless asked for.",
+    help="Share of the --labeled images that is kept out of training, to calibrate confidences on; with --scale "
+    "paper the default is 0.",
 )
 seeds_option = click.option(
     "--seeds", "n_seeds", type=COUNT, default=1, help="Train with so many seeds, which vote on each image."

@@ -24,7 +24,7 @@ from justright.hashing import hash_bytes
 # A larger file is refused unread: the most pixels, three channels of 16 bits, nothing compressed.
 MAX_FILE_BYTES = 6 * MAX_PIXELS
 LARGE_FILE_BYTES = 1 << 24  # of a larger file the first bytes must be those of an image before the rest is read
-READ_BYTES = 1 << 20  # at once: zipfile unpacks as much as it is asked for, and holds it twice
+READ_BYTES = 1 << 20  # per read: zipfile holds what it unpacks in one read twice in memory
 # Content ids of what this process has hashed, by source, path and version: no file is read twice for its id. Only what
 # a reader computed itself is in here, never an id that came with a table. Both are digests: there may be millions.
 HASHED: dict[bytes, bytes] = {}

@@ -140,7 +140,8 @@ class SpreadCounter(CategoryCounter):
             scale = NormalDist().inv_cdf((1 + checked_level(level)) / 2) / NormalDist().inv_cdf(0.95)
             spread, k, factor = self._tree.spread(), self.n_categories_, FACTOR**scale
             low, high = (self._at(USUAL_WAY + off * scale, spread) for off in (-WAY_ERROR, WAY_ERROR))
-            return max(min(low, math.floor(k / factor)), 1), min(max(high, math.ceil(k * factor)), len(spread))
+            low, high = min(low, math.floor(k / factor)), max(high, math.ceil(k * factor))
+            return max(low, 1), min(high, len(spread))
         estimates, n_drawn = [], math.ceil(len(self._classes) / 2)
         for resample in track(range(n_resamples), n_resamples, "resamples"):
             drawn = generator(self.seed, "interval", resample).permutation(self._classes)[:n_drawn]

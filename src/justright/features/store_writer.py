@@ -46,7 +46,7 @@ def expect_place(path: Place, header: Header, overwrite: bool = False, parts: Se
     there, is_complete = store.read_header(path)
     if lines := there.differences(header, parts):
         raise StoreMismatchError(
-            f"{path} holds other features. What differs (there, now asked for):\n" + indented(lines),
+            f"{path} holds other features. Differences (stored, requested):\n" + indented(lines),
             advice="name another place with --out, or replace it with --overwrite",
         )
     return is_complete

@@ -209,7 +209,7 @@ def _surest(predictions: Predictions, rows: Int[Array, " rows"]) -> Int[Array, "
 
 
 def _rows_by_content(images: ImageSet) -> dict[tuple[str, int], int]:
-    """The row of each image, by what its file held, or its id; copies are told apart by their order."""
+    """Map each image, by content hash or id, to its row; duplicates are numbered in order."""
     seen: Counter[str] = Counter()
     found = {}
     columns = (images.table[name].to_pylist() for name in (CONTENT, "id", "path"))

@@ -136,7 +136,7 @@ def optional(read: Callable[[], T | None]) -> T | None:
 
 
 def read_parts(readers: Mapping[str, tuple[str, Callable[[], Values | Missing | None]]]) -> list[PagePart]:
-    """The parts of a page, from a heading and a reader by name. One whose files are damaged says so.
+    """Build the parts of a page. `readers` maps a name to a heading and a function; a damaged file becomes a message.
 
     A part that has nothing to say, for which its reader gives None, is left out.
     """

@@ -82,7 +82,7 @@ def counted(
 
 
 def refuse_k(given: int, n_known: int, n_images: int) -> None:
-    """Refuse a K that leaves no room for the known classes, or that is more than the images can show.
+    """Raise if K is below the number of known classes, or so large that some category would have no image.
 
     Parameters:
         given: the K that a person gave.

@@ -12,7 +12,7 @@ from justright.runs.costs import CostPlan, Rates, time_text
 from justright.runs.spec import RunSpec
 from justright.runs.work import Work
 
-LONG = 120.0  # seconds; of a shorter run nothing is said
+LONG = 120.0  # seconds; shorter runs print no forecast
 SHORTER = 3  # the advice is a training of a third of the time
 AFTER_SELECTION = ("bank", "train", "check")
 
@@ -39,7 +39,7 @@ class Forecast:
     def message(self, work: Work, is_begun: bool = False) -> str:
         """What to say of a run that takes long, or has too little time; nothing of others.
 
-        is_begun: features, K and weights are there; what is left is told.
+        is_begun: features, K and weights exist already; the forecast covers the remaining stages.
         """
         from justright.runs.measured_rates import first_look
 

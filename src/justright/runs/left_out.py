@@ -27,7 +27,7 @@ Side = Literal["labeled", "pool", "target"]
 NAME = "left_out.csv"
 COPY, NOT_RECOGNISED, NO_HEIF = "copy", "not_recognised", BadKind.NO_HEIF.code
 N_SHOWN = 3
-GROUPS = {  # what a person is told, in this order; every other reason is one of an unreadable file
+GROUPS = {  # reasons in the order of the summary; every other reason counts as unreadable
     "unreadable": "unreadable",
     NO_HEIF: f"in HEIF, which needs {HEIF_EXTRA}",
     NOT_RECOGNISED: "not recognised by name",

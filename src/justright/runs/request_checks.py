@@ -20,7 +20,7 @@ from justright.selection.clustered import ClusteredSelector
 
 
 def refuse_request(spec: RunSpec, tensorboard: bool = False) -> None:
-    """Refuse settings that cannot be, alone or together, and packages that are missing."""
+    """Validate the settings of a run, and raise if an optional package is missing."""
     config_of(spec)
     selector = _selector(spec)
     if selector is not None:
@@ -45,7 +45,7 @@ def refuse_request(spec: RunSpec, tensorboard: bool = False) -> None:
 def refuse_problem(
     problem: Problem, spec: RunSpec, out: Path, truth: Path | None = None, max_bad: float = MAX_BAD
 ) -> None:
-    """Refuse a run that cannot end well with these images, or that another run in its folder excludes."""
+    """Check the settings against the images, and against an earlier run in the same folder."""
     from justright.discovery.checkpoints import refuse_changes
 
     if (out / "run.json").exists():
@@ -82,7 +82,7 @@ def own_names(problem: Problem) -> frozenset[str]:
 
 
 def _selector(spec: RunSpec) -> Selector | None:
-    """The selector that was asked for; None where a file or the diagnosis stands in its place."""
+    """The requested selector; None if weights come from a file or from the diagnosis."""
     if spec.selector not in SELECTORS:
         return None
     params = {name: value for name, value in spec.selector_params.items() if not _is_counter(name, value)}
