@@ -6,6 +6,7 @@ import pytest
 
 from justright.errors import DataError, MissingDataError
 from justright.evaluation.files import copy_truth, read_checked, read_judged
+from justright.types import UNLABELED
 
 PREDICTIONS = "id,cluster,confidence\n007,3,0.9\n07,3,0.2\n7,5,0.5\n"
 TRUTH = "id,class_name,is_old\n7,wren,false\n007,jay,true\n07,jay,true\n"
@@ -40,6 +41,26 @@ def test_parquet_with_text_clusters_and_dictionaries_reads_alike(write, tmp_path
     assert judged.class_names == {4: "jay", 9: "wren"}
     assert judged.has_kept_labels is not None
     assert judged.has_kept_labels.tolist() == [False, True]
+
+
+def test_names_are_those_of_images_that_are_called_known(write):
+    rows = [
+        "007,3,jay,known,predicted",
+        "07,3,others/wren,known,predicted",
+        "7,5,new-001,discovered,predicted",
+        "8,4,owl,known,predicted",
+        "9,3,jay,neither,predicted",
+        "10,3,jay,known,given",
+    ]
+    predictions = write("p.csv", "id,cluster,category,kind,source\n" + "\n".join(rows))
+    truth = write("t.csv", TRUTH + "8,jay,true\n9,jay,true\n10,jay,true\n")
+    judged = read_judged(predictions, truth)
+    jay, wren, none = 0, 1, 2
+    assert judged.class_names == {jay: "jay", wren: "wren"}
+    assert judged.called.tolist() == [jay, wren, UNLABELED, none, UNLABELED]
+    unnamed = write("u.csv", "id,label,is_old\n" + "".join(f"{i},1,true\n" for i in ("007", "07", *range(7, 11))))
+    assert read_judged(predictions, unnamed).called is None
+    assert read_judged(write("p.csv", PREDICTIONS), write("t.csv", TRUTH)).called is None
 
 
 def test_equal_ids_are_told_apart_by_path(write):

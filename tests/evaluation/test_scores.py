@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from justright.errors import DataError
 from justright.evaluation import Scores, evaluate
+from justright.evaluation.scores import FORMAT
+from justright.files import write_json
+from justright.hashing import signed
 
 SCORES = evaluate(np.array([0, 0, 1, 1, 2]), np.array([4, 4, 4, 7, 8]), np.array([True, True, False, False, False]))
 
@@ -25,6 +29,19 @@ def test_comes_back_from_disk_as_it_was(tmp_path):
     assert loaded.to_dict() == SCORES.to_dict()
     assert str(loaded) == str(SCORES)
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["scores.json"]
+
+
+def test_names_count_is_a_second_score_that_files_of_earlier_versions_lack(tmp_path):
+    path, names = tmp_path / "scores.json", {"all": 0.6, "old": 1.0, "new": math.nan}
+    replace(SCORES, names=names).save(path)
+    assert " | names count 60.0 / 100.0 / - | " in str(Scores.load(path))
+    assert "names count" not in str(SCORES)
+    write_json(path, signed({"format": FORMAT, "later": 1} | _without_names(SCORES.to_dict())))
+    assert Scores.load(path) == SCORES, "a key that is not known is left alone"
+
+
+def _without_names(values):
+    return {name: value for name, value in values.items() if name != "names"}
 
 
 def test_nan_is_null_on_disk(tmp_path):

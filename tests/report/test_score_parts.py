@@ -28,6 +28,16 @@ def test_labels_that_selection_left_out_have_their_own_row(finished, own_run):
     assert percent(replace(finished.scores, old=math.nan), "old") == "no such images"
 
 
+def test_names_count_stands_beside_the_accuracy_where_the_file_has_it(finished, own_run):
+    assert "names count" not in text_of(part("run", "scores", scores_part(finished)))
+    (own_run.path / "scores.json").unlink()
+    names = {"all": 0.5, "old": 0.25, "new": math.nan}
+    replace(finished.scores, old_kept=0.5, names=names).save(own_run.path / "scores.json")
+    said = text_of(part("run", "scores", scores_part(own_run)))
+    assert "names count %" in said
+    assert f"{finished.scores.n_old} 25.0 Old, labels kept" in said
+
+
 def test_errors_agree_with_the_breakdown(finished):
     found = judged(finished)
     errors = break_down(found.y_true, found.y_pred, found.is_old)

@@ -75,6 +75,8 @@ def test_a_run_leaves_every_file_and_says_what_it_was(finished, problem):
     assert len(finished.predictions) == len(problem.target) == len(finished.tuned)
     assert len(finished.metrics) == 2
     assert finished.scores.n_classes == 22
+    assert list(finished.scores.names) == ["all", "old", "new"]
+    assert finished.scores.names["all"] <= 1
     assert set(about["seconds"]) == {"extract", "count", "select", "train", "check", "predict", "evaluate"}
 
 

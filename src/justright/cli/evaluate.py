@@ -53,8 +53,9 @@ def evaluate(
     too. All tables are CSV or Parquet files.
 
     Against the truth it prints the accuracy on all images (All) and on images of old and new classes (Old, New), with
-    intervals, and where the errors come from. Without truth, a small random sample that a person checked gives an
-    estimate of All.
+    intervals, and where the errors come from. If the tables have names, *names count* is the second score: an image
+    called known must have that very name, and only new clusters are matched with new classes. Without truth, a small
+    random sample that a person checked gives an estimate of All.
 
     \b
     Examples:
@@ -90,7 +91,12 @@ def evaluate(
             f"No image is of the {len(run.own_classes):,} labeled classes of the run: compare the class names."
         )
     scores = score(
-        judged.y_true, judged.y_pred, judged.is_old, has_kept_labels=judged.has_kept_labels, protocol=protocol
+        judged.y_true,
+        judged.y_pred,
+        judged.is_old,
+        has_kept_labels=judged.has_kept_labels,
+        called=judged.called,
+        protocol=protocol,
     )
     found = break_down(judged.y_true, judged.y_pred, judged.is_old)
     if out:

@@ -5,4 +5,5 @@ from justright.evaluation.checked import CheckedAccuracy, estimate_accuracy
 from justright.evaluation.confusions import Errors, break_down, matched_confusion
 from justright.evaluation.counts import Counts
 from justright.evaluation.matching import match_counts
+from justright.evaluation.names import names_right
 from justright.evaluation.scores import PROTOCOLS, Protocol, Scores

@@ -11,6 +11,7 @@ from justright.errors import DataError
 from justright.evaluation.counts import Counts, adjusted_rand_index, normalized_mutual_information, sum_by
 from justright.evaluation.intervals import wilson
 from justright.evaluation.matching import match_counts
+from justright.evaluation.names import names_right
 from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
 from justright.seeding import generator
 from justright.types import Array, Labels, Mask
@@ -24,6 +25,7 @@ def evaluate(
     is_old: Mask,
     *,
     has_kept_labels: Mask | None = None,
+    called: Labels | None = None,
     protocol: Protocol = "v2",
     n_resamples: int = 1000,
     level: float = LEVEL,
@@ -44,6 +46,7 @@ def evaluate(
     `is_old` tells whether the labeled data has the class of the image, by the target's original split, whatever was
     selected since. `has_kept_labels` splits Old into classes whose labels selection kept and those it dropped; it is
     read for old images only. Both must agree within a class. `n_resamples` = 0 leaves the intervals out.
+    `called` is the class whose name each image has, for the second score, *names count*: see `names_right`.
     """
     if protocol not in PROTOCOLS:
         raise DataError(f"There is no protocol {protocol!r}.", expected=f"one of {', '.join(PROTOCOLS)}")
@@ -79,7 +82,14 @@ def evaluate(
         n_clusters=len(counts.clusters),
         level=level,
         intervals=intervals,
+        names={} if called is None else group_means(names_right(y_true, y_pred, is_old, called), is_old),
     )
+
+
+def group_means(is_right: Mask, is_old: Mask) -> dict[str, float]:
+    """The share of right images among all, those of old and those of new classes; NaN where there is none."""
+    groups = {"all": np.ones_like(is_old), "old": is_old, "new": ~is_old}
+    return {name: float(is_right[of].mean()) if of.any() else np.nan for name, of in groups.items()}
 
 
 def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:

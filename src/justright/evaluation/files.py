@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,12 +16,13 @@ from pyarrow import types
 from justright.data.class_names import nfc, nfc_column
 from justright.data.parquet import read_parquet, write_parquet
 from justright.errors import DataError, MissingDataError
-from justright.types import Array, Labels, Mask
+from justright.types import UNLABELED, Array, Labels, Mask
 
 KEYS = ("id", "path")  # what may name an image, in this order of preference
 BOTH = "id and path"  # where copies share an id, and archives a path inside them
 TRUTH = ("label", "class_name", "is_old", "has_kept_labels")
 CLUSTER = ("cluster", "category")
+NAMES = ("category", "kind")  # what an image is called, and whether that is the name of a known class
 """Where predictions say the cluster; a CSV for people has its name only."""
 SOURCE = "source"  # where they say whether a category was predicted or given by a person
 
@@ -35,6 +36,7 @@ class JudgedPredictions:
     """Clusters beside the truth, one entry per image in the order of the predictions: the arguments of `evaluate`.
 
     Images whose category a person gave are left out: nothing was predicted of them. `is_given` tells them among all.
+    `called` is the class whose name an image has, as for `evaluate`; None where the files do not tell.
     `n_more` counts images of the truth that are not in the predictions, where that is allowed.
     """
 
@@ -45,6 +47,7 @@ class JudgedPredictions:
     class_names: Mapping[int, str]
     n_more: int = 0
     is_given: Bool[Array, " predictions"] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    called: Labels | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,7 @@ def read_judged(
         old_classes: the names of old classes, for a truth without the column is_old.
         may_list_more: whether the truth may list images that were not predicted.
     """
-    predicted, known = _File.read(predictions, *CLUSTER, SOURCE), _File.read(truth, *TRUTH)
+    predicted, known = _File.read(predictions, *CLUSTER, "kind", SOURCE), _File.read(truth, *TRUTH)
     # columns before rows: a wrong file is better told by what it lacks than by ids that do not fit
     y_pred = predicted.clusters()
     y_true, class_names = known.classes()
@@ -83,7 +86,25 @@ def read_judged(
         raise DataError(f"every category in {predictions} was given by a person", expected="predictions to judge")
     row, y_pred = row[~is_given], y_pred[~is_given]
     kept = None if has_kept is None else has_kept[row]
-    return JudgedPredictions(y_true[row], y_pred, is_old[row], kept, class_names, n_more=n_more, is_given=is_given)
+    called = predicted.called(class_names) if class_names and all(map(predicted.has, NAMES)) else None
+    return JudgedPredictions(
+        y_true[row],
+        y_pred,
+        is_old[row],
+        kept,
+        class_names,
+        n_more=n_more,
+        is_given=is_given,
+        called=None if called is None else called[~is_given],
+    )
+
+
+def classes_named(names: Sequence[str], class_names: Mapping[int, str]) -> Int[Array, " names"]:
+    """The class that has each name, with or without the data set before it; a number of no class where none has."""
+    class_of = {name: label for label, name in class_names.items()}
+    none = max(class_names) + 1
+    found = [class_of.get(name, class_of.get(name.rpartition("/")[2], none)) for name in names]
+    return np.array(found, dtype=np.int64)
 
 
 def read_checked(predictions: Path, checks: Path) -> CheckedPredictions:
@@ -201,6 +222,13 @@ class _File:
     def clusters(self) -> Labels:
         """What was predicted for each row."""
         return self.codes(next((name for name in CLUSTER if self.has(name)), CLUSTER[0]))[0]
+
+    def called(self, class_names: Mapping[int, str]) -> Labels:
+        """The class whose name each row has, `UNLABELED` for those that are not called known."""
+        category, kind = (self.table[name].cast(pa.string()).fill_null("").combine_chunks() for name in NAMES)
+        coded = category.dictionary_encode()
+        named = classes_named(coded.dictionary.to_pylist(), class_names)
+        return np.where(pc.equal(kind, "known").to_numpy(zero_copy_only=False), named[coded.indices], UNLABELED)
 
     def is_given(self) -> Mask:
         """Which rows have a category that a person gave; none in files that do not tell."""

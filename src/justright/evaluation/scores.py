@@ -17,6 +17,7 @@ PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")
 GROUPS = ("all", "old", "new")  # of images: each has an accuracy
 LEVEL = 0.95  # of intervals, unless told otherwise
 FORMAT = "justright scores 1"  # stands in each file, so that another kind of JSON is not taken for scores
+LATER = {"names"}  # fields that files of earlier versions lack
 _TITLES = {"all": "All", "old": "Old", "old_kept": "kept", "old_dropped": "dropped", "new": "New"}
 
 
@@ -39,13 +40,19 @@ class Scores:
     old_dropped: float = math.nan
     level: float = LEVEL
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # low and high by name of the accuracy
+    names: Mapping[str, float] = field(default_factory=dict)  # all, old and new if names count; empty unless asked for
 
     def __str__(self) -> str:
         shown = [name for name in _TITLES if name in GROUPS or math.isfinite(getattr(self, name))]
         parts = [f"{_TITLES[name]} {self.percent(name)}" for name in shown]
+        parts += [f"names count {self.names_text()}"] if self.names else []
         parts += [f"NMI {self.nmi:.3f}", f"ARI {self.ari:.3f}"]
         sizes = f"{self.n_images:,} images, {self.n_classes:,} classes, {self.n_clusters:,} clusters, {self.protocol}"
         return f"{' | '.join(parts)} ({sizes})"
+
+    def names_text(self) -> str:
+        """All / Old / New if names count."""
+        return " / ".join("-" if math.isnan(value) else f"{100 * value:.1f}" for value in self.names.values())
 
     def percent(self, name: str) -> str:
         """An accuracy with its interval; a dash where there is no image."""
@@ -60,7 +67,7 @@ class Scores:
     def to_dict(self) -> dict[str, object]:
         """The fields as plain JSON values; NaN becomes null, which JSON has and NaN it has not."""
         values = asdict(self) | {"intervals": {name: list(bounds) for name, bounds in self.intervals.items()}}
-        return {name: None if isinstance(v, float) and math.isnan(v) else v for name, v in values.items()}
+        return _with_null(values | {"names": _with_null(self.names)})
 
     def save(self, path: Path) -> None:
         """Write as JSON; the file is either whole or not there."""
@@ -71,13 +78,24 @@ class Scores:
         """Read what `save` wrote."""
         try:
             values = verified(parsed_json(path.read_text(encoding="utf-8")))
-            if values.pop("format") != FORMAT or set(values) != {item.name for item in fields(Scores)}:
+            expected = {item.name for item in fields(Scores)}
+            if values.pop("format") != FORMAT or not expected - LATER <= set(values):
                 raise ValueError("other fields than those of Scores")
-            values = {name: math.nan if value is None else value for name, value in values.items()}
-            return reader_of(Scores)(values)
+            kept = {name: _with_nan(value) for name, value in values.items() if name in expected}
+            return reader_of(Scores)(kept)
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
             raise DataError(
                 f"{path} does not hold scores of this version: {error}",
                 expected=f'JSON with "format": "{FORMAT}" and the fields of Scores',
                 advice="justright evaluate --out writes such a file",
             ) from error
+
+
+def _with_null(values: Mapping[str, object]) -> dict[str, object]:
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in values.items()}
+
+
+def _with_nan(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _with_nan(each) for name, each in value.items()}
+    return math.nan if value is None else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
@@ -36,8 +37,16 @@ def scores_part(run: RunFolder) -> Values:
         return {"scores": None, "accuracies": None}
     shown = [name for name in TITLES if name not in OLD_PARTS or math.isfinite(getattr(scores, name))]
     n_images = {"all": scores.n_images, "old": scores.n_old, "new": scores.n_new}
-    rows = [(TITLES[name], percent(scores, name), n_images.get(name)) for name in shown]
-    return {"scores": scores, "accuracies": Table(("images of", "accuracy %", "images"), rows)}
+    rows: list[tuple[Any, ...]] = [(TITLES[name], percent(scores, name), n_images.get(name)) for name in shown]
+    columns: tuple[str, ...] = ("images of", "accuracy %", "images")
+    if scores.names:
+        columns = (*columns, "names count %")
+        rows = [(*row, _share(scores.names.get(name))) for name, row in zip(shown, rows, strict=True)]
+    return {"scores": scores, "accuracies": Table(columns, rows)}
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"{100 * value:.1f}"
 
 
 def judged(run: RunFolder) -> JudgedPredictions | Missing:
