@@ -8,6 +8,7 @@ from tests.report.html_checks import part, text_of
 from justright.evaluation import break_down
 from justright.report.elements import Missing
 from justright.report.score_parts import errors_part, judged, percent, scores_part
+from justright.runs.run_folder import RunFolder
 
 
 def test_scores_are_those_of_the_file(finished):
@@ -36,6 +37,15 @@ def test_names_count_stands_beside_the_accuracy_where_the_file_has_it(finished, 
     said = text_of(part("run", "scores", scores_part(own_run)))
     assert "names count %" in said
     assert f"{finished.scores.n_old} 25.0 Old, labels kept" in said
+
+
+def test_simple_methods_are_shown_beside_the_run_where_they_were_scored(finished, own_run):
+    assert "Simple methods" not in text_of(part("run", "scores", scores_part(finished)))
+    ward = {"all": 0.725, "old": None, "new": 0.5, "names": {"all": 0.25, "old": None, "new": 0.3}}
+    own_run.save_about(own_run.about | {"check": {"baselines": {"Ward, whitened": ward}}})
+    said = text_of(part("run", "scores", scores_part(RunFolder.open(own_run.path))))
+    assert f"this run (simgcd) {100 * finished.scores.all:.1f}" in said
+    assert "Ward, whitened 72.5 50.0 25.0" in said
 
 
 def test_errors_agree_with_the_breakdown(finished):

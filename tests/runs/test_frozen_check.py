@@ -234,6 +234,7 @@ def test_a_check_is_plain_json():
         "used": (5, 5),
         "scores": None,
         "trained_share": 1.0,
+        "baselines": None,
         "recommended": "gcd",
     }
 

@@ -13,6 +13,7 @@ import torch
 from safetensors import safe_open
 from tests.leases import left_by_a_dead_process
 
+from justright.clustering.baselines import BASELINES
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
 from justright.data.export import write_tree
 from justright.data.readers import FolderReader
@@ -77,7 +78,11 @@ def test_a_run_leaves_every_file_and_says_what_it_was(finished, problem):
     assert finished.scores.n_classes == 22
     assert list(finished.scores.names) == ["all", "old", "new"]
     assert finished.scores.names["all"] <= 1
-    assert set(about["seconds"]) == {"extract", "count", "select", "train", "check", "predict", "evaluate"}
+    scored = about["check"]["baselines"]
+    assert list(scored) == list(BASELINES)
+    assert all(0 < each["all"] <= 1 and set(each["names"]) == {"all", "old", "new"} for each in scored.values())
+    stages = {"extract", "count", "select", "train", "check", "predict", "evaluate", "baselines"}
+    assert set(about["seconds"]) == stages
 
 
 def test_a_check_knows_that_time_cut_the_training_of_all_seeds_short(problem, backbone, tmp_path):
@@ -253,6 +258,13 @@ def test_labels_of_the_target_change_nothing_but_the_scores(finished, problem, b
     again = run.all()
     for name in ("predictions.parquet", "weights.parquet", "model.safetensors", "tuned.npy"):
         assert (again.path / name).read_bytes() == (finished.path / name).read_bytes(), name
+
+
+def test_many_images_are_not_compared_with_simple_methods(problem, backbone, tmp_path, monkeypatch):
+    monkeypatch.setattr("justright.runs.run.MOST_ROWS", 100)
+    run = Run(problem, spec_of(settings=SHORT), tmp_path / "run", backbone).all()
+    assert run.about["check"]["baselines"] is None
+    assert any("not compared with simple methods" in note and "at most 100 are" in note for note in run.about["notes"])
 
 
 def test_k_is_estimated_once(problem, backbone, tmp_path):

@@ -11,6 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
 from justright.evaluation.files import JudgedPredictions
+from justright.evaluation.scores import GROUPS
 from justright.report.elements import Missing, Name, Table, Values, attempt, plain
 from justright.report.error_figures import draw_confusion, draw_errors
 from justright.runs.run_folder import RunFolder
@@ -34,7 +35,7 @@ def scores_part(run: RunFolder) -> Values:
     """All, Old and New with intervals, where there are any: a row for each group of images."""
     scores = run.scores
     if scores is None:
-        return {"scores": None, "accuracies": None}
+        return {"scores": None, "accuracies": None, "baselines": None}
     shown = [name for name in TITLES if name not in OLD_PARTS or math.isfinite(getattr(scores, name))]
     n_images = {"all": scores.n_images, "old": scores.n_old, "new": scores.n_new}
     rows: list[tuple[Any, ...]] = [(TITLES[name], percent(scores, name), n_images.get(name)) for name in shown]
@@ -42,7 +43,19 @@ def scores_part(run: RunFolder) -> Values:
     if scores.names:
         columns = (*columns, "names count %")
         rows = [(*row, _share(scores.names.get(name))) for name, row in zip(shown, rows, strict=True)]
-    return {"scores": scores, "accuracies": Table(columns, rows)}
+    return {"scores": scores, "accuracies": Table(columns, rows), "baselines": _baselines(run, scores)}
+
+
+def _baselines(run: RunFolder, scores: Scores) -> Table | None:
+    """The run beside simple methods on frozen features, where they were scored."""
+    found = (run.about.get("check") or {}).get("baselines")
+    if not found:
+        return None
+    own = {name: getattr(scores, name) for name in GROUPS} | {"names": scores.names}
+    rows = []
+    for method, each in ({f"this run ({run.about['method']})": own} | found).items():
+        rows.append((method, *(_share(each[name]) for name in GROUPS), _share(each["names"].get("all"))))
+    return Table(("method", "All %", "Old %", "New %", "names count %"), rows)
 
 
 def _share(value: float | None) -> str:

@@ -14,6 +14,7 @@ from justright.clustering.principal import in_directions, principal_directions
 from justright.evaluation import evaluate
 from justright.evaluation.scores import GROUPS
 from justright.features.table import FeatureTable
+from justright.runs.baselines import ScoresByMethod, judged_rows
 from justright.types import UNLABELED, Array, Labels, Mask
 
 MOST_IMAGES = 20_000  # of the target that are clustered
@@ -30,7 +31,7 @@ LEAST_TRAINED = 0.2
 LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
 
 FROZEN = "k-means on frozen features"
-KEPT = ("found_again", "n_held_out", "silhouette", "used", "scores", "trained_share")
+KEPT = ("found_again", "n_held_out", "silhouette", "used", "scores", "trained_share", "baselines")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,7 @@ class FrozenCheck:
         trained_share: share of the planned epochs that there was time for; 1 unless `minutes` ended training.
         clusters: of the `clustered_rows` of the target, by k-means; known classes first, as in the method.
         scores: All, Old and New of k-means, where the truth is known; the recommendation does not see them.
+        baselines: the same of every simple method, also if names count; None where they were not computed.
     """
 
     found_again: tuple[float, float] | None
@@ -55,6 +57,7 @@ class FrozenCheck:
     clusters: Int[Array, " clustered"] = field(repr=False)
     scores: dict[str, object] | None = None
     trained_share: float = 1.0
+    baselines: ScoresByMethod | None = None
 
     @property
     def is_worth_it(self) -> bool:
@@ -97,9 +100,7 @@ class FrozenCheck:
         Images whose label was given are not judged: `is_given` tells which of all they are, and y_true lacks them.
         """
         is_given = np.zeros(len(y_true), dtype=bool) if is_given is None else is_given
-        rows = clustered_rows(len(is_given))
-        is_judged, place = ~is_given[rows], np.cumsum(~is_given) - 1
-        rows = place[rows[is_judged]]
+        is_judged, rows = judged_rows(clustered_rows(len(is_given)), is_given)
         found = evaluate(y_true[rows], self.clusters[is_judged], is_old[rows], n_resamples=0).to_dict()
         return replace(self, scores={group: found[group] for group in GROUPS})
 

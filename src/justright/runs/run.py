@@ -20,14 +20,16 @@ from typing import Any
 import numpy as np
 
 from justright.audit.quarantine import MAX_BAD
+from justright.clustering.baselines import MOST_ROWS
 from justright.discovery.methods import METHODS
 from justright.engines import Engine, in_process
 from justright.errors import DegenerateError, JustrightError
 from justright.evaluation import evaluate
-from justright.evaluation.files import copy_truth, expect_truth
+from justright.evaluation.files import JudgedPredictions, copy_truth, expect_truth
 from justright.features.table import FeatureTable
 from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
+from justright.runs.baselines import baseline_scores
 from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note
 from justright.runs.disk import DiskPlan, tidy
 from justright.runs.forecast import Forecast
@@ -114,7 +116,10 @@ class Run:
             with self._timed("predict"):
                 self._predict(method)
             with self._timed("evaluate"):
-                self._evaluate()
+                judged = self._evaluate()
+            if judged is not None and self.check is not None:
+                with self._timed("baselines"):
+                    self._compare(judged, pool, target)
             self._finish(method, n_target, k_source, fingerprints(pool, target))
             tidy(self.out)
         self.processes.wait()
@@ -260,13 +265,13 @@ class Run:
             found.save(self.out / f"predictions.{ending}")
         method.save(self.out)
 
-    def _evaluate(self) -> None:
+    def _evaluate(self) -> JudgedPredictions | None:
         problem, kept_truth = self.problem, self.out / "truth.parquet"
         if problem.truth is not None:
             problem.truth.save(kept_truth)
         truth = self.truth or self.folder.truth_file
         if truth is None:
-            return
+            return None
         run = RunFolder(self.out)
         judged = run.judged(truth)
         if self.truth is not None:
@@ -278,6 +283,16 @@ class Run:
             self.check = self.check.scored(judged.y_true, judged.is_old, judged.is_given)
         if n_given := int(judged.is_given.sum()):
             self.notes.append(f"scores are those of the {len(judged.y_true):,} other images: {n_given:,} were labeled")
+        return judged
+
+    def _compare(self, judged: JudgedPredictions, pool: FeatureTable, target: FeatureTable) -> None:
+        """Score the simple methods with the same K."""
+        assert self.check is not None
+        if (n := len(pool) + len(target)) > MOST_ROWS:
+            self.notes.append(f"not compared with simple methods: {n:,} images, and at most {MOST_ROWS:,} are")
+            return
+        found = baseline_scores(RunFolder(self.out), judged, pool, target)
+        self.check = replace(self.check, baselines=found)
 
     def _finish(self, method: Any, n_target: int, k_source: str, prints: Mapping[str, Any]) -> None:
         spec, selection = self.spec, self.folder.selection

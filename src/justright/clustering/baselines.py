@@ -1,0 +1,188 @@
+"""Simple methods on frozen features, all with one K: what a trained method has to beat.
+
+Ward and average linkage need the distances of all pairs: `MOST_ROWS` rows take about 1 GB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.cluster.hierarchy import linkage
+
+from justright.clustering.arrays import row_blocks
+from justright.clustering.principal import in_directions, principal_directions
+from justright.clustering.semisup_kmeans import SemiSupKMeans
+from justright.clustering.ward import cut_tree
+from justright.geometry import unit_or_zero_rows
+from justright.parallel import blas_threads
+from justright.types import UNLABELED, Array, Features, Labels
+
+MOST_ROWS = 10_000
+N_COMPONENTS = 128  # of whitened features
+N_INIT = 3  # restarts of k-means
+N_FOLDS = 5
+SURE_SHARE = 0.8  # of labeled images, left out of training, that logistic regression must be sure enough of
+INVERSE_PENALTY = 10.0  # C of scikit-learn's logistic regression
+
+Linkage = Literal["ward", "average"]
+Clusters = Int[Array, " images"]
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenFeatures:
+    """What the simple methods see: nothing of the target but its features."""
+
+    target: Features
+    labeled: Float[Array, "labeled dim"]
+    labels: Int[Array, " labeled"]  # known classes, numbered from 0
+    n_known: int
+    n_clusters: int  # K: known classes, and new clusters
+    n_absent: int = 0  # known classes that the target cannot show; methods without labels make so many clusters fewer
+    seed: int = 0
+
+    @cached_property
+    def centered(self) -> Features:
+        """Rows of the target less their mean, at unit length."""
+        return self.like_centered(self.target)
+
+    @cached_property
+    def whitened(self) -> Features:
+        """The first principal components of the target, each with variance 1."""
+        from sklearn.decomposition import PCA  # imported here because it takes a second
+
+        n = max(1, min(N_COMPONENTS, self.target.shape[1], len(self.target) - 1))
+        white: Array = PCA(n, whiten=True, random_state=0).fit_transform(self.target)
+        return white
+
+    def like_centered(self, features: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
+        """Rows less the mean of the target, at unit length."""
+        return unit_or_zero_rows(features - self.target.mean(axis=0))
+
+    @property
+    def n_target(self) -> int:
+        """Clusters of the target for a method without labels."""
+        return max(1, min(self.n_clusters - self.n_absent, len(self.target)))
+
+    @property
+    def n_new(self) -> int:
+        """Clusters beyond the known classes."""
+        return max(0, self.n_clusters - self.n_known)
+
+
+def simple_clusters(features: FrozenFeatures, method: str) -> Clusters:
+    """The cluster of each image of the target by one of `BASELINES`.
+
+    Cluster k is known class k for k < n_known, and a cluster without a name otherwise.
+    """
+    with blas_threads(1):  # the result does not depend on how many threads there are
+        return BASELINES[method](features)
+
+
+def pair_distances(x: Features, method: Linkage) -> Float[Array, " pairs"]:
+    """The distances of rows i < j, in the order of `scipy.spatial.distance.pdist`, by matrix products.
+
+    Euclidean for Ward, d_ij^2 = |x_i|^2 + |x_j|^2 - 2 x_i . x_j; else cosine, d_ij = 1 - x_i . x_j of unit rows.
+    """
+    x = x.astype(np.float64)
+    x = x - x.mean(axis=0) if method == "ward" else unit_or_zero_rows(x)  # around the mean rounding is least
+    n, norms = len(x), np.vecdot(x, x)
+    distances, start = np.empty(n * (n - 1) // 2), 0
+    for rows in row_blocks(n, n):
+        block = x[rows] @ x[rows.start :].T
+        if method == "ward":
+            block = np.sqrt(np.maximum(norms[rows, None] + norms[rows.start :] - 2 * block, 0))
+        else:
+            block = np.maximum(1 - block, 0)
+        for i, row in enumerate(block):
+            distances[start : start + len(row) - i - 1] = row[i + 1 :]
+            start += len(row) - i - 1
+    return distances
+
+
+def linked(x: Features, method: Linkage, n_clusters: int) -> Clusters:
+    """The clusters of a tree of merges where it has `n_clusters`."""
+    if len(x) < 2:
+        return np.zeros(len(x), dtype=np.int64)
+    merges = linkage(pair_distances(x, method), method)[:, :2].astype(np.int64)
+    return cut_tree(merges, n_clusters)
+
+
+def _k_means(features: FrozenFeatures) -> Clusters:
+    kmeans = SemiSupKMeans(features.n_target, n_init=N_INIT, seed=features.seed)
+    return features.n_known + np.asarray(kmeans.fit(features.target).labels_)
+
+
+def _semi_supervised(features: FrozenFeatures, is_turned: bool = False) -> Clusters:
+    rows = np.concatenate([features.labeled, features.target])
+    if is_turned:
+        rows = in_directions(rows, *principal_directions(rows, features.n_clusters))
+    given = np.concatenate([features.labels, np.full(len(features.target), UNLABELED)])
+    n_given = len(np.unique(features.labels))
+    n_clusters = n_given + min(features.n_new, len(features.target))
+    found = SemiSupKMeans(n_clusters, n_init=N_INIT, seed=features.seed).fit(rows, given)
+    number = np.concatenate([found.classes_, features.n_known + np.arange(n_clusters - n_given)])
+    return number[np.asarray(found.labels_)[len(features.labeled) :]].astype(np.int64)
+
+
+def _linked(prepared: Callable[[FrozenFeatures], Features], method: Linkage, features: FrozenFeatures) -> Clusters:
+    return features.n_known + linked(prepared(features), method, features.n_target)
+
+
+def _classified(features: FrozenFeatures) -> Clusters:
+    """Known classes where logistic regression is sure enough, Ward for the rest.
+
+    Sure enough is a probability that `SURE_SHARE` of labeled images reach while they are left out of training.
+    """
+    labeled, labels = features.like_centered(features.labeled), features.labels
+    if len(np.unique(labels)) < 2:
+        return _linked(lambda each: each.centered, "ward", features)
+    fold = _place_in_class(labels) % N_FOLDS
+    held_out = [
+        _probabilities(labeled[fold != each], labels[fold != each], labeled[fold == each])[0].max(axis=1)
+        for each in range(N_FOLDS)
+        if (fold == each).any() and len(np.unique(labels[fold != each])) > 1
+    ]
+    least = np.quantile(np.concatenate(held_out), 1 - SURE_SHARE) if held_out else 0.0
+    probability, classes = _probabilities(labeled, labels, features.centered)
+    clusters = classes[probability.argmax(axis=1)].astype(np.int64)
+    rest = np.flatnonzero(probability.max(axis=1) < least)
+    if n_new := min(features.n_new, len(rest)):
+        clusters[rest] = features.n_known + linked(features.centered[rest], "ward", n_new)
+    return clusters
+
+
+def _probabilities(
+    x: Float[Array, "rows dim"], labels: Int[Array, " rows"], asked: Float[Array, "asked dim"]
+) -> tuple[Float[Array, "asked classes"], Int[Array, " classes"]]:
+    from sklearn.linear_model import LogisticRegression  # imported here because it takes a second
+
+    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=500).fit(x, labels)
+    return model.predict_proba(asked), model.classes_
+
+
+def _place_in_class(labels: Labels) -> Int[Array, " images"]:
+    """How many images of the same class come before each image."""
+    order, place = np.argsort(labels, kind="stable"), np.empty(len(labels), dtype=np.int64)
+    counts = np.unique(labels, return_counts=True)[1]
+    place[order] = np.concatenate([np.arange(n) for n in counts])
+    return place
+
+
+BASELINES: dict[str, Callable[[FrozenFeatures], Clusters]] = {
+    "k-means": _k_means,
+    "semi-supervised k-means": _semi_supervised,
+    "k-means in principal directions": partial(_semi_supervised, is_turned=True),
+    "Ward": partial(_linked, lambda each: each.target, "ward"),
+    "Ward, centered": partial(_linked, lambda each: each.centered, "ward"),
+    "Ward, whitened": partial(_linked, lambda each: each.whitened, "ward"),
+    "average linkage": partial(_linked, lambda each: each.target, "average"),
+    "average linkage, centered": partial(_linked, lambda each: each.centered, "average"),
+    "average linkage, whitened": partial(_linked, lambda each: each.whitened, "average"),
+    "logistic regression and Ward": _classified,
+}
+"""By name; semi-supervised k-means in principal directions sees labels too."""

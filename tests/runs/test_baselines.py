@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.made_runs import make_run
+
+from justright.clustering.baselines import BASELINES
+from justright.runs import baselines as module
+from justright.runs.baselines import baseline_scores, judged_rows
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("runs") / "run")
+
+
+def test_every_simple_method_is_scored_and_names_count_where_there_are_some(run):
+    found = baseline_scores(run, run.judged(run.truth_file), *run.frozen)
+    assert list(found) == list(BASELINES)
+    for method, scores in found.items():
+        assert 0.3 < scores["all"] <= 1, method
+        if method == "k-means" or method.startswith(("Ward", "average")):
+            assert scores["names"]["old"] == 0, "nothing is called by a name"
+        else:
+            assert scores["names"]["old"] > 0.3
+        assert scores["names"]["all"] <= scores["all"] + 1e-9
+
+
+def test_labels_of_the_target_change_scores_and_no_cluster(run, monkeypatch):
+    seen, simple_clusters = [], module.simple_clusters
+
+    def remembered(features, method):
+        seen.append(simple_clusters(features, method).tolist())
+        return np.array(seen[-1])
+
+    monkeypatch.setattr(module, "simple_clusters", remembered)
+    judged = run.judged(run.truth_file)
+    right = baseline_scores(run, judged, *run.frozen)
+    judged.y_true[:] = np.random.default_rng(0).permutation(judged.y_true)
+    judged.is_old[:] = np.isin(judged.y_true, np.unique(judged.y_true)[:12])
+    wrong = baseline_scores(run, judged, *run.frozen)
+    assert seen[: len(BASELINES)] == seen[len(BASELINES) :]
+    assert wrong["Ward"]["all"] < right["Ward"]["all"]
+
+
+def test_of_many_images_evenly_spaced_ones_are_judged(run, monkeypatch):
+    monkeypatch.setattr(module, "MOST_ROWS", 60)
+    n_clustered = []
+
+    def remembered(features, _method):
+        n_clustered.append((len(features.target), len(features.labeled)))
+        return np.zeros(len(features.target), dtype=np.int64)
+
+    monkeypatch.setattr(module, "simple_clusters", remembered)
+    baseline_scores(run, run.judged(run.truth_file), *run.frozen)
+    assert set(n_clustered) == {(60, 60)}
+
+
+def test_images_that_a_person_labeled_are_not_judged():
+    is_given = np.array([False, True, False, False, True, False])
+    is_judged, place = judged_rows(np.array([0, 1, 3, 5]), is_given)
+    assert is_judged.tolist() == [True, False, True, True]
+    assert place.tolist() == [0, 2, 3], "places among rows 0, 2, 3 and 5"
