@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from justright.errors import DataError, DegenerateError
-from justright.evaluation import estimate_accuracy
+from justright.evaluation import HALF_WIDTH, estimate_accuracy, forecast_looks
+from justright.evaluation.intervals import n_more_looks, wilson
 
 N_IMAGES = 3000
 
@@ -49,7 +52,7 @@ def test_few_wrong_checks_fall_back_to_the_plain_interval():
     is_right, confidence = pool_of_verdicts(0, sharpness=4.0)
     checked = np.concatenate([np.flatnonzero(is_right)[:40], np.flatnonzero(~is_right)[:3]])
     plain, powered = (estimate_accuracy(checked, is_right[checked], N_IMAGES, confidence=f) for f in (None, confidence))
-    assert plain == powered
+    assert replace(plain, n_more=0) == replace(powered, n_more=0)
 
 
 def test_strata_cover_and_correct_a_draw_that_favors_some_clusters():
@@ -104,19 +107,70 @@ def test_agrees_with_the_formula_written_as_loops():
     assert estimate.accuracy == pytest.approx(expected)
 
 
-def test_more_looks_halve_the_interval_as_promised():
-    is_right, _ = pool_of_verdicts(6, sharpness=1.0)
+@pytest.mark.parametrize("n_checked", [0, 20, 100])
+def test_the_accuracy_is_known_after_as_many_looks_as_forecast(n_checked):
+    is_right, confidence = pool_of_verdicts(6, sharpness=1.0)
     order = np.random.default_rng(1).permutation(N_IMAGES)
-    first = estimate_accuracy(order[:80], is_right[order[:80]], N_IMAGES)
-    n = 80 + first.n_more_to_halve
-    second = estimate_accuracy(order[:n], is_right[order[:n]], N_IMAGES)
-    assert (second.high - second.low) / (first.high - first.low) == pytest.approx(0.5, abs=0.06)
+
+    def after(n):
+        return estimate_accuracy(order[:n], is_right[order[:n]], N_IMAGES, confidence=confidence)
+
+    n_more = after(n_checked).n_more if n_checked else forecast_looks(confidence)
+    then = after(n_checked + n_more)
+    # from 20 looks no slope is fitted: what it will save is not counted on yet
+    assert (0.75 if n_checked == 20 else 0.9) * HALF_WIDTH < (then.high - then.low) / 2 < 1.1 * HALF_WIDTH
+    assert after(2 * (n_checked + n_more)).n_more == 0
+
+
+def forecast_as_loops(confidence, n_checked, accuracy, variance):
+    mean = spread = 0.0
+    for f in confidence:
+        f = min(max(f, 0.05), 0.95)
+        mean, spread = mean + f / len(confidence), spread + f * (1 - f) / len(confidence)
+    mean = (n_checked * accuracy + 16 * mean) / (n_checked + 16)
+    spread = (n_checked * variance + 16 * spread) / (n_checked + 16)
+    return n_more_looks(mean, spread, n_checked, len(confidence), 0.95, HALF_WIDTH)
+
+
+def test_the_forecast_agrees_with_its_formula_written_as_loops():
+    _, confidence = pool_of_verdicts(3, sharpness=2.0)
+    for looked in ((0, 0.0, 0.0), (10, 0.4, 0.2), (90, 0.8, 0.1)):
+        assert forecast_looks(confidence, 0.95, *looked) == forecast_as_loops(confidence.tolist(), *looked)
+    assert forecast_looks(np.ones(1000)) > 50, "certain confidences are not taken at their word"
+    assert forecast_looks(np.ones(0)) == 0
+
+
+@pytest.mark.parametrize("n_checked", [10, 40, 120])
+@pytest.mark.parametrize("distortion", ["none", "overconfident", "all near 1", "inverted"])
+def test_intervals_cover_with_few_checks_and_with_a_confidence_that_is_wrong(n_checked, distortion):
+    is_right, calibrated = pool_of_verdicts(8, sharpness=1.0)
+    confidence = {
+        "none": calibrated,
+        "overconfident": calibrated**0.2,
+        "all near 1": 0.97 + 0.03 * calibrated,
+        "inverted": 1 - calibrated,
+    }[distortion]
+    coverage, _ = simulate(is_right, n_checked, confidence=confidence)
+    assert coverage >= 0.91  # 0.95 less two and a half standard errors of 200 runs
+
+
+def test_the_plain_interval_stands_beside_it_and_the_ratio_of_their_lengths():
+    is_right, confidence = pool_of_verdicts(5, sharpness=4.0)
+    checked = np.random.default_rng(0).choice(N_IMAGES, 100, replace=False)
+    found = estimate_accuracy(checked, is_right[checked], N_IMAGES, confidence=confidence)
+    (low,), (high,) = wilson(np.array([is_right[checked].mean()]), np.array([100.0]), 0.95)
+    assert (found.plain_low, found.plain_high) == (low, high)
+    assert found.length_ratio == found.to_dict()["length_ratio"] == (found.high - found.low) / (high - low) < 0.75
+    assert f"same checks, interval {found.length_ratio:.2f} times as long. {found.n_more} more checks" in str(found)
+    few = estimate_accuracy(checked[:9], is_right[checked[:9]], N_IMAGES, confidence=confidence)
+    assert few.length_ratio > 1
+    assert "same checks" not in str(few)
 
 
 def test_having_seen_every_image_leaves_no_doubt():
     estimate = estimate_accuracy(np.arange(4), np.array([True, True, False, True]), 4)
     assert estimate.accuracy == estimate.low == estimate.high == 0.75
-    assert estimate.n_more_to_halve == 0
+    assert estimate.n_more == 0
     assert estimate.to_dict()["n_effective"] is None
 
 

@@ -10,7 +10,7 @@ from justright.evaluation.intervals import (
     clopper_pearson,
     exact_interval,
     mean_difference,
-    n_more_to_halve,
+    n_more_looks,
     spread,
     wilson,
 )
@@ -78,16 +78,28 @@ def test_all_wrong_or_all_right_does_not_mean_certain(accuracy, low, high):
     assert bounds[1] == pytest.approx(high, abs=0.1)
 
 
-@pytest.mark.parametrize("n_right", [70, 100])
-def test_the_promised_looks_do_halve_the_interval(n_right):
-    more = n_more_to_halve(n_right / 100, 100.0, 100, 10**6, 0.95)
-    low, high = clopper_pearson(n_right / 100, 100.0, 0.95)
-    low_then, high_then = clopper_pearson(n_right / 100, 100.0 + more, 0.95)
-    assert (high_then - low_then) / (high - low) == pytest.approx(0.5, abs=0.01)
+def n_more_looks_as_loops(accuracy, variance, n_checked, n_images, level, half_width):
+    for n in range(max(n_checked, 1), n_images):
+        mean_varies = variance / n * (1 - n / n_images)
+        low, high = clopper_pearson(accuracy, accuracy * (1 - accuracy) / mean_varies, level)
+        if (high - low) / 2 <= half_width:
+            return n - n_checked
+    return n_images - n_checked
 
 
-def test_no_more_looks_are_asked_for_than_images_are_left():
-    assert 0 < n_more_to_halve(0.5, 40.0, 30, 50, 0.95) <= 20
+@pytest.mark.parametrize(
+    ("accuracy", "variance", "n_checked", "n_images"),
+    [(0.7, 0.21, 0, 10**4), (0.7, 0.1, 50, 2000), (0.95, 0.04, 10, 500), (0.5, 0.25, 30, 50), (0.9, 0.09, 400, 900)],
+)
+def test_the_looks_still_needed_agree_with_loops(accuracy, variance, n_checked, n_images):
+    asked = accuracy, variance, n_checked, n_images, 0.95, 0.04
+    assert n_more_looks(*asked) == n_more_looks_as_loops(*asked)
+
+
+def test_if_all_were_right_a_few_dozen_looks_are_enough():
+    n = n_more_looks(1.0, 0.0, 0, 10**6, 0.95, 0.04)
+    low, _ = clopper_pearson(1.0, float(n), 0.95)
+    assert low == pytest.approx(0.92, abs=0.002)
 
 
 @pytest.mark.parametrize(("n_images", "n_right", "n_checked"), [(50, 20, 10), (50, 3, 10), (50, 48, 10), (10**6, 0, 4)])

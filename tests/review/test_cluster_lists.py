@@ -3,16 +3,41 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from justright.review.payoff import corrections_per_click
 from justright.review.state import REJECTED
 
 
-def test_clusters_come_largest_least_certain_or_by_name_first(opened):
+def test_clusters_come_by_corrections_per_click_by_size_or_by_name(opened):
+    pays = corrections_per_click(1 - opened.lists.confidence, opened.state.group, opened.state.n_groups)
+    ordered = [pays[c] for c in opened.lists.clusters()]
+    assert ordered == sorted(ordered, reverse=True)
     sizes = [opened.lists.summary(c)["n"] for c in opened.lists.clusters("largest")]
     assert sizes == sorted(sizes, reverse=True)
-    confidence = [opened.lists.summary(c)["confidence"] for c in opened.lists.clusters("uncertain")]
-    assert confidence == sorted(confidence)
     names = [opened.lists.summary(c)["name"] for c in opened.lists.clusters("name")]
     assert names == sorted(names)
+
+
+def test_clusters_that_were_judged_come_last_until_that_is_disputed(opened, say):
+    before = opened.lists.clusters()
+    say(opened, "keep", cluster=before[0])
+    say(opened, "discard", cluster=before[1])
+    assert opened.lists.clusters() == [*before[2:], *sorted(before[:2])]
+    say(opened, "discard", by="ben", cluster=before[0])
+    assert opened.lists.clusters() == [before[0], *before[2:], before[1]]
+    for _ in range(2):
+        say(opened, "undo")
+    say(opened, "undo", by="ben")
+    assert opened.lists.clusters() == before
+
+
+def test_an_image_that_a_person_moved_is_not_looked_for_again(opened, say):
+    unlike = int(np.flatnonzero(opened.predictions.is_neither)[0])
+    home = int(opened.state.group[unlike])
+    to = next(cluster for cluster in opened.lists.alive() if cluster != home)
+    say(opened, "move", cluster=home, rows=[unlike], to=to)
+    assert opened.lists.images(to, "uncertain")[-1] == unlike
+    say(opened, "undo")
+    assert opened.lists.images(home, "uncertain")[0] == unlike
 
 
 def test_a_summary_counts_images_and_averages_their_confidence(opened):
@@ -75,4 +100,4 @@ def test_clusters_to_go_to_come_by_similarity_of_their_centroid(opened):
 
 
 def test_to_no_images_no_cluster_is_more_similar_than_another(opened):
-    assert opened.lists.near(REJECTED, []) == opened.lists.clusters()
+    assert opened.lists.near(REJECTED, []) == opened.lists.clusters("largest")

@@ -11,6 +11,7 @@ from justright.errors import DataError
 from justright.evaluation import estimate_accuracy
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
+from justright.review.random_checks import n_more_checks
 
 
 def sealed(body: bytes) -> bytes:
@@ -98,14 +99,19 @@ def test_what_was_undone_is_not_told(run, opened, say):
 def test_the_accuracy_is_that_of_the_random_checks(run, opened, say):
     say(opened, "keep", cluster=0)
     assert findings(run).accuracy is None
+    assert findings(run).n_more_checks == n_more_checks(opened.state, opened.predictions.confidence)
     verdicts = [n % 4 > 0 for n in range(12)]
     rows = []
     for is_right in verdicts:
         rows.append(opened.next_check("anna"))
         check(opened, is_right)
     order = np.argsort(rows)
-    expected = estimate_accuracy(np.array(rows)[order], np.array(verdicts)[order], len(opened.predictions))
+    confidence = opened.predictions.confidence.astype(np.float64)
+    expected = estimate_accuracy(
+        np.array(rows)[order], np.array(verdicts)[order], len(opened.predictions), confidence=confidence
+    )
     assert findings(run).accuracy == expected
+    assert findings(run).n_more_checks == expected.n_more
     assert expected.low < 0.75 < expected.high
 
 

@@ -12,6 +12,7 @@ from tests.review.live import LiveReview
 
 from justright.data import merge_pool, open_images
 from justright.review.open_review import OpenReview
+from justright.review.random_checks import n_more_checks
 from justright.review.state import REJECTED
 from justright.runs.run_folder import RunFolder
 
@@ -71,7 +72,12 @@ def saved(page, n):
 
 
 def current(page) -> int:
-    return int(page.get_attribute("#clusters [aria-selected=true]", "data-cluster"))
+    """The open cluster, also where its row is not on the screen."""
+    return int(page.get_attribute("#cluster-pane", "data-cluster"))
+
+
+def wait_for_another(page, cluster):
+    page.wait_for_selector(f"#cluster-pane:not([data-cluster='{cluster}'])")
 
 
 def choose(page, n):
@@ -107,7 +113,7 @@ def test_what_is_done_by_keyboard_is_on_disk_through_reload_kill_and_restart(pag
 
     page.keyboard.press("g")
     page.keyboard.press(".")
-    page.wait_for_function("c => !document.querySelector(`[data-cluster='${c}'][aria-selected=true]`)", arg=named)
+    wait_for_another(page, named)
     merged = current(page)
     size = len(state(live).state.rows_of(merged))
     page.keyboard.press("m")
@@ -225,6 +231,7 @@ def test_the_open_cluster_gets_its_old_name_back_by_undo(page):
 
 
 def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
+    assert re.search(r"not known yet: about \d+ random checks tell it to 4 points", page.text_content("#accuracy"))
     page.keyboard.press("c")
     for n, key in enumerate("rrw", start=1):
         page.wait_for_function("() => Boolean(document.querySelector('dialog')?.dataset.row)")
@@ -234,7 +241,9 @@ def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
         page.wait_for_function("row => !['', row].includes(document.querySelector('dialog').dataset.row)", arg=row)
     assert "Round 1. Accuracy 67 %" in page.text_content("dialog")
     page.keyboard.press("Escape")
-    assert "3 random checks" in page.text_content("#accuracy")
+    opened = state(live)
+    n_more = n_more_checks(opened.state, opened.predictions.confidence)
+    assert f"3 random checks; about {n_more} more tell it to 4 points" in page.text_content("#accuracy")
     page.keyboard.press("w")
     page.fill("#who", "ben")
     page.keyboard.press("Enter")
@@ -258,7 +267,7 @@ def test_known_class_reject_keep_and_export_from_the_page(page, live):
     pick(page, "beta")
     saved(page, 1)
     page.keyboard.press(".")
-    page.wait_for_function("c => !document.querySelector(`[data-cluster='${c}'][aria-selected=true]`)", arg=first)
+    wait_for_another(page, first)
     second = current(page)
     page.keyboard.press("Shift+X")
     saved(page, 2)
@@ -324,7 +333,7 @@ def test_buttons_of_dialogs_do_what_keys_do(page, live):
     first = current(page)
     call_it_goose(6)
     page.click("[data-command=next]")
-    page.wait_for_function("c => !document.querySelector(`[data-cluster='${c}'][aria-selected=true]`)", arg=first)
+    wait_for_another(page, first)
     call_it_goose(7)
     second = current(page)
     page.click("dialog button:has-text('Merge')")
@@ -374,22 +383,37 @@ def test_the_list_stays_where_it_was_scrolled_to_when_others_act(page, live, say
     page.set_viewport_size({"width": 1200, "height": 400})
     page.evaluate("() => { document.getElementById('clusters').scrollTop = 600; }")
     opened = state(live)
-    say(opened, "keep", by="ben", cluster=current_of(page))
+    say(opened, "keep", by="ben", cluster=current(page))
     page.wait_for_function("() => Number(document.body.dataset.seq) >= 1 && !('busy' in document.body.dataset)")
     assert page.evaluate("() => document.getElementById('clusters').scrollTop") == 600
     assert "ben: keep" in page.text_content("#facts")
 
 
-def current_of(page) -> int:
-    """The open cluster, also where its row is not on the screen."""
-    cards = page.evaluate("() => fetch('clusters?limit=500').then((answer) => answer.json())")["clusters"]
-    return next(card["cluster"] for card in cards if card["name"] == page.text_content("#name"))
+def test_the_next_cluster_is_the_one_that_pays_most_of_those_left(page, live):
+    first, second, third, *_ = state(live).lists.clusters()
+    assert current(page) == first
+    page.keyboard.press("n")
+    page.fill("#new-name", "goose")
+    page.keyboard.press("Enter")
+    saved(page, 1)
+    assert current(page) == first, "it stays open, and is last in the list"
+    page.keyboard.press(".")
+    wait_for_another(page, first)
+    assert current(page) == second
+    page.keyboard.press("k")
+    saved(page, 2)
+    assert current(page) == third
+    page.keyboard.press("u")
+    saved(page, 3)
+    page.keyboard.press(",")
+    wait_for_another(page, third)
+    assert current(page) == second
 
 
 def test_an_image_that_was_replaced_since_the_run_is_not_shown_and_says_so(chromium, run, photos):
     opened = OpenReview(RunFolder.open(run.path))
-    first, second = opened.lists.clusters("largest")[:2]
-    row, other = (int(opened.lists.images(cluster, "central")[0]) for cluster in (first, second))
+    first, second = opened.lists.clusters()[:2]
+    row, other = (int(opened.lists.images(cluster, "uncertain")[0]) for cluster in (first, second))
     paths = opened.run.target.paths
     (photos / paths[row]).write_bytes((photos / paths[other]).read_bytes())
     live = LiveReview(run.path)

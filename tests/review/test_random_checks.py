@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 from tests.review import acting
 
-from justright.evaluation import estimate_accuracy
+from justright.evaluation import estimate_accuracy, forecast_looks
 from justright.review.changes import ConflictError
-from justright.review.random_checks import accuracy, checked_images, draw_order
+from justright.review.random_checks import (
+    N_STRATA,
+    accuracy,
+    accuracy_in_words,
+    checked_images,
+    draw_order,
+    n_more_checks,
+)
 
 
 def check(opened, is_right, by="anna"):
@@ -15,15 +22,15 @@ def check(opened, is_right, by="anna"):
 
 
 def test_the_estimate_is_that_of_the_random_checks(opened):
-    assert accuracy(opened.state, opened.lists.confidence) is None
+    assert accuracy(opened.state, opened.predictions.confidence) is None
     verdicts = [n % 3 > 0 for n in range(30)]
     rows = [check(opened, is_right) for is_right in verdicts]
-    found = accuracy(opened.state, opened.lists.confidence)
+    found = accuracy(opened.state, opened.predictions.confidence)
     assert found == estimate_accuracy(
         np.sort(rows),
         np.array(verdicts)[np.argsort(rows)],
         len(opened.predictions),
-        confidence=opened.lists.confidence.astype(np.float64),
+        confidence=opened.predictions.confidence.astype(np.float64),
     )
 
 
@@ -50,11 +57,13 @@ def test_a_tie_between_reviewers_counts_as_wrong(opened):
 def test_corrections_leave_the_round_as_it_was_and_a_new_round_draws_afresh(opened, say):
     rows = [check(opened, False) for _ in range(3)]
     say(opened, "reject", cluster=int(opened.state.group[rows[0]]), rows=rows[:1])
-    assert accuracy(opened.state, opened.lists.confidence).accuracy == 0
+    assert accuracy(opened.state, opened.predictions.confidence).accuracy == 0
     say(opened, "round", round=2)
-    assert accuracy(opened.state, opened.lists.confidence).n_checked == 3, "until round 2 has a check, round 1 stands"
+    assert accuracy(opened.state, opened.predictions.confidence).n_checked == 3, (
+        "until round 2 has a check, round 1 stands"
+    )
     check(opened, True)
-    found = accuracy(opened.state, opened.lists.confidence)
+    found = accuracy(opened.state, opened.predictions.confidence)
     assert (found.accuracy, found.n_checked, found.n_images) == (1, 1, len(opened.predictions) - 1)
 
 
@@ -64,12 +73,74 @@ def test_rejected_images_are_not_drawn(opened, say):
     assert opened.next_check("anna") != row
 
 
+def drawn(n_images=100, seed=0, round_=1, n_given=0):
+    confidence = np.random.default_rng(9).random(n_images)
+    is_given = np.arange(n_images) < n_given
+    return draw_order(confidence, is_given, seed, round_), confidence, is_given
+
+
 def test_rounds_draw_independently_and_always_alike():
-    assert draw_order(100, 0, 1).tolist() == draw_order(100, 0, 1).tolist() != draw_order(100, 0, 2).tolist()
-    assert sorted(draw_order(100, 0, 1).tolist()) == list(range(100))
+    first, again, other = (drawn(round_=round_)[0].tolist() for round_ in (1, 1, 2))
+    assert first == again != other
+    assert sorted(first) == list(range(100))
+
+
+def strata_as_loops(confidence, is_given):
+    """By row: which of N_STRATA equal parts an image is in, by confidence; None where the label was given."""
+    asked = sorted((row for row in range(len(confidence)) if not is_given[row]), key=lambda row: confidence[row])
+    stratum = dict.fromkeys(range(len(confidence)))
+    for place, row in enumerate(asked):
+        stratum[row] = place * N_STRATA // len(asked)
+    return stratum
+
+
+@pytest.mark.parametrize("n_given", [0, 40])
+def test_each_eight_images_in_turn_are_of_all_strata(n_given):
+    order, confidence, is_given = drawn(n_images=n_given + 80, n_given=n_given)
+    stratum = strata_as_loops(confidence, is_given)
+    asked = [stratum[row] for row in order.tolist() if not is_given[row]]
+    assert all(sorted(asked[at : at + N_STRATA]) == list(range(N_STRATA)) for at in range(0, 80, N_STRATA))
+
+
+def test_every_image_is_as_likely_as_any_other_to_be_among_the_first():
+    count = np.zeros(40)
+    for seed in range(2000):
+        count[drawn(n_images=40, seed=seed)[0][:10]] += 1
+    np.testing.assert_allclose(count / 2000, 0.25, atol=0.045)
+
+
+@pytest.mark.parametrize("n_checked", [12, 60, 150])
+@pytest.mark.parametrize("power", [1.0, 0.2, -1.0], ids=["calibrated", "overconfident", "inverted"])
+def test_intervals_from_this_draw_cover_as_often_as_they_say(n_checked, power):
+    rng = np.random.default_rng(3)
+    chance = rng.beta(0.7, 0.3, 1000)
+    is_right = rng.random(1000) < chance
+    confidence = np.clip(chance, 1e-3, 1) ** power if power > 0 else 1 - chance
+    is_covered, errors = [], []
+    for seed in range(200):
+        rows = draw_order(confidence, np.zeros(1000, dtype=bool), seed, 1)[:n_checked]
+        found = estimate_accuracy(rows, is_right[rows], 1000, confidence=confidence)
+        is_covered.append(found.low <= is_right.mean() <= found.high)
+        errors.append(found.accuracy - is_right.mean())
+    assert np.mean(is_covered) >= 0.92
+    assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(200) + 1e-3
+
+
+def test_before_the_first_check_the_confidences_say_how_many_it_takes(opened):
+    opened.predictions.is_given[:5] = True
+    confidence = opened.predictions.confidence
+    guess = n_more_checks(opened.state, confidence)
+    assert guess == forecast_looks(confidence[5:].astype(np.float64)) > 0
+    assert f"About {guess} checks tell the accuracy to 4 points" in accuracy_in_words(opened.state, confidence)
+    check(opened, True)
+    found = accuracy(opened.state, confidence)
+    assert n_more_checks(opened.state, confidence) == found.n_more
+    assert accuracy_in_words(opened.state, confidence) == str(found)
 
 
 def test_images_that_were_labeled_before_the_run_are_not_checked(opened):
-    order = draw_order(len(opened.predictions), opened.seed, 1)
-    opened.state.is_given[order[:3]] = True
-    assert opened.next_check("anna") == order[3]
+    opened.state.is_given[:] = True
+    opened.state.is_given[7] = False
+    assert opened.next_check("anna") == 7
+    check(opened, True)
+    assert opened.next_check("anna") is None

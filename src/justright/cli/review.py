@@ -11,6 +11,7 @@ import click
 from justright.cli.common import EXISTING_FOLDER, Output, expect_ending
 from justright.cli.terminal import Terminal, with_terminal
 from justright.review.open_review import OpenReview
+from justright.review.random_checks import accuracy_in_words
 from justright.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def review(
         form = form or FORM_OF_ENDING.get(out.suffix.lower())
         _expect_export(out, form, export_options)
     opened = OpenReview(RunFolder.open(run))
+    with opened.reading() as state:
+        terminal.say(accuracy_in_words(state, opened.predictions.confidence))
     if out is None:
         _serve(terminal, opened, reviewer, host, port, browser)
         return

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.errors import DataError, DegenerateError
-from justright.evaluation.intervals import clopper_pearson, exact_interval, n_more_to_halve
+from justright.evaluation.intervals import clopper_pearson, exact_interval, n_more_looks, wilson
 from justright.evaluation.scores import LEVEL
 from justright.types import Array
 
@@ -27,6 +27,13 @@ _SHRINKAGE = 2.0
 # With fewer right or fewer wrong verdicts than this, neither a slope nor a variance within clusters can be trusted;
 # simulated intervals then covered the truth in as few as 84 of 100 cases instead of 95.
 _ENOUGH = 8
+
+HALF_WIDTH = 0.04  # an accuracy is known when its interval reaches no further than this to either side
+
+# How many more looks that takes is forecast as if this many had come out as the confidences say. None of them is
+# believed beyond these ends.
+_N_EXPECTED = 16
+_ENDS = (0.05, 0.95)
 
 
 @dataclass(frozen=True)
@@ -40,16 +47,32 @@ class CheckedAccuracy:
     n_checked: int  # how many of all images were looked at
     n_images: int
     n_effective: float  # how many plain looks would be worth as much
-    n_more_to_halve: int  # how many more looks, spread as before, should halve the interval
+    plain_low: float  # the interval of Wilson for the share of right checks, which uses nothing else
+    plain_high: float
+    n_more: int  # how many more looks, drawn as before, should tell the accuracy to HALF_WIDTH
+
+    @property
+    def length_ratio(self) -> float:
+        """How long the interval is, the plain one being 1."""
+        return (self.high - self.low) / (self.plain_high - self.plain_low)
 
     def to_dict(self) -> dict[str, float | None]:
         """The fields as plain JSON values; null where all images were checked and no plain look is worth as much."""
-        return {name: value if np.isfinite(value) else None for name, value in asdict(self).items()}
+        values = asdict(self) | {"length_ratio": self.length_ratio}
+        return {name: value if np.isfinite(value) else None for name, value in values.items()}
+
+    def in_words(self) -> str:
+        """The plain interval beside this one, and what more looks would bring."""
+        said = f"The checks alone give {100 * self.plain_low:.1f} to {100 * self.plain_high:.1f}"
+        if self.length_ratio < 1:
+            said += f": same checks, interval {self.length_ratio:.2f} times as long"
+        more = f"{self.n_more:,} more checks tell it to" if self.n_more else "It is known to"
+        return f"{said}. {more} {100 * HALF_WIDTH:.0f} points."
 
     def __str__(self) -> str:
         return (
             f"All about {100 * self.accuracy:.1f} [{100 * self.low:.1f}, {100 * self.high:.1f}] at {self.level:.0%}, "
-            f"from {self.n_checked:,} of {self.n_images:,} images; {self.n_more_to_halve:,} more looks would halve it"
+            f"from {self.n_checked:,} of {self.n_images:,} images. {self.in_words()}"
         )
 
 
@@ -103,16 +126,45 @@ def estimate_accuracy(
             y, offset, n_fitted = y - slope * f, slope * float(confidence.mean()), 1
     accuracy = float(np.clip(offset + float(sample.weight @ sample.means(y)), 0.0, 1.0))
 
+    (plain_low,), (plain_high,) = wilson(np.array([is_right.mean()]), np.array([float(n_checked)]), level)
+    plain = float(plain_low), float(plain_high)
     if n_checked == n_images:
-        return CheckedAccuracy(accuracy, accuracy, accuracy, level, n_checked, n_images, np.inf, 0)
+        return CheckedAccuracy(accuracy, accuracy, accuracy, level, n_checked, n_images, np.inf, *plain, 0)
     if clusters is None and n_fitted == 0:
         n_effective = sample.kish_size
         low, high = exact_interval(int(is_right.sum()), n_checked, n_images, level)
     else:
         n_effective = sample.effective_size(accuracy, y, n_fitted, level) if is_enough else sample.kish_size
         low, high = clopper_pearson(accuracy, n_effective, level)
-    n_more = n_more_to_halve(accuracy, n_effective, n_checked, n_images, level)
-    return CheckedAccuracy(accuracy, low, high, level, n_checked, n_images, n_effective, n_more)
+    n_more = 0
+    if high - low > 2 * HALF_WIDTH:
+        variance = accuracy * (1 - accuracy) / (n_effective * (1 / n_checked - 1 / n_images))
+        expected = np.full(n_images, 0.5) if confidence is None else confidence
+        n_more = max(1, forecast_looks(expected, level, n_checked, accuracy, variance))
+    return CheckedAccuracy(accuracy, low, high, level, n_checked, n_images, n_effective, *plain, n_more)
+
+
+def forecast_looks(
+    confidence: Float[Array, " images"],
+    level: float = LEVEL,
+    n_checked: int = 0,
+    accuracy: float = 0.0,
+    variance: float = 0.0,
+) -> int:
+    """How many more random looks should tell the accuracy to HALF_WIDTH; without a look, what the confidences say.
+
+    With f the confidence, m = 16 and n looks that gave this accuracy and this variance of a look:
+
+        a = (n accuracy + m mean f) / (n + m),  v = (n variance + m mean f (1 - f)) / (n + m)
+
+    and the smallest count at which n_more_looks of a and v is 0.
+    """
+    if not len(confidence):
+        return 0
+    f, n = np.clip(confidence, *_ENDS), n_checked + _N_EXPECTED
+    mean = (n_checked * accuracy + _N_EXPECTED * float(f.mean())) / n
+    spread = (n_checked * variance + _N_EXPECTED * float((f * (1 - f)).mean())) / n
+    return n_more_looks(mean, spread, n_checked, len(f), level, HALF_WIDTH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +204,12 @@ class _Sample:
         n_strata, n_checked = len(self.n_checked), len(values)
         deviation = values - self.means(values)[self.stratum]
         squares = np.bincount(self.stratum, deviation**2, minlength=n_strata)
-        freedom = n_checked - n_strata - n_fitted
-        pooled = squares.sum() / max(freedom, 1)
+        total, freedom = float(squares.sum()), n_checked - n_strata - n_fitted
         if freedom < _ENOUGH:  # too few looks per stratum to see its spread: take that over all, which is larger
-            freedom = max(n_checked - 1 - n_fitted, 1)
-            pooled = float(np.var(values)) * n_checked / freedom
+            total, freedom = float(np.var(values)) * n_checked, max(n_checked - 1 - n_fitted, 1)
+        # one more look that neither strata nor confidence explain: a sharp confidence is rarely wrong, and a sample
+        # without such an image would make the interval too short
+        pooled = (total + accuracy * (1 - accuracy)) / (freedom + 1)
         within = (squares + _SHRINKAGE * pooled) / (self.n_checked - 1 + _SHRINKAGE) if n_strata > 1 else pooled
         unseen = 1 - self.n_checked / self.n_images
         variance = float((self.weight**2 * unseen * within / self.n_checked).sum())

@@ -110,16 +110,20 @@ def _log_choose(n: int, k: Int[Array, " outcomes"]) -> Float[Array, " outcomes"]
     return -betaln(n - k + 1.0, k + 1.0) - np.log1p(n)
 
 
-def n_more_to_halve(accuracy: float, n_effective: float, n_checked: int, n_images: int, level: float) -> int:
-    """More looks, spread as before, after which the interval should be half as wide."""
+def n_more_looks(
+    accuracy: float, variance: float, n_checked: int, n_images: int, level: float, half_width: float
+) -> int:
+    """More looks after which the interval should reach no further than half_width to either side, on average.
 
-    def width(n: int) -> float:
-        if n >= n_images:
-            return 0.0
-        # the variance of a mean over n of N images falls as 1/n - 1/N
-        scale = (1 / n_checked - 1 / n_images) / (1 / n - 1 / n_images)
-        low, high = clopper_pearson(accuracy, n_effective * scale, level)
-        return high - low
+    n looks, each of which varies by `variance`, are worth  a (1 - a) / (variance (1 / n - 1 / N))  plain ones: the
+    smallest n for which the interval of Clopper and Pearson at this size is at most 2 half_width long.
+    """
 
-    goal = width(n_checked) / 2
-    return 1 + bisect_left(range(n_checked + 1, n_images), True, key=lambda n: width(n) <= goal)
+    def is_enough(n: int) -> bool:
+        unseen = 1 / n - 1 / n_images
+        n_effective = accuracy * (1 - accuracy) / (variance * unseen) if 0 < accuracy < 1 else 1 / unseen
+        low, high = clopper_pearson(accuracy, n_effective, level)
+        return high - low <= 2 * half_width
+
+    first = max(n_checked, 1)
+    return first - n_checked + bisect_left(range(first, n_images), True, key=is_enough)

@@ -10,11 +10,13 @@ from jaxtyping import Float, Int
 
 from justright.discovery.predictions import Predictions
 from justright.geometry import unit_or_zero_rows
-from justright.review.state import ReviewState, Status
+from justright.review.cluster_actions import Move
+from justright.review.payoff import corrections_per_click
+from justright.review.state import REJECTED, ReviewState, Status
 from justright.types import Array
 
-ClusterOrder = Literal["largest", "uncertain", "name"]
-ImageOrder = Literal["central", "outlying", "uncertain"]
+ClusterOrder = Literal["corrections", "largest", "name"]
+ImageOrder = Literal["uncertain", "central", "outlying"]
 
 REMEMBERED = 64  # clusters whose order of images is kept ready
 
@@ -32,6 +34,8 @@ class ClusterLists:
         self.confidence = np.where(predictions.is_neither, 0.0, predictions.confidence).astype(np.float32)
         # computed once for a cluster as it is: all take the last action that changed it, or any, as an argument
         self._sizes = lru_cache(1)(self._count)
+        self._doubts = lru_cache(1)(self._doubt)
+        self._payoffs = lru_cache(1)(self._payoff)
         self._ordered = lru_cache(REMEMBERED)(self._order)
         self._middles = lru_cache(None)(self._middle)
 
@@ -50,20 +54,24 @@ class ClusterLists:
         return {"cluster": cluster, "name": label.name, "kind": label.kind, "n": int(count[cluster]), "cover": cover,
                 "confidence": round(float(confidence[cluster]), 4), "status": self.state.status(cluster)}  # fmt: skip
 
-    def clusters(self, order: ClusterOrder = "largest", status: Status | None = None, search: str = "") -> list[int]:
-        """Clusters that have images, in order; `status` and `search` choose from them."""
-        count, confidence = self.sizes()
+    def clusters(
+        self, order: ClusterOrder = "corrections", status: Status | None = None, search: str = ""
+    ) -> list[int]:
+        """Clusters that have images, in order; `status` and `search` choose from them.
+
+        By corrections: those first that bring the most per click, then those that were kept or rejected already.
+        """
         names = {cluster: self.state.labels[cluster].name.casefold() for cluster in self.alive()}
         words = search.casefold().split()
         chosen = [cluster for cluster, name in names.items() if all(word in name for word in words)]
         if status:
             chosen = [cluster for cluster in chosen if self.state.status(cluster) == status]
-        by: dict[ClusterOrder, Any] = {"largest": -count, "uncertain": confidence, "name": names}
-        return sorted(chosen, key=lambda cluster: (by[order][cluster], cluster))
+        by = names if order == "name" else -(self.sizes()[0] if order == "largest" else self._payoffs(self.state.seq))
+        return sorted(chosen, key=lambda cluster: (by[cluster], cluster))
 
     def near(self, cluster: int, rows: list[int], search: str = "") -> list[int]:
         """Other clusters, those most similar to these images of a cluster first, or to all of them if none is given."""
-        others = [each for each in self.clusters(search=search) if each != cluster]
+        others = [each for each in self.clusters("largest", search=search) if each != cluster]
         given = np.array(rows, dtype=np.int64) if rows else self.state.rows_of(cluster)
         if self.features is None or not others or not len(given):
             return others
@@ -81,9 +89,24 @@ class ClusterLists:
         total = np.bincount(place, self.confidence, minlength=n)
         return count[1:], (total / np.maximum(count, 1))[1:]
 
+    def _doubt(self, _: int) -> Float[Array, " images"]:
+        """How likely it is that an image has to be corrected; not one that a person has put where it is."""
+        doubt = 1 - self.confidence
+        for entry in self.state.entries:
+            if isinstance(entry.line.action, Move) and not self.state.undone.get(entry.line.seq):
+                doubt[entry.line.action.rows] = 0.0
+        return doubt
+
+    def _payoff(self, seq: int) -> Float[Array, " groups"]:
+        is_in = self.state.group != REJECTED
+        found = corrections_per_click(self._doubts(seq)[is_in], self.state.group[is_in], self.state.n_groups)
+        done = [cluster for cluster in self.state.opinions if self.state.status(cluster) in ("kept", "rejected")]
+        found[done] = -1.0
+        return found
+
     def _order(self, cluster: int, _: int, order: ImageOrder) -> Int[Array, " rows"]:
         rows = self.state.rows_of(cluster)
-        by = self.confidence[rows] if order == "uncertain" else self._similarity(rows)[0]
+        by = -self._doubts(self.state.seq)[rows] if order == "uncertain" else self._similarity(rows)[0]
         return rows[np.argsort(-by if order == "central" else by, kind="stable")]
 
     def _middle(self, cluster: int, _: int) -> tuple[int, Float[Array, " dim"]]:

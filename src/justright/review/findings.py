@@ -11,7 +11,7 @@ import numpy as np
 from justright.discovery.predictions import Predictions
 from justright.evaluation import CheckedAccuracy
 from justright.review.open_review import OpenReview, has_review
-from justright.review.random_checks import accuracy
+from justright.review.random_checks import accuracy, n_more_checks
 from justright.review.state import REJECTED, ReviewState
 from justright.runs.run_folder import RunFolder
 
@@ -41,6 +41,7 @@ class Review:
     accuracy: CheckedAccuracy | None  # from random checks, if there were any
     clusters: Mapping[int, ReviewedCluster]  # by their number in the predictions
     made: tuple[ReviewedCluster, ...]  # those that came up in the review
+    n_more_checks: int  # how many more random checks should tell the accuracy to 4 points
 
 
 def findings(run: RunFolder) -> Review | None:
@@ -61,9 +62,10 @@ def findings(run: RunFolder) -> Review | None:
             reviewers=tuple(sorted({entry.line.by for entry in state.entries})),
             n_clusters=len(alive),
             by_status=Counter(map(state.status, alive)),
-            accuracy=accuracy(state, opened.lists.confidence),
+            accuracy=accuracy(state, opened.predictions.confidence),
             clusters={number: each for number, each in clusters.items() if number < n_predicted},
             made=tuple(each for number, each in clusters.items() if number >= n_predicted and each.n_images),
+            n_more_checks=n_more_checks(state, opened.predictions.confidence),
         )
 
 

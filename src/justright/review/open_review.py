@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from jaxtyping import Float
 
@@ -42,6 +42,7 @@ class OpenReview:
         self.lists = ClusterLists(self.state, self.predictions, self.features)
         self.thumbnails = Thumbnails(run.target, self.folder / "thumbnails")
         self.log = Log(self.folder / "log.jsonl", hash_file(run.path / "predictions.parquet"))
+        self._draw_order = lru_cache(2)(self._draw)
         self._lock = threading.RLock()
         self._misfit: DataError | None = None
         self._apply(self.log.new_lines())
@@ -89,9 +90,12 @@ class OpenReview:
         Images whose label was given before the run are not asked about: nothing was predicted of them.
         """
         done = {row for row, by in self.state.checks[self.state.round] if by == reviewer}
-        order = draw_order(len(self.predictions), self.seed, self.state.round).tolist()
+        order = self._draw_order(self.state.round)
         is_asked = (self.state.group != REJECTED) & ~self.state.is_given
         return next((row for row in order if row not in done and is_asked[row]), None)
+
+    def _draw(self, round_: int) -> list[int]:
+        return draw_order(self.predictions.confidence, self.predictions.is_given, self.seed, round_).tolist()
 
     def act(self, request: Request) -> Entry:
         """Do what is asked and write it down; when this returns it is on disk.

@@ -17,7 +17,7 @@ from justright.review.agreement import agreement, disputes
 from justright.review.cluster_actions import MAX_PARTS
 from justright.review.cluster_lists import ClusterOrder, ImageOrder
 from justright.review.open_review import OpenReview
-from justright.review.random_checks import accuracy
+from justright.review.random_checks import accuracy, n_more_checks
 from justright.review.state import REJECTED, Status
 from justright.review.undo import Undo
 
@@ -80,7 +80,8 @@ class PageData:
         status = {cluster: self.state.status(cluster) for cluster in self.lists.alive()}
         reviewed = [cluster for cluster, said in status.items() if said != "open"]
         n_rejected = len(self.state.rows_of(REJECTED))
-        estimate = accuracy(self.state, self.lists.confidence)
+        confidence = self.opened.predictions.confidence
+        estimate = accuracy(self.state, confidence)
         recent = self.state.entries[since if since <= self.state.seq else 0 :]
         return {
             "n_clusters": len(status),
@@ -90,13 +91,14 @@ class PageData:
             "n_images_reviewed": int(self.lists.sizes()[0][reviewed].sum()) + n_rejected,
             "n_rejected": n_rejected,
             "accuracy": estimate.to_dict() if estimate else None,
+            "n_more_checks": estimate.n_more if estimate else n_more_checks(self.state, confidence),
             "round": self.state.round,
             "changed": sorted({cluster for entry in recent for cluster in entry.clusters} - {REJECTED}),
         }
 
     def clusters(
         self,
-        order: ClusterOrder = "largest",
+        order: ClusterOrder = "corrections",
         status: Status | Literal["all"] = "all",
         search: Search = "",
         offset: Offset = 0,
@@ -132,7 +134,7 @@ class PageData:
         return self.lists.summary(cluster) | {"opinions": said, "same_name": same_name}
 
     def images(
-        self, cluster: ClusterOrRejected, order: ImageOrder = "central", offset: Offset = 0, limit: Limit = 200
+        self, cluster: ClusterOrRejected, order: ImageOrder = "uncertain", offset: Offset = 0, limit: Limit = 200
     ) -> dict[str, Any]:
         """A part of the images of a cluster: number and confidence, whether it is unlike all, whether it was given."""
         rows = self.lists.images(cluster, order)

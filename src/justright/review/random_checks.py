@@ -1,14 +1,14 @@
 """How accurate the clusters are, from randomly drawn images that people called right or wrong.
 
 Only the draw makes this an estimate: images that a reviewer picks are no sample. Every round has one random order,
-the same for all reviewers, so that two of them judge the same images. Corrections do not change the checks of a
-round; a new round draws afresh and says how accurate the corrected clusters are.
+the same for all reviewers, so that two of them judge the same images. However many of them were judged, they are
+spread evenly over low and high confidences. Corrections do not change the checks of a round; a new round draws afresh
+and says how accurate the corrected clusters are.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,15 +16,17 @@ from jaxtyping import Float, Int
 from pydantic import Field
 
 from justright.errors import DegenerateError
-from justright.evaluation import CheckedAccuracy, estimate_accuracy
+from justright.evaluation import HALF_WIDTH, CheckedAccuracy, estimate_accuracy, forecast_looks
 from justright.review.actions import Action, Cluster, Row
 from justright.review.changes import Change, ConflictError, edit
 from justright.review.state import REJECTED, ReviewState
 from justright.seeding import generator
-from justright.types import Array
+from justright.types import Array, Mask
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview
+
+N_STRATA = 8
 
 
 class Check(Action, do="check"):
@@ -61,10 +63,22 @@ class NewRound(Action, do="round", told="began round {round} of the checks"):
         return Change(edits=(edit(state.rounds, "now", self.round),))
 
 
-@lru_cache(2)
-def draw_order(n_images: int, seed: int, round_: int) -> Int[Array, " images"]:
-    """The random order in which the images of a round are looked at."""
-    return generator(seed, "review check", round_).permutation(n_images)
+def draw_order(confidence: Float[Array, " images"], is_given: Mask, seed: int, round_: int) -> Int[Array, " images"]:
+    """The random order in which the images of a round are looked at.
+
+    Of every N_STRATA images that follow each other one is of each of as many equal strata by confidence, as long as
+    nothing is left out. Images with a given label are a stratum of their own: they are not asked about.
+    """
+    by_confidence = np.lexsort((confidence, is_given))
+    n_asked = int((~is_given).sum())
+    stratum = np.full(len(confidence), N_STRATA)
+    stratum[by_confidence[:n_asked]] = np.arange(n_asked) * N_STRATA // max(n_asked, 1)
+    order = generator(seed, "review check", round_).permutation(len(confidence))
+    by_stratum = np.argsort(stratum[order], kind="stable")
+    size = np.bincount(stratum, minlength=N_STRATA + 1)
+    turn = np.empty(len(order), dtype=np.int64)  # how many of its stratum come before
+    turn[by_stratum] = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
+    return order[np.argsort(turn, kind="stable")]
 
 
 def checked_images(state: ReviewState, round_: int) -> dict[int, bool]:
@@ -78,7 +92,8 @@ def checked_images(state: ReviewState, round_: int) -> dict[int, bool]:
 def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> CheckedAccuracy | None:
     """The estimate of the latest round that has checks, over the images that nobody rejected. None without checks.
 
-    Images whose label was given before the run are no part of it.
+    Images whose label was given before the run are no part of it. The interval is that of a sample without strata,
+    which is too long rather than too short for this draw.
     """
     rounds = [round_ for round_, said in state.checks.items() if said and round_ <= state.round]
     if not rounds:
@@ -98,3 +113,18 @@ def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> Checked
         )
     except DegenerateError:
         return None
+
+
+def n_more_checks(state: ReviewState, confidence: Float[Array, " images"]) -> int:
+    """How many more random checks should tell the accuracy to HALF_WIDTH; before the first, what confidences say."""
+    found = accuracy(state, confidence)
+    is_asked = (state.group != REJECTED) & ~state.is_given
+    return found.n_more if found else forecast_looks(confidence[is_asked].astype(np.float64))
+
+
+def accuracy_in_words(state: ReviewState, confidence: Float[Array, " images"]) -> str:
+    """The estimate in a sentence or two, or how many checks make one."""
+    if found := accuracy(state, confidence):
+        return str(found)
+    n = n_more_checks(state, confidence)
+    return f"No image was checked at random. About {n:,} checks tell the accuracy to {100 * HALF_WIDTH:.0f} points."

@@ -4,11 +4,20 @@ import { element, show } from "./dialogs.js";
 import { get } from "./server.js";
 
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
+const range = (low, high) => `${(100 * low).toFixed(0)} to ${percent(high)}`;
+const checks = (n, what) => `${n.toLocaleString("en")} ${what}check${n === 1 ? "" : "s"}`;
 
-export function accuracyText(status) {
-  const found = status.accuracy;
-  if (!found) return "Accuracy not known yet: check random images";
-  return `Accuracy ${percent(found.accuracy)} (${percent(found.low)} to ${percent(found.high)}) from ${found.n_checked} random checks`;
+export function accuracyText({ accuracy: found, n_more_checks: more }) {
+  if (!found) return `Accuracy not known yet: about ${checks(more, "random ")} tell it to 4 points`;
+  const rest = more ? `about ${more.toLocaleString("en")} more tell it to 4 points` : "known to 4 points";
+  return `Accuracy ${percent(found.accuracy)} (${range(found.low, found.high)}) from ${checks(found.n_checked, "random ")}; ${rest}`;
+}
+
+// What the confidences bring: the interval beside the one that the checks alone would give.
+function gainText({ accuracy: found }) {
+  if (!found) return "";
+  const plain = ` The checks alone give ${range(found.plain_low, found.plain_high)}`;
+  return found.length_ratio < 1 ? `${plain}: same checks, interval ${found.length_ratio.toFixed(2)} times as long.` : `${plain}.`;
 }
 
 // answer(action, base) sends one action and gives the status after it.
@@ -39,7 +48,7 @@ export function check(reviewer, answer, status) {
       dialog.dataset.row = now.row ?? "";
       isBusy = false;
     };
-    const say = (found) => { estimate.textContent = `Round ${found.round}. ${accuracyText(found)}.`; };
+    const say = (found) => { estimate.textContent = `Round ${found.round}. ${accuracyText(found)}.${gainText(found)}`; };
     const send = async (action) => {
       if (isBusy) return;
       isBusy = true;

@@ -57,11 +57,19 @@ export class ClusterList {
       card.kind === "known" ? element("span", { className: "chip known" }, "known") : "");
   }
 
-  // The cluster `step` places further in the list, or null at its end.
+  // The cluster `step` places further in the list, or null at its end. Where the current one went down in the list,
+  // because it was corrected, others have moved up: the next one is in its former place.
   neighbor(step) {
+    const { active } = this.list;
     const place = this.list.indexWhere((card) => card.cluster === this.current);
-    const index = place < 0 ? this.list.active : place + step;
+    const index = active + (step > 0 && (place < 0 || place > active) ? step - 1 : step);
     return index < 0 || index >= this.list.n ? null : (this.list.item(index)?.cluster ?? null);
+  }
+
+  // Others came or went before the open cluster: its place is another now.
+  follow() {
+    const place = this.list.indexWhere((card) => card.cluster === this.current);
+    if (place >= 0) this.list.active = place;
   }
 
   // Mark the cluster that is open; the list is scrolled to it only where the reviewer went there.

@@ -50,6 +50,7 @@ async function open(cluster, { isEntered = false, isList = false, isQuiet = fals
 
 function describe() {
   const isBin = current.cluster === REJECTED;
+  at("cluster-pane").dataset.cluster = current.cluster;
   at("name").textContent = current.name;
   const said = Object.entries(current.opinions).map(([who, opinion]) => `${who}: ${opinion.verdict}${opinion.name ? ` as ${opinion.name}` : ""}`);
   at("facts").replaceChildren(count(current.n), ...(isBin ? [] : [
@@ -92,6 +93,7 @@ async function refresh({ isForced = false } = {}) {
   } else {
     current.seq = grid.seq = found.seq;
     list.show(current.cluster, false);
+    list.follow();
   }
 }
 
