@@ -18,19 +18,16 @@ import numpy as np
 from justright.discovery.consensus import consensus
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, match_counts
+from justright.evaluation.calibration import calibration
 from justright.evaluation.files import read_judged
 from justright.runs.run_folder import RunFolder
-
-N_BINS = 10
 
 
 def judged(found: Predictions, y_true: np.ndarray) -> tuple[float, float, float]:
     """Accuracy, Brier score and calibration error."""
     is_right = match_counts(Counts.of(y_true, found.cluster)).to_classes(found.cluster) == y_true
-    sure = found.confidence.astype(float)
-    bins = np.array_split(np.argsort(sure), N_BINS)
-    error = sum(len(each) * abs(sure[each].mean() - is_right[each].mean()) for each in bins) / len(sure)
-    return float(is_right.mean()), float(np.mean((sure - is_right) ** 2)), float(error)
+    told = calibration(found.confidence, is_right)
+    return told.accuracy, float(np.mean((found.confidence - is_right) ** 2)), told.error
 
 
 def main() -> None:

@@ -1,0 +1,254 @@
+"""Is the answer of a run better than simple methods, and is its confidence the probability that it is right?
+
+    python benchmarks/study_answers.py RUN [RUN ...] --lines after.jsonl
+    python benchmarks/study_answers.py --summary before.jsonl after.jsonl --figure reliability.svg
+
+Of each finished run with truth it prints a table and a line of JSON: All / Old / New in percent, and the same if names
+count, of the answer, of the method's own assignment where the run has kept it, and of simple methods on frozen features
+with the same K; accuracy and mean confidence, calibration error over ten equally filled bins, area under the curve; and
+whether the interval for the number of right images holds it.
+
+`--summary` prints the means over the problems of each file of lines, a problem being the mean of its seeds, and how
+often the goals are met. `--figure` draws accuracy over confidence, a panel for each file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from justright.data.parquet import read_parquet
+from justright.evaluation import Counts, evaluate, match_counts
+from justright.evaluation.calibration import calibration
+from justright.evaluation.files import JudgedPredictions, classes_named
+from justright.evaluation.scores import GROUPS
+from justright.files import write_text
+from justright.report.drawing import COLORS, INK, LINE, quiet_panels, to_svg
+from justright.runs.baselines import baseline_scores
+from justright.runs.run_folder import RunFolder
+from justright.types import UNLABELED
+
+ANSWER, METHOD = "answer", "method"
+OWN_COLUMN = "method_cluster"  # of predictions.parquet: what the method itself says
+KINDS = ("all", "known", "discovered")
+CLOSE = {"all": 5.0, "known": 8.0, "discovered": 8.0}  # points between mean confidence and accuracy
+
+Line = dict[str, Any]
+
+
+def study(folder: Path, truth_name: str, problem: str | None = None, with_baselines: bool = True) -> Line:
+    """What a finished run reached, in percent."""
+    run = RunFolder.open(folder)
+    judged = run.judged(next(path for path in (folder / truth_name, Path(truth_name)) if path.exists()))
+    about, found, is_judged = run.about, run.predictions, ~judged.is_given
+    sides = judged.y_true, judged.y_pred, judged.is_old
+    scores = {ANSWER: evaluate(*sides, called=judged.called, n_resamples=0).to_dict()}
+    table = read_parquet(folder / "predictions.parquet")
+    if OWN_COLUMN in table.column_names:
+        own = table[OWN_COLUMN].to_numpy().astype(np.int64)[is_judged]
+        scores[METHOD] = evaluate(
+            judged.y_true, own, judged.is_old, called=_called(run, own, judged), n_resamples=0
+        ).to_dict()
+    if with_baselines and run.frozen is not None:
+        scores |= baseline_scores(run, judged, *run.frozen)
+    is_right = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
+    kinds, sure = np.array(table["kind"].to_pylist())[is_judged], found.confidence[is_judged]
+    chosen = {"all": np.ones_like(is_right)} | {str(kind): kinds == kind for kind in np.unique(kinds)}
+    return {
+        "problem": problem or f"{folder.resolve().parent.name}/{re.sub(r'-[0-9]+$', '', folder.resolve().name)}",
+        "seed": about.get("seed"),
+        "method": about.get("method"),
+        "n_images": len(is_right),
+        "k": len(found.categories),
+        "n_classes": len(np.unique(judged.y_true)),
+        "scores": {name: _percent(each) for name, each in scores.items()},
+        "calibration": {name: _calibration(sure[rows], is_right[rows]) for name, rows in chosen.items()},
+        "interval": _interval(about.get("expected_right"), float(is_right.mean())),
+    }
+
+
+def _called(run: RunFolder, clusters: np.ndarray, judged: JudgedPredictions) -> np.ndarray | None:
+    """The class whose name each cluster has."""
+    if not judged.class_names:
+        return None
+    categories = run.predictions.categories
+    named = classes_named([each.name for each in categories], judged.class_names)
+    return np.where([each.kind == "known" for each in categories], named, UNLABELED)[clusters]
+
+
+def _percent(scores: Mapping[str, Any]) -> Line:
+    def rounded(values: Mapping[str, Any]) -> Line:
+        return {name: None if values.get(name) is None else round(100 * values[name], 1) for name in GROUPS}
+
+    return rounded(scores) | {"names": rounded(scores["names"]) if scores["names"] else None}
+
+
+def _calibration(confidence: np.ndarray, is_right: np.ndarray) -> Line:
+    found = calibration(confidence.astype(np.float64), is_right)
+    return {
+        "n": found.n_images,
+        **{name: round(100 * getattr(found, name), 1) for name in ("accuracy", "confidence", "error")},
+        "auc": None if np.isnan(found.auc) else round(found.auc, 3),
+        "bins": [[n, *(round(100 * share, 1) for share in shares)] for n, *shares in found.bins],
+    }
+
+
+def _interval(expected: Mapping[str, Any] | None, accuracy: float) -> Line | None:
+    """The interval for the number of right images, and whether it holds that number."""
+    if not expected:
+        return None
+    n_right = accuracy * expected["n"]
+    holds = bool(expected["low"] <= round(n_right, 6) <= expected["high"])
+    return {**{name: expected[name] for name in ("low", "expected", "high", "n")}, "right": n_right, "holds": holds}
+
+
+def table_of(line: Line) -> str:
+    """The line of a run as Markdown."""
+    rows = [f"**{line['problem']}**, seed {line['seed']}, {line['n_images']:,} images, K = {line['k']}"]
+    rows += ["", *_table(line["scores"]), ""]
+    rows += ["| images | n | accuracy | mean confidence | calibration error | AUC |", "|---|---|---|---|---|---|"]
+    for name, each in line["calibration"].items():
+        shares = " | ".join(_cell(each[value]) for value in ("accuracy", "confidence", "error"))
+        rows.append(f"| {name} | {each['n']:,} | {shares} | {_cell(each['auc'], 3)} |")
+    if interval := line["interval"]:
+        said = "holds" if interval["holds"] else "does not hold"
+        rows += ["", "Expected right: {low:,} to {high:,} of {n:,}".format(**interval)]
+        rows[-1] += f", which {said} the {interval['right']:,.0f} that are."
+    return "\n".join(rows)
+
+
+def _table(scores: Mapping[str, Line]) -> list[str]:
+    rows = ["| method | All / Old / New | names count |", "|---|---|---|"]
+    return rows + [f"| {name} | {_three(each)} | {_three(each['names'])} |" for name, each in scores.items()]
+
+
+def _three(scores: Mapping[str, float | None] | None) -> str:
+    return "" if scores is None else " / ".join(_cell(scores[name]) for name in GROUPS)
+
+
+def _cell(value: float | None, decimals: int = 1) -> str:
+    return "-" if value is None else f"{value:.{decimals}f}"
+
+
+def mean_of(values: Sequence[Any]) -> Any:
+    """The mean of numbers, or of each entry of objects that have the same ones; of those that are not None."""
+    given = [value for value in values if value is not None]
+    if not given:
+        return None
+    if isinstance(given[0], Mapping):
+        names = dict.fromkeys(name for value in given for name in value)
+        return {name: mean_of([value.get(name) for value in given]) for name in names}
+    return float(np.mean(given))
+
+
+def by_problem(lines: Iterable[Line]) -> dict[str, Line]:
+    """The mean over the seeds of each problem, of what can be averaged."""
+    groups = defaultdict(list)
+    for line in lines:
+        groups[line["problem"]].append(line)
+    return {name: {"n_seeds": len(each), **_mean_line(each)} for name, each in groups.items()}
+
+
+def _mean_line(lines: Sequence[Line]) -> Line:
+    without_bins = [
+        {name: {key: v for key, v in each.items() if key != "bins"} for name, each in line["calibration"].items()}
+        for line in lines
+    ]
+    intervals = [line["interval"] and float(line["interval"]["holds"]) for line in lines]
+    parts = {"scores": [line["scores"] for line in lines], "calibration": without_bins, "holds": intervals}
+    return {name: mean_of(values) for name, values in parts.items()}
+
+
+def summary(lines: Sequence[Line]) -> str:
+    """Means over problems, and how often the goals are met."""
+    problems = by_problem(lines)
+    rows = ["| problem | seeds | answer | best simple method by All | accuracy | confidence | error | AUC |"]
+    rows += ["|---|---|---|---|---|---|---|---|"]
+    for name, each in problems.items():
+        simple = {key: scores for key, scores in each["scores"].items() if key not in (ANSWER, METHOD)}
+        best = max(simple, key=lambda key: simple[key]["all"], default=None)
+        said = "" if best is None else f"{best}: {_three(simple[best])}"
+        whole = each["calibration"]["all"]
+        shares = " | ".join(_cell(whole[value]) for value in ("accuracy", "confidence", "error"))
+        answer = _three(each["scores"][ANSWER])
+        rows.append(f"| {name} | {each['n_seeds']} | {answer} | {said} | {shares} | {_cell(whole['auc'], 3)} |")
+    means = mean_of([each["scores"] for each in problems.values()])
+    rows += ["", f"Mean of {len(problems)} problems:", "", *_table(means)]
+    return "\n".join([*rows, "", *counts(problems.values())])
+
+
+def counts(problems: Iterable[Line]) -> list[str]:
+    """How many problems are near enough, the calibration errors, and how often the interval holds."""
+    problems, said = list(problems), []
+    for kind in KINDS:
+        given = [each["calibration"][kind] for each in problems if each["calibration"].get(kind)]
+        n_close = sum(abs(each["confidence"] - each["accuracy"]) <= CLOSE[kind] for each in given)
+        said.append(f"- mean confidence within {CLOSE[kind]:.0f} points of accuracy, {kind}: {n_close} of {len(given)}")
+    errors = [each["calibration"]["all"]["error"] for each in problems]
+    said.append(f"- calibration error: median {np.median(errors):.1f}, worst {max(errors):.1f}")
+    auc = mean_of([each["calibration"]["all"]["auc"] for each in problems])
+    said.append(f"- area under the curve: mean {_cell(auc, 3)}")
+    holds = [each["holds"] for each in problems if each["holds"] is not None]
+    if holds:
+        said.append(f"- the interval holds the number of right images: {sum(holds):.1f} of {len(holds)}")
+    return said
+
+
+def draw_reliability(files: Mapping[str, Sequence[Line]]) -> Figure:
+    """Accuracy over confidence in ten bins: thin lines are runs, the thick one is the mean over problems."""
+    figure, panels = quiet_panels(4.2 * len(files), 4.2, (1, len(files)), sharey=True)
+    for axes, (name, lines) in zip(panels, files.items(), strict=True):
+        axes.plot([0, 100], [0, 100], color=INK, linewidth=0.8, linestyle="--")
+        groups = defaultdict(list)
+        for line in lines:
+            bins = np.array(line["calibration"]["all"]["bins"], dtype=np.float64)
+            axes.plot(bins[:, 1], bins[:, 2], color=LINE, linewidth=0.8)
+            if len(bins) == 10:
+                groups[line["problem"]].append(bins)
+        if groups:
+            mean = np.mean([np.mean(each, axis=0) for each in groups.values()], axis=0)
+            axes.plot(mean[:, 1], mean[:, 2], "o-", color=COLORS[0], linewidth=2, markersize=4)
+        axes.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
+        axes.set_title(name, loc="left", fontsize=10.5, fontweight="bold")
+        axes.set_xlabel("mean confidence of a tenth of the images, %", fontsize=9.5)
+    panels[0].set_ylabel("of them right, %", fontsize=9.5)
+    return figure
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Study runs, or sum up what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a finished run")
+    parser.add_argument("--truth-name", default="truth.parquet", help="the truth, in the folder of the run or a path")
+    parser.add_argument("--problem", help="name for all the runs; otherwise that of their folders without the seed")
+    parser.add_argument("--no-baselines", action="store_true", help="leave the simple methods out")
+    parser.add_argument("--lines", type=Path, help="file that the lines are added to")
+    parser.add_argument("--summary", nargs="+", type=Path, metavar="LINES", default=[], help="files of lines")
+    parser.add_argument("--figure", type=Path, help="with --summary: file for the reliability diagram, as SVG")
+    asked = parser.parse_args(arguments)
+    if bool(asked.runs) == bool(asked.summary):
+        parser.error("give folders of runs, or --summary with files of lines")
+    for folder in asked.runs:
+        line = study(folder, asked.truth_name, asked.problem, not asked.no_baselines)
+        text = json.dumps(line)
+        print(f"{table_of(line)}\n\n{text}\n", flush=True)
+        if asked.lines:
+            with asked.lines.open("a", encoding="utf-8") as file:
+                file.write(f"{text}\n")
+    files = {path.stem: [json.loads(text) for text in path.read_text().splitlines() if text] for path in asked.summary}
+    for name, lines in files.items():
+        print(f"## {name}\n\n{summary(lines)}\n")
+    if asked.figure and files:
+        write_text(asked.figure, to_svg(draw_reliability(files)))
+
+
+if __name__ == "__main__":
+    main()

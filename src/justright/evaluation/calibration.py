@@ -1,0 +1,47 @@
+"""Are confidences probabilities: how far they are from the share that is right, and whether they rank right first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from justright.errors import DegenerateError
+from justright.types import Array
+
+N_BINS = 10
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Confidences beside what was right; shares between 0 and 1."""
+
+    n_images: int
+    accuracy: float
+    confidence: float  # its mean
+    error: float  # expected calibration error
+    auc: float  # area under the curve; NaN where all images are right, or none is
+    bins: tuple[tuple[int, float, float], ...]  # images, mean confidence and accuracy, from the lowest confidence on
+
+
+def calibration(
+    confidence: Float[Array, " images"], is_right: Bool[Array, " images"], n_bins: int = N_BINS
+) -> Calibration:
+    """Compare confidences c with what is right, over bins B of equally many images in the order of confidence.
+
+    error = sum_B |B| / N |mean_B(c) - mean_B(right)|
+    auc   = P(c_i > c_j) + 1/2 P(c_i = c_j)     over all pairs of a right image i and a wrong image j
+    """
+    from scipy.stats import rankdata  # slow to import, and most commands judge nothing
+
+    if not len(confidence):
+        raise DegenerateError("No confidences to compare.", expected="at least one image")
+    sure = confidence.astype(np.float64)
+    parts = [part for part in np.array_split(np.argsort(sure, kind="stable"), n_bins) if len(part)]
+    bins = tuple((len(part), float(sure[part].mean()), float(is_right[part].mean())) for part in parts)
+    n, n_right = len(sure), int(is_right.sum())
+    n_pairs, ranks = n_right * (n - n_right), rankdata(sure)  # equal confidences share their mean rank
+    auc = (float(ranks[is_right].sum()) - n_right * (n_right + 1) / 2) / n_pairs if n_pairs else np.nan
+    error = sum(size * abs(mean - right) for size, mean, right in bins) / n
+    return Calibration(n, n_right / n, float(sure.mean()), error, auc, bins)
