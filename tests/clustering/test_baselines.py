@@ -80,9 +80,15 @@ def test_without_labels_no_cluster_has_a_name_and_absent_classes_have_none(name)
     assert (found == simple_clusters(other, name)).all()
 
 
-def test_whitened_features_have_no_correlations():
-    white = drawn()[0].whitened
-    np.testing.assert_allclose(np.cov(white.T), np.eye(white.shape[1]), atol=1e-3)
+def test_whitened_features_have_no_correlations_and_no_directions_without_variance():
+    features, y = drawn()
+    target, labeled = (  # 12 directions in 13 dimensions
+        np.hstack([each, each.sum(axis=1, keepdims=True)]) for each in (features.target, features.labeled)
+    )
+    white = FrozenFeatures(target, labeled, features.labels, N_KNOWN, N_CLASSES)
+    assert white.whitened.shape[1] == 12
+    np.testing.assert_allclose(np.cov(white.whitened.T, bias=True), np.eye(12), atol=1e-3)
+    assert adjusted_rand_score(y, simple_clusters(white, "Ward, whitened")) > 0.9
 
 
 def test_four_fifths_of_labeled_images_would_be_sure_enough(monkeypatch):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from threadpoolctl import threadpool_limits
 
 from justright.clustering.principal import BLOCK_ROWS, in_directions, principal_directions
@@ -13,7 +14,8 @@ def drawn(n=60, dim=6, seed=0):
     return (rng.normal(size=(n, dim)) * np.arange(1, dim + 1) + 5).astype(np.float32)
 
 
-def test_directions_agree_with_power_iterations_written_as_loops():
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_directions_agree_with_power_iterations_written_as_loops(power):
     features = drawn()
     rows = features.astype(np.float64).tolist()
     n, dim = len(rows), len(rows[0])
@@ -21,7 +23,7 @@ def test_directions_agree_with_power_iterations_written_as_loops():
     covariance = [
         [sum((row[i] - mean[i]) * (row[j] - mean[j]) for row in rows) / n for j in range(dim)] for i in range(dim)
     ]
-    center, directions = principal_directions(features, 3)
+    center, directions = principal_directions(features, 3, power)
     np.testing.assert_allclose(center, mean, rtol=1e-5)
     assert directions.shape == (dim, 3)
     for number in range(3):
@@ -30,7 +32,7 @@ def test_directions_agree_with_power_iterations_written_as_loops():
             vector = [sum(c * v for c, v in zip(row, vector, strict=True)) for row in covariance]
             variance = math.sqrt(sum(v * v for v in vector))
             vector = [v / variance for v in vector]
-        expected = [v / math.sqrt(math.sqrt(variance)) for v in vector]  # the root of a standard deviation
+        expected = [v / math.sqrt(variance) ** power for v in vector]
         sign = math.copysign(1.0, sum(a * b for a, b in zip(expected, directions[:, number].tolist(), strict=True)))
         np.testing.assert_allclose(sign * directions[:, number], expected, atol=1e-4)
         for i in range(dim):  # what was found is taken away, and the next one is the largest

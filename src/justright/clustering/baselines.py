@@ -53,11 +53,7 @@ class FrozenFeatures:
     @cached_property
     def whitened(self) -> Features:
         """The first principal components of the target, each with variance 1."""
-        from sklearn.decomposition import PCA  # imported here because it takes a second
-
-        n = max(1, min(N_COMPONENTS, self.target.shape[1], len(self.target) - 1))
-        white: Array = PCA(n, whiten=True, random_state=0).fit_transform(self.target)
-        return white
+        return in_directions(self.target, *principal_directions(self.target, N_COMPONENTS, power=1.0))
 
     def like_centered(self, features: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
         """Rows less the mean of the target, at unit length."""

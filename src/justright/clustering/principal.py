@@ -12,12 +12,12 @@ BLOCK_ROWS = 4096
 
 
 def principal_directions(
-    features: Float[Array, "images dim"], n: int
+    features: Float[Array, "images dim"], n: int, power: float = 0.5
 ) -> tuple[Float[Array, " dim"], Float[Array, "dim kept"]]:
-    """The mean m of features h, and P = [p_1 / s_1^(1/2), ..., p_n / s_n^(1/2)] for z = (h - m) P.
+    """The mean m of features h, and P = [p_1 / s_1^power, ..., p_n / s_n^power] for z = (h - m) P.
 
-    p_j are the n principal directions, s_j the standard deviation along them: the root of s_j instead of s_j itself
-    evens the directions out by half. Fewer than n are kept where features have fewer.
+    p_j are the n principal directions, s_j the standard deviation along them. The root of s_j (power 1/2) evens the
+    directions out by half, s_j itself (power 1) whitens them. Fewer than n are kept where features have fewer.
     """
     center = features.mean(axis=0, dtype=np.float64)
     covariance = np.zeros((len(center), len(center)))
@@ -28,7 +28,7 @@ def principal_directions(
         variance, vectors = np.linalg.eigh(covariance)  # in ascending order
     kept = np.argsort(variance)[::-1][:n]
     kept = kept[variance[kept] > variance.max(initial=0.0) * np.finfo(np.float32).eps]
-    directions = vectors[:, kept] / variance[kept] ** 0.25
+    directions = vectors[:, kept] / variance[kept] ** (power / 2)
     return center.astype(np.float32), directions.astype(np.float32)
 
 
