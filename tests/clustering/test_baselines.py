@@ -110,6 +110,7 @@ def test_four_fifths_of_labeled_images_would_be_sure_enough(monkeypatch):
         {"labels": np.zeros(30, dtype=np.int64)},
         {"labeled": np.zeros((0, 12), np.float32), "labels": np.zeros(0, np.int64), "n_known": 0},
         {"labeled": np.eye(12, dtype=np.float32)[:3], "labels": np.arange(3)},  # one image a class
+        {"labels": np.arange(30) % 20, "n_known": 20, "n_clusters": 25},  # fewer than two images a class
         {"target": np.eye(12, dtype=np.float32)[:2]},
     ],
 )

@@ -5,6 +5,7 @@ Ward and average linkage need the distances of all pairs: `MOST_ROWS` rows take 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -157,7 +158,9 @@ def _probabilities(
 ) -> tuple[Float[Array, "asked classes"], Int[Array, " classes"]]:
     from sklearn.linear_model import LogisticRegression  # imported here because it takes a second
 
-    model = LogisticRegression(C=INVERSE_PENALTY, max_iter=500).fit(x, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it takes many classes of few images for numbers to regress on
+        model = LogisticRegression(C=INVERSE_PENALTY, max_iter=500).fit(x, labels)
     return model.predict_proba(asked), model.classes_
 
 

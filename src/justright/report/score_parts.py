@@ -58,8 +58,8 @@ def _baselines(run: RunFolder, scores: Scores) -> Table | None:
     return Table(("method", "All %", "Old %", "New %", "names count %"), rows)
 
 
-def _share(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{100 * value:.1f}"
+def _share(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else round(100 * value, 1)
 
 
 def judged(run: RunFolder) -> JudgedPredictions | Missing:
