@@ -60,6 +60,8 @@ export function check(reviewer, answer, status) {
       if (now && now.row !== null) send({ do: "check", round: now.round, row: now.row, cluster: now.cluster, is_right });
     };
     dialog.keys = { r: () => judge(true), w: () => judge(false), u: () => undo.click() };
+    dialog.tabIndex = -1;
+    requestAnimationFrame(() => dialog.focus()); // not the button that closes it
     say(status);
     next();
     return element("div", { className: "check" },
