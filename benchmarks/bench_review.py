@@ -145,7 +145,7 @@ def measure_routes(url: str, pid: int, n_images: int) -> None:
     rng = np.random.default_rng(2)
     client = Client(url)
     print(f"memory at the start: {memory(pid)}")
-    cards = json.loads(client.ask("clusters?limit=2000"))["clusters"]
+    cards = json.loads(client.ask("clusters?limit=2000&order=largest"))["clusters"]
     pick = rng.permutation(len(cards))
 
     def image(number: int) -> bytes:
