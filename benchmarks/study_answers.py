@@ -47,7 +47,8 @@ Line = dict[str, Any]
 def study(folder: Path, truth_name: str, problem: str | None = None, with_baselines: bool = True) -> Line:
     """What a finished run reached, in percent."""
     run = RunFolder.open(folder)
-    judged = run.judged(next(path for path in (folder / truth_name, Path(truth_name)) if path.exists()))
+    inside = folder / truth_name
+    judged = run.judged(inside if inside.exists() else Path(truth_name))
     about, found, is_judged = run.about, run.predictions, ~judged.is_given
     sides = judged.y_true, judged.y_pred, judged.is_old
     scores = {ANSWER: evaluate(*sides, called=judged.called, n_resamples=0).to_dict()}
