@@ -40,7 +40,7 @@ from justright.runs.labeled_checks import label_warnings
 from justright.runs.left_out import copies_left_out, left_out_by_name, summary
 from justright.runs.problem import POOL_ROLES, joined, make_problem
 from justright.runs.run_folder import RunFolder
-from justright.runs.spec import AUTO, RunSpec
+from justright.runs.spec import ANSWERS, AUTO, RunSpec
 
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
 HEADINGS = {
@@ -90,6 +90,13 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
     help="Features of these images and this backbone that `justright extract` wrote; may be repeated.",
 )
 @click.option("--img-size", type=click.IntRange(16), help="Scale images to this many pixels, not the backbone's own.")
+@click.option(
+    "--answer",
+    type=click.Choice(ANSWERS),
+    default=None,
+    help="joint: categories from the method together with clusters of its features; method: as its publication has "
+    "them, the default with --scale paper and --preset.",
+)
 @click.option("--truth", type=FILE, help="True labels of the target, read only after training, to compute scores.")
 @click.option("--target-has-labels", is_flag=True, help="Take the true labels from --target itself.")
 @click.option(

@@ -55,7 +55,7 @@ held_out_option = click.option(
     "paper the default is 0.",
 )
 seeds_option = click.option(
-    "--seeds", "n_seeds", type=COUNT, default=1, help="Train with so many seeds, which vote on each image."
+    "--seeds", "n_seeds", type=COUNT, default=1, help="Train with so many seeds, which give one answer together."
 )
 
 
@@ -88,6 +88,7 @@ def run_spec(
     params = given_params(asked["selector"], options, preset)
     official = preset == "official" and "weigh_contrastive" in _settings_of(asked["method"])
     training = training_spec(asked.pop("method"), asked["device"], scale, epochs, minutes, held_out, settings)
+    asked["answer"] = asked["answer"] or ("method" if training.scale == "paper" or preset else "joint")
     return replace(
         training,
         selector_params=params,

@@ -20,7 +20,9 @@ from justright.data.splits import Split
 from justright.data.views import Transform
 from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.checkpoints import Checkpoints
+from justright.discovery.confidence import probability_right
 from justright.discovery.configs import Config, PlannedTraining
+from justright.discovery.joint import JointAnswer
 from justright.discovery.learner import FitInputs
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
@@ -58,6 +60,9 @@ class Discovery(ABC):
         calibrated_on_: what the confidence rests on.
         labeled_rows_: labeled images of known classes that were learned from.
         held_out_rows_: those that were kept to calibrate on.
+        class_rows_, class_labels_, class_features_: all of these, their classes, and their features after training.
+        joint_, evidence_, own_labels_: once `join` has made a joint answer, what new images follow, what speaks for
+            each category, and what the categories were before.
         found_again_: the share of them that is put into its class; NaN where there are none.
         trained_share_: the share of the planned epochs that `minutes` left time for, of the training that had least.
         notes_: what a reader of the result should know.
@@ -96,6 +101,7 @@ class Discovery(ABC):
         """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
         self.notes_: list[str] = []
         self.trained_share_ = 1.0
+        self.joint_: JointAnswer | None = None
         data = TrainingData.of(split, sample_weight, weighting, self.config.held_out_share)
         data = data if self.config.sees_labels else data.without_labels()
         if not self.n_categories >= max(1, len(data.known)):
@@ -157,6 +163,9 @@ class Discovery(ABC):
         """Calibrate the confidence and keep what was learned."""
         rows, self.calibrated_on_ = np.flatnonzero(data.is_held_out), "held-out labeled images"
         self.labeled_rows_, self.held_out_rows_ = data.labeled, rows
+        self.class_rows_ = np.union1d(data.labeled, rows)
+        self.class_labels_ = data.labels[self.class_rows_].astype(np.int64)
+        self.class_features_ = learned.features[self.class_rows_]
         self.found_again_ = math.nan
         if len(rows):
             self.found_again_ = float(np.mean(learned.assigner.assign(learned.features[rows])[0] == data.labels[rows]))
@@ -198,11 +207,18 @@ class Discovery(ABC):
         given: the class that a person gave to an image, by its content id; such an image keeps it.
         """
         with TemporaryDirectory() as folder:
-            table = extract(images, self.backbone_, Path(folder) / "features", max_bad=max_bad, track=track)
-            cluster, confidence, best = self.assigner_.assign(np.asarray(table.features))
-            index = table.index.select(["id", "dataset", "path"])
+            table = extract(images, self.backbone_, Path(folder) / "tuned", max_bad=max_bad, track=track)
+            tuned, index = np.asarray(table.features), table.index.select(["id", "dataset", "path"])
             good = np.setdiff1d(np.arange(len(images)), list(table.bad_rows))
-        found = Predictions(index, cluster, confidence, self.assigner_.is_neither(best, neither), self.categories_)
+            if self.joint_ is None:
+                cluster, confidence, best = self.assigner_.assign(tuned)
+                is_neither = self.assigner_.is_neither(best, neither)
+            else:
+                before = extract(images.take(good), self.backbone, Path(folder) / "frozen", track=track)
+                followed = self.joint_.predict(np.asarray(before.features), tuned, self.assigner_.scores)
+                cluster, confidence = followed.category, probability_right(followed.evidence)
+                is_neither = self.joint_.is_neither(followed.similarity, neither)
+        found = Predictions(index, cluster, confidence, is_neither, self.categories_)
         return found.with_given([given.get(each) for each in images.take(good).content_ids()]) if given else found
 
     def save(self, folder: Path) -> None:
@@ -216,17 +232,17 @@ class Discovery(ABC):
             "known_labels": list(self.known_labels_),
             "calibrated_on": self.calibrated_on_,
         }
-        write_model(folder, self.backbone_, self.assigner_, about)
+        write_model(folder, self.backbone_, self.assigner_, about, self.joint_)
 
     @classmethod
     def load(cls, folder: Path, backbone: Backbone) -> Discovery:
         """Read what `save` wrote, onto a backbone of the same kind; `predict` works, `fit` starts anew."""
-        tuned, assigner, about = read_model(folder, own_copy(backbone))
+        tuned, assigner, joint, about = read_model(folder, own_copy(backbone))
         if about["method"] != cls.name:
             raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
         config = cls.config_class().with_settings(about["config"])
         made = cls(about["n_categories"], backbone, config, seed=about["seed"])
-        made.backbone_, made.assigner_ = tuned, assigner
+        made.backbone_, made.assigner_, made.joint_ = tuned, assigner, joint
         made.categories_ = tuple(Category(**category) for category in about["categories"])
         made.known_labels_ = tuple(about["known_labels"])
         made.calibrated_on_ = about["calibrated_on"]

@@ -1,7 +1,7 @@
 """A finished model on disk: what was tuned and how categories are found, as safetensors, and the rest as JSON.
 
-model.safetensors  tuned/<name in timm>, vectors, offset, reference, center, directions
-model.json         method, settings, categories, which backbone, temperature
+model.safetensors  tuned/<name in timm>, vectors, offset, reference, center, directions, joint/<part of a joint answer>
+model.json         method, settings, categories, which backbone, temperature, the rest of a joint answer
 backbone.safetensors (on request)  an ordinary timm state dict with the tuned parameters in their places
 """
 
@@ -17,23 +17,33 @@ from safetensors.torch import load_file
 
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import checksum, write_tensors
+from justright.discovery.joint import JointAnswer
 from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.files import parsed_json, remove_leftovers, write_json
 from justright.hashing import signed, verified
 
 FORMAT = "justright model 1"
-TUNED = "tuned/"
+TUNED, JOINT = "tuned/", "joint/"
 NEEDED, OPTIONAL = ("vectors", "offset"), ("reference", "center", "directions")  # tensors of the assigner
 METHOD_KEYS = {"method", "n_categories", "seed", "config", "categories", "known_labels", "calibrated_on"}
 REQUIRED_KEYS = METHOD_KEYS | {"backbone", "temperature", "checksum"}  # what model.json must hold
 BACKBONE_KEYS = {"name", "prefix_fingerprint", "resolution"}  # what it must say of the backbone
 
 
-def write_model(folder: Path, backbone: Backbone, assigner: CategoryAssigner, about: dict[str, Any]) -> None:
+def write_model(
+    folder: Path,
+    backbone: Backbone,
+    assigner: CategoryAssigner,
+    about: dict[str, Any],
+    joint: JointAnswer | None = None,
+) -> None:
     """Write both files; the JSON last, so that a model without it is not finished."""
     tensors = {f"{TUNED}{name}": tensor.cpu() for name, tensor in backbone.tuned_state().items()}
     parts = {name: getattr(assigner, name) for name in (*NEEDED, *OPTIONAL)}
+    if joint is not None:
+        parts |= {f"{JOINT}{name}": part for name, part in joint.tensors().items()}
+        about = about | {"joint": joint.about()}
     tensors |= {name: torch.from_numpy(np.ascontiguousarray(part)) for name, part in parts.items() if part is not None}
     write_tensors(folder / "model.safetensors", tensors)
     network = {
@@ -63,8 +73,13 @@ def about_model(folder: Path) -> dict[str, Any]:
         ) from error
 
 
-def read_model(folder: Path, backbone: Backbone) -> tuple[Backbone, CategoryAssigner, dict[str, Any]]:
-    """The backbone with the tuned parameters, and how it assigns; another frozen part than in training is refused."""
+def read_model(
+    folder: Path, backbone: Backbone
+) -> tuple[Backbone, CategoryAssigner, JointAnswer | None, dict[str, Any]]:
+    """The backbone with the tuned parameters, how it assigns, and the joint answer if there is one.
+
+    Another frozen part of the backbone than in training is refused.
+    """
     about = about_model(folder)
     path = folder / "model.safetensors"
     if backbone.prefix_fingerprint != about["backbone"]["prefix_fingerprint"]:
@@ -80,9 +95,12 @@ def read_model(folder: Path, backbone: Backbone) -> tuple[Backbone, CategoryAssi
         backbone.load_tuned_state(tuned)
         parts = {name: tensors[name].numpy() for name in (*NEEDED, *OPTIONAL) if name in NEEDED or name in tensors}
         assigner = CategoryAssigner(temperature=float(about["temperature"]), **parts)
+        joint, of_joint = None, {name: part.numpy() for name, part in tensors.items() if name.startswith(JOINT)}
+        if about.get("joint") is not None:
+            joint = JointAnswer.of({name.removeprefix(JOINT): part for name, part in of_joint.items()}, about["joint"])
     except (OSError, SafetensorError, KeyError, ValueError, TypeError, RuntimeError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="what `save` wrote") from error
-    return backbone, assigner, about
+    return backbone, assigner, joint, about
 
 
 def write_backbone(path: Path, backbone: Backbone) -> None:

@@ -18,9 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from justright.audit.quarantine import MAX_BAD
 from justright.clustering.baselines import MOST_ROWS
+from justright.data.parquet import write_parquet
+from justright.discovery.confidence import ExpectedRight, expected_right
+from justright.discovery.evidence import NAMES
+from justright.discovery.joining import join
 from justright.discovery.methods import METHODS
 from justright.engines import Engine, in_process
 from justright.errors import DegenerateError, JustrightError
@@ -79,6 +84,7 @@ class Run:
         self.seconds: dict[str, float] = {}
         self.notes = list(self.doubts)
         self.check: FrozenCheck | None = None
+        self.expected: ExpectedRight | None = None
         self.n_threads: int | None = None
 
     def all(self, is_owned: bool = False) -> RunFolder:
@@ -109,11 +115,14 @@ class Run:
         if known != self.work:
             self._tell(known, is_begun=True)
         with self._timed("train"):
-            method = self._learn(weight, n_target)
+            methods, reference = self._learn(weight, n_target)
+        method = methods[reference]
         if self.processes.is_first:
             with self._timed("check"):
                 self._check(method, pool, target)
             with self._timed("predict"):
+                if self.spec.answer == "joint":
+                    join(methods, pool.features, target.features, reference)
                 self._predict(method)
             with self._timed("evaluate"):
                 judged = self._evaluate()
@@ -206,7 +215,8 @@ class Run:
             self.folder.save_json("count.json", known)
         return dict(known["estimates"][name])
 
-    def _learn(self, weight: np.ndarray, n_target: int) -> Any:
+    def _learn(self, weight: np.ndarray, n_target: int) -> tuple[Sequence[Any], int]:
+        """The method after training, with each seed, and the place of the one that stands for all."""
         from justright.discovery.training_data import total_categories
 
         spec, labels = self.spec, self.problem.pool.images.labels
@@ -221,7 +231,9 @@ class Run:
             method = METHODS[spec.method](n_categories, self.backbone, self.config, folder=folder, **options)  # type: ignore[arg-type]
             return method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
 
-        method = learned(0) if spec.n_seeds == 1 else self._agreed([learned(i) for i in range(spec.n_seeds)])
+        methods = [learned(number) for number in range(spec.n_seeds)]
+        reference = self._agreed(methods) if spec.n_seeds > 1 else 0
+        method = methods[reference]
         self.notes += method.notes_
         if n_given := int(np.sum(method.is_given_)):
             self.notes.append(f"{n_given:,} images of the target were labeled before, and keep that label")
@@ -231,10 +243,10 @@ class Run:
             )
         if method.n_categories != n_categories:
             self.notes.append(f"{spec.method} found {method.n_categories} categories by itself, not {n_categories}")
-        return method
+        return methods, reference
 
-    def _agreed(self, methods: Sequence[Any]) -> Any:
-        """The method that agrees best with the others, its categories and confidences those of all together."""
+    def _agreed(self, methods: Sequence[Any]) -> int:
+        """The place of the method that agrees best with the others, and give it the categories that all vote for."""
         from justright.discovery.consensus import consensus
 
         found = consensus([method.predictions(self.problem.target) for method in methods])
@@ -246,7 +258,7 @@ class Run:
             f"a vote of seeds {seeds}: all of them agree on {np.mean(agreement == 1):.0%} of the images; "
             f"new images are judged by seed {method.seed}, which agrees best with the others"
         )
-        return method
+        return found.reference
 
     def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> None:
         """Compare what was trained with clusters of the features as they were before."""
@@ -263,6 +275,10 @@ class Run:
         found = method.predictions(self.problem.target)
         for ending in ("parquet", "csv"):
             found.save(self.out / f"predictions.{ending}")
+        if method.joint_ is not None:
+            columns = dict(zip(NAMES, method.evidence_.T, strict=True)) | {"method cluster": method.own_labels_}
+            write_parquet(pa.table({"id": found.index["id"], **columns}), self.out / "evidence.parquet")
+            self.expected = expected_right(found.confidence[~found.is_given])
         method.save(self.out)
 
     def _evaluate(self) -> JudgedPredictions | None:
@@ -313,6 +329,8 @@ class Run:
                 "n_categories": method.n_categories,
                 "n_known": len(method.known_labels_),
                 "calibrated_on": method.calibrated_on_,
+                "answer": spec.answer,
+                "expected_right": None if self.expected is None else asdict(self.expected),
                 "backbone": {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint},
                 "config": json.loads(json.dumps(asdict(method.config))),
                 "versions": {"python": platform.python_version(), **{name: version(name) for name in MADE_BY}},

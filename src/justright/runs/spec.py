@@ -23,6 +23,10 @@ Scale = Literal["paper", "full", "small"]
 # paper: as the scripts of a publication run it; full: the same with stored views; small: lighter settings for a CPU
 SCALES: tuple[str, ...] = get_args(Scale)
 
+Answer = Literal["joint", "method"]
+ANSWERS: tuple[str, ...] = get_args(Answer)
+"""Where categories come from: the method together with clusters of its features, or the method alone, as published."""
+
 # settings that `justright discover` has an option for
 OWN_OPTIONS = {"n_epochs": "--epochs", "minutes": "--minutes", "held_out_share": "--held-out"}
 
@@ -49,7 +53,8 @@ class RunSpec:
     n_target: int | None = None  # K, the number of categories in the target; None estimates it
     counter: str = BEST  # what estimates K, one of `COUNTERS`
     seed: int = 0  # same seed, same result
-    n_seeds: int = 1  # train with so many seeds from this one on, and let them vote
+    n_seeds: int = 1  # train with so many seeds from this one on; together they give one answer
+    answer: Answer = "joint"  # where categories come from
 
     def to_json(self) -> dict[str, Any]:
         """Plain values as JSON gives them back; files by their content, so that they may lie elsewhere next time."""

@@ -1,0 +1,94 @@
+"""Neighbors of images and what they say: categories spread over a graph of nearest neighbors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
+
+from justright.clustering.arrays import row_blocks
+from justright.geometry import unit_or_zero_rows
+from justright.parallel import blas_threads, in_threads, n_cores
+from justright.types import UNLABELED, Array
+
+POWER = 3  # of the cosine: a neighbor that is half as similar counts an eighth
+N_ROUNDS = 20  # of spreading; later ones change nothing
+
+
+class Neighbors(NamedTuple):
+    """The nearest rows of each image and how much they count; weights add up to 1, or to 0 where none is similar."""
+
+    rows: Int[Array, "images neighbors"]
+    weight: Float[Array, "images neighbors"]
+    similarity: Float[Array, " images"]  # the mean cosine to them
+
+
+def nearest_rows(
+    x: Float[Array, "images dim"],
+    others: Float[Array, "rows dim"],
+    n_neighbors: int,
+    own: Int[Array, " images"] | None = None,
+) -> Neighbors:
+    """The rows of `others` with the largest cosine to each row of x.
+
+        w_ij = max(cos(x_i, x_j), 0)^3 / sum over the neighbors of the same
+
+    own: the place of each image among the others, which is not its own neighbor; None where x are other images.
+    """
+    x, others = unit_or_zero_rows(x), unit_or_zero_rows(others)
+    n = max(1, min(n_neighbors, len(others) - (own is not None)))
+
+    def block(rows: slice) -> tuple[Array, Array]:
+        cosine = x[rows] @ others.T
+        if own is not None:
+            cosine[np.arange(len(cosine)), own[rows]] = -2  # less than any cosine
+        nearest = np.argpartition(-cosine, n - 1, axis=1)[:, :n]
+        return nearest, np.take_along_axis(cosine, nearest, axis=1)
+
+    with blas_threads(1):  # a block a core: the bytes do not depend on how many there are
+        found = list(in_threads(block, row_blocks(len(x), len(others)), n_cores()))
+    if not found:
+        return Neighbors(np.zeros((0, n), dtype=np.int64), np.zeros((0, n)), np.zeros(0))
+    nearest, cosine = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    weight = np.maximum(cosine, 0.0) ** POWER
+    total = weight.sum(axis=1, keepdims=True)
+    return Neighbors(nearest, weight / np.where(total > 0, total, 1.0), cosine.mean(axis=1))
+
+
+def spread(
+    start: Int[Array, " rows"],
+    fixed: Int[Array, " rows"],
+    neighbors: Neighbors,
+    n_categories: int,
+    share: float,
+) -> Float[Array, "rows categories"]:
+    """Where images belong once neighbors have been heard, again and again (Zhou et al., NeurIPS 2003).
+
+        P <- (1 - share) Y + share W P,     P = Y in the first round and, in every round, for labeled rows
+
+    Parameters:
+        start: the category of each row before; Y is its one-hot matrix.
+        fixed: the class of each labeled row, which it keeps; -1 for all others.
+        share: how much neighbors count.
+    """
+    n_rows = len(start)
+    is_fixed = fixed != UNLABELED
+    y = np.zeros((n_rows, n_categories), dtype=np.float32)
+    y[np.arange(n_rows), np.where(is_fixed, fixed, start)] = 1
+    row = np.repeat(np.arange(n_rows), neighbors.rows.shape[1])
+    entries = neighbors.weight.ravel().astype(np.float32), (row, neighbors.rows.ravel())
+    graph = csr_array(entries, shape=(n_rows, n_rows))
+    found = y
+    for _ in range(N_ROUNDS):
+        found = (1 - share) * y + share * (graph @ found)
+        found[is_fixed] = y[is_fixed]
+    return found
+
+
+def share_alike(
+    category: Int[Array, " images"], neighbors: Neighbors, others: Int[Array, " rows"]
+) -> Float[Array, " images"]:
+    """The weighted share of the neighbors of an image that have its category."""
+    return np.sum(neighbors.weight * (others[neighbors.rows] == category[:, None]), axis=1)

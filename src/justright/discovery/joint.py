@@ -1,0 +1,336 @@
+"""The joint answer: one category for each image from what the method says and how images cluster before and after it.
+
+Each image becomes one vector, z = [t, f, 0.45 sqrt(p)]: its features after training and before, each along principal
+directions with their spreads evened out by half and brought to length 1, and the probabilities of the method. Ward's
+clustering of these vectors, in which labeled images keep their class, gives categories; then those of the nearest
+neighbors count as well. docs/discovery.md tells what each part brings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import softmax
+
+from justright.clustering.arrays import squared_norms, sum_by_group
+from justright.clustering.constrained_ward import MOST_ROWS, constrained_ward
+from justright.clustering.principal import in_directions, principal_directions
+from justright.clustering.spreading import nearest_rows, share_alike, spread
+from justright.discovery.evidence import Clusters, Member, evidence
+from justright.geometry import unit_or_zero_rows
+from justright.geometry.rows import evenly_spaced
+from justright.types import UNLABELED, Array, Mask
+
+N_DIRECTIONS = 256
+METHOD_WEIGHT = 0.45  # of the method's probabilities beside two vectors of length 1
+N_NEIGHBORS = 10
+NEIGHBOR_SHARE = 0.8
+MOST_ANCHORS = 10_000  # target images, and as many labeled ones, that categories are found with; the others follow them
+BLOCK_ROWS = 4096
+N_QUANTILES = 1001
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Features along principal directions, (h - m) P, brought to length 1."""
+
+    center: Float[Array, " dim"]
+    directions: Float[Array, "dim kept"]
+
+    @staticmethod
+    def of(features: Float[Array, "images dim"]) -> View:
+        """The directions of these features."""
+        return View(*principal_directions(features, N_DIRECTIONS))
+
+    def __call__(self, features: Float[Array, "images dim"]) -> Float[Array, "images kept"]:
+        return unit_or_zero_rows(in_directions(features, self.center, self.directions))
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What is known of some images: from the network before training, and from each of several trainings."""
+
+    frozen: Float[Array, "images dim"]  # features before training
+    tuned: Sequence[Float[Array, "images tuned"]]  # features after it
+    probability: Sequence[Float[Array, "images categories"]]  # what the method says
+
+    def __add__(self, more: Seen) -> Seen:
+        """These images, then the others."""
+        tuned = [np.concatenate(both) for both in zip(self.tuned, more.tuned, strict=True)]
+        probability = [np.concatenate(both) for both in zip(self.probability, more.probability, strict=True)]
+        return Seen(np.concatenate([self.frozen, more.frozen]), tuned, probability)
+
+    def of_training(self, number: int) -> Seen:
+        """The same for one of the trainings."""
+        return Seen(self.frozen, [self.tuned[number]], [self.probability[number]])
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """From what is known of an image to z."""
+
+    frozen: View
+    tuned: tuple[View, ...]
+
+    @staticmethod
+    def of(seen: Seen) -> Space:
+        """Principal directions of these images."""
+        return Space(View.of(seen.frozen), tuple(View.of(each) for each in seen.tuned))
+
+    def parts(self, seen: Seen) -> tuple[Array, Array, Array]:
+        """The parts of z: after training, before it, and what the method says. Several trainings count as one."""
+        share = 1 / np.sqrt(len(self.tuned))
+        tuned = [share * view(each) for view, each in zip(self.tuned, seen.tuned, strict=True)]
+        said = [METHOD_WEIGHT * share * np.sqrt(each) for each in seen.probability]
+        parts = np.concatenate(tuned, axis=1), self.frozen(seen.frozen), np.concatenate(said, axis=1)
+        return parts[0].astype(np.float32), parts[1].astype(np.float32), parts[2].astype(np.float32)
+
+    def of_training(self, number: int) -> Space:
+        """The space of one of the trainings."""
+        return Space(self.frozen, (self.tuned[number],))
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """The category of images that follow the anchors, and what speaks for it."""
+
+    category: Int[Array, " images"]
+    evidence: Float[Array, "images columns"]
+    similarity: Float[Array, " images"]  # the mean cosine to the nearest anchors
+
+    @staticmethod
+    def joined(parts: Sequence[Followed]) -> Followed:
+        """One after the other."""
+        names = "category", "evidence", "similarity"
+        return Followed(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+@dataclass(frozen=True, eq=False)
+class JointAnswer:
+    """What new images follow: images whose category is known, the anchors, and clusterings of them.
+
+    Attributes:
+        space: for one training.
+        anchors: z of labeled images and of target images.
+        category: of each anchor.
+        members: the cluster of each anchor in the other clusterings: by the method, of tuned and of frozen features.
+        centroids: of the clusters of tuned and of frozen features, each in its own part of z; for the method there are
+            none, it says itself where an image belongs.
+        clusters: what the categories are like.
+        temperature: turns scores of the method into probabilities.
+        n_labeled: how many anchors are labeled images; members overlap on the others only.
+        similarity: quantiles of the mean cosine of target images to their nearest anchors.
+    """
+
+    space: Space
+    anchors: Float[Array, "anchors joint"]
+    category: Int[Array, " anchors"]
+    members: Int[Array, "members anchors"]
+    centroids: tuple[Float[Array, "tuned_clusters tuned"], Float[Array, "frozen_clusters frozen"]]
+    clusters: Clusters
+    n_labeled: int
+    similarity: Float[Array, " quantiles"]
+    temperature: float
+
+    @cached_property
+    def _tables(self) -> list[Member]:
+        """How the clusters of each member overlap with the categories."""
+        target = slice(self.n_labeled, None)
+        return [Member.of(self.category[target], each[target], len(self.clusters.size)) for each in self.members]
+
+    @cached_property
+    def _category_means(self) -> Float[Array, "categories joint"]:
+        """The mean z of each category."""
+        return _means(self.anchors, self.category, len(self.clusters.size))
+
+    def predict(
+        self,
+        frozen: Float[Array, "images dim"],
+        tuned: Float[Array, "images dim"],
+        scores: Callable[[Float[Array, "images dim"]], Float[Array, "images categories"]],
+    ) -> Followed:
+        """New images, from their features before and after training; `scores` is what the method makes of the latter."""
+        found = []
+        for at in range(0, max(1, len(tuned)), BLOCK_ROWS):
+            rows = slice(at, at + BLOCK_ROWS)
+            said = probabilities(scores(tuned[rows]), self.temperature)
+            found.append(self.follow(Seen(frozen[rows], [tuned[rows]], [said])))
+        return Followed.joined(found)
+
+    def is_neither(self, similarity: Float[Array, " images"], level: float) -> Mask:
+        """Whether an image is less similar to the anchors than all but a share `level` of the target's images are."""
+        return similarity < np.quantile(self.similarity, level) if level else np.zeros(len(similarity), dtype=bool)
+
+    def tensors(self) -> dict[str, Array]:
+        """All arrays, by name; the largest in half precision."""
+        views = {"frozen": self.space.frozen, "tuned": self.space.tuned[0]}
+        kept = {
+            f"{name} {part}": getattr(view, part) for name, view in views.items() for part in ("center", "directions")
+        }
+        kept |= {f"{name} centroids": means for name, means in zip(("tuned", "frozen"), self.centroids, strict=True)}
+        kept |= {"anchors": self.anchors.astype(np.float16), "similarity": self.similarity}
+        kept |= {"category": self.category.astype(np.int32), "members": self.members.astype(np.int32)}
+        return kept | {name: getattr(self.clusters, name) for name in ("inner", "outer", "size")}
+
+    def about(self) -> dict[str, float]:
+        """All other values."""
+        return {"n_labeled": self.n_labeled, "n_known": self.clusters.n_known, "temperature": self.temperature}
+
+    @staticmethod
+    def of(tensors: Mapping[str, Array], about: Mapping[str, float]) -> JointAnswer:
+        """What `tensors` and `about` gave; an array that does not fit the others is an error."""
+        frozen, tuned = (View(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned"))
+        n_categories, n_anchors = len(tensors["size"]), len(tensors["anchors"])
+        category, members = tensors["category"].astype(np.int64), tensors["members"].astype(np.int64)
+        centroids = tensors["tuned centroids"], tensors["frozen centroids"]
+        fits = (
+            category.shape == (n_anchors,) and members.shape == (3, n_anchors) and 0 <= about["n_labeled"] <= n_anchors
+        )
+        if not (fits and category.min(initial=0) >= 0 and category.max(initial=0) < n_categories):
+            raise ValueError("the joint answer has arrays that do not fit each other")
+        return JointAnswer(
+            Space(frozen, (tuned,)),
+            tensors["anchors"].astype(np.float32),
+            category,
+            members,
+            centroids,
+            Clusters(tensors["inner"], tensors["outer"], tensors["size"], int(about["n_known"])),
+            int(about["n_labeled"]),
+            tensors["similarity"],
+            float(about["temperature"]),
+        )
+
+    def follow(self, seen: Seen) -> Followed:
+        """Other images, from what is known of them for the same training."""
+        parts = self.space.parts(seen)
+        z = np.concatenate(parts, axis=1)
+        near = nearest_rows(z, self.anchors, N_NEIGHBORS)
+        votes = (1 - NEIGHBOR_SHARE) * np.eye(len(self.clusters.size), dtype=np.float32)[
+            _nearest(z, self._category_means)
+        ]
+        rows = np.repeat(np.arange(len(z)), near.rows.shape[1])
+        np.add.at(votes, (rows, self.category[near.rows].ravel()), (NEIGHBOR_SHARE * near.weight).ravel())
+        category = votes.argmax(axis=1)
+        clusters = [seen.probability[0].argmax(axis=1)]
+        clusters += [_nearest(part, means) for part, means in zip(parts, self.centroids, strict=False)]
+        alike = share_alike(category, near, self.category)
+        said = [[each] for each in zip(self._tables, clusters, strict=True)]
+        return Followed(category, evidence(category, alike, said, self.clusters), near.similarity)
+
+
+def probabilities(scores: Float[Array, "images categories"], temperature: float) -> Float[Array, "images categories"]:
+    """softmax(scores / temperature)."""
+    return softmax(scores.astype(np.float64) / temperature, axis=1).astype(np.float32)
+
+
+def joint_answer(
+    labeled: Seen,
+    labels: Int[Array, " labeled"],
+    target_at: Callable[[Int[Array, " rows"]], Seen],
+    given: Int[Array, " target"],
+    n_categories: int,
+    temperature: float,
+    reference: int = 0,
+) -> tuple[JointAnswer, Followed]:
+    """Categories of the target, known classes first, and what new images follow.
+
+    Parameters:
+        labels: the known class of each labeled image, numbered from 0 without gaps.
+        target_at: gives what is known of some target images.
+        given: the known class that a person gave each target image, -1 for most.
+        temperature: of the probabilities of that training.
+        reference: the training that new images are seen by.
+    """
+    n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
+    rows = evenly_spaced(n_target, min(n_target, MOST_ANCHORS))
+    seen = labeled + target_at(rows)
+    fixed = np.concatenate([labels, given[rows]])
+    space = Space.of(seen)
+    parts = space.parts(seen)
+    z = np.concatenate(parts, axis=1)
+    start, inner, outer = _clustered(z, fixed, n_categories)
+    own = np.arange(len(z))
+    near = nearest_rows(z, z, N_NEIGHBORS, own)
+    category = spread(start, fixed, near, n_categories, NEIGHBOR_SHARE).argmax(axis=1)
+    by_method = [each.argmax(axis=1) for each in seen.probability]
+    by_clusters = [_clustered(part, fixed, n_categories)[0] for part in parts[:2]]
+    size = np.bincount(category[len(labels) :], minlength=n_categories)
+    clusters = Clusters(inner, outer, size, n_known)
+    one = space if len(space.tuned) == 1 else space.of_training(reference)
+    one_parts = parts if one is space else one.parts(seen.of_training(reference))
+    answer = JointAnswer(
+        space=one,
+        anchors=np.concatenate(one_parts, axis=1),
+        category=category,
+        members=np.stack([by_method[reference], *by_clusters]),
+        centroids=(_means(one_parts[0], by_clusters[0]), _means(one_parts[1], by_clusters[1])),
+        clusters=clusters,
+        n_labeled=len(labels),
+        similarity=np.quantile(near.similarity[len(labels) :], np.linspace(0, 1, N_QUANTILES)).astype(np.float32),
+        temperature=temperature,
+    )
+    target = slice(len(labels), None)
+    said = [
+        [(Member.of(category[target], each[target], n_categories), each) for each in same]
+        for same in (by_method, by_clusters[:1], by_clusters[1:])
+    ]
+    alike = share_alike(category, near, category)
+    columns = evidence(category, alike, said, clusters)
+    found = Followed(category[target], columns[target], near.similarity[target])
+    if len(rows) < n_target:
+        found = _all(found, rows, answer, target_at, given, reference)
+    return answer, found
+
+
+def _all(
+    found: Followed,
+    rows: Int[Array, " anchors"],
+    answer: JointAnswer,
+    target_at: Callable[[Int[Array, " rows"]], Seen],
+    given: Int[Array, " target"],
+    reference: int,
+) -> Followed:
+    """Every image of the target: the anchors as found, all others follow them."""
+    others = np.setdiff1d(np.arange(len(given)), rows)
+    blocks = (others[at : at + BLOCK_ROWS] for at in range(0, len(others), BLOCK_ROWS))
+    followed = Followed.joined([answer.follow(target_at(block).of_training(reference)) for block in blocks])
+    together = Followed.joined([found, followed])
+    order = np.argsort(np.concatenate([rows, others]))
+    category = np.where(given == UNLABELED, together.category[order], given)
+    return Followed(category, together.evidence[order], together.similarity[order])
+
+
+def _clustered(
+    z: Float[Array, "rows dim"], fixed: Int[Array, " rows"], n_clusters: int
+) -> tuple[Int[Array, " rows"], Float[Array, " clusters"], Float[Array, " clusters"]]:
+    """Ward's clusters, and their `inner` and `outer`; of many rows the nearest centroid of clusters of some."""
+    free = np.flatnonzero(fixed == UNLABELED)
+    chosen = free[evenly_spaced(len(free), min(len(free), max(MOST_ROWS, n_clusters)))]
+    kept = np.sort(np.concatenate([np.flatnonzero(fixed != UNLABELED), chosen]))
+    found = constrained_ward(z[kept], fixed[kept], n_clusters)
+    labels = np.empty(len(z), dtype=np.int64)
+    labels[kept] = found.labels
+    if len(kept) < len(z):
+        others = np.setdiff1d(np.arange(len(z)), kept)
+        labels[others] = _nearest(z[others], _means(z[kept], found.labels))
+    inner, outer = np.zeros(n_clusters), np.full(n_clusters, np.inf)  # fewer images than categories leave some empty
+    inner[: len(found.inner)], outer[: len(found.outer)] = found.inner, found.outer
+    return labels, inner, outer
+
+
+def _means(z: Float[Array, "rows dim"], cluster: Int[Array, " rows"], n: int | None = None) -> Float[Array, "n dim"]:
+    """The mean of each cluster; NaN for one without rows."""
+    n = int(cluster.max(initial=-1)) + 1 if n is None else n
+    size = np.bincount(cluster, minlength=n).astype(float)
+    size[size == 0] = np.nan
+    return (sum_by_group(z, cluster, n) / size[:, None]).astype(np.float32)
+
+
+def _nearest(z: Float[Array, "rows dim"], means: Float[Array, "clusters dim"]) -> Int[Array, " rows"]:
+    """The cluster whose mean is nearest."""
+    distance = squared_norms(means) - 2 * (z @ means.T)
+    return np.where(np.isnan(distance), np.inf, distance).argmin(axis=1)
