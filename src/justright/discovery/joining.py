@@ -54,6 +54,10 @@ def join(methods: Sequence[Any], pool: FeatureRows, target: FeatureRows, referen
     return method
 
 
+def _temperature(method: Any) -> float:
+    return UNCALIBRATED_TEMPERATURE if method.calibrated_on_ == UNCALIBRATED else float(method.assigner_.temperature)
+
+
 def _some(labels: Int[Array, " labeled"]) -> Int[Array, " kept"]:
     """Places of all labeled images, or of some of each class where there are too many."""
     step = -(-len(labels) // MOST_ANCHORS)

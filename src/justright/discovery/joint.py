@@ -46,7 +46,8 @@ class View:
         """The directions of these features."""
         return View(*principal_directions(features, N_DIRECTIONS))
 
-    def __call__(self, features: Float[Array, "images dim"]) -> Float[Array, "images kept"]:
+    def of_images(self, features: Float[Array, "images dim"]) -> Float[Array, "images kept"]:
+        """Other features along them."""
         return unit_or_zero_rows(in_directions(features, self.center, self.directions))
 
 
@@ -84,9 +85,9 @@ class Space:
     def parts(self, seen: Seen) -> tuple[Array, Array, Array]:
         """The parts of z: after training, before it, and what the method says. Several trainings count as one."""
         share = 1 / np.sqrt(len(self.tuned))
-        tuned = [share * view(each) for view, each in zip(self.tuned, seen.tuned, strict=True)]
+        tuned = [share * view.of_images(each) for view, each in zip(self.tuned, seen.tuned, strict=True)]
         said = [METHOD_WEIGHT * share * np.sqrt(each) for each in seen.probability]
-        parts = np.concatenate(tuned, axis=1), self.frozen(seen.frozen), np.concatenate(said, axis=1)
+        parts = np.concatenate(tuned, axis=1), self.frozen.of_images(seen.frozen), np.concatenate(said, axis=1)
         return parts[0].astype(np.float32), parts[1].astype(np.float32), parts[2].astype(np.float32)
 
     def of_training(self, number: int) -> Space:
@@ -153,7 +154,7 @@ class JointAnswer:
         tuned: Float[Array, "images dim"],
         scores: Callable[[Float[Array, "images dim"]], Float[Array, "images categories"]],
     ) -> Followed:
-        """New images, from their features before and after training; `scores` is what the method makes of the latter."""
+        """New images, from their features before and after training; `scores` are the method's for the latter."""
         found = []
         for at in range(0, max(1, len(tuned)), BLOCK_ROWS):
             rows = slice(at, at + BLOCK_ROWS)
