@@ -11,14 +11,18 @@ from jaxtyping import Float, Int
 from justright.discovery.confidence import probability_right
 from justright.discovery.joint import MOST_ANCHORS, Seen, joint_answer, probabilities
 from justright.discovery.predictions import UNCALIBRATED
-from justright.features.store import FeatureRows
 from justright.types import UNLABELED, Array
 
 RESTS_ON = "how far clusterings agree, by a model fitted on problems whose truth is known"
 UNCALIBRATED_TEMPERATURE = 0.1  # of probabilities where no labeled image tells it: that of SimGCD's student
 
 
-def join(methods: Sequence[Any], pool: FeatureRows, target: FeatureRows, reference: int = 0) -> Any:
+def join(
+    methods: Sequence[Any],
+    pool: Float[Array, "labeled dim"],
+    target: Float[Array, "target dim"],
+    reference: int = 0,
+) -> Any:
     """Give the method of the `reference` the joint answer of all of them; its own is kept as `own_labels_`.
 
     Parameters:
@@ -34,7 +38,7 @@ def join(methods: Sequence[Any], pool: FeatureRows, target: FeatureRows, referen
         for each in methods
     ]
 
-    def seen(frozen: Float[Array, "images dim"], tuned: Sequence[Float[Array, "images dim"]]) -> Seen:
+    def seen(frozen: Array, tuned: Sequence[Array]) -> Seen:
         told = zip(methods, tuned, temperatures, strict=True)
         said = [probabilities(each.assigner_.scores(features), temperature) for each, features, temperature in told]
         return Seen(frozen.astype(np.float32), tuned, said)
