@@ -1,0 +1,107 @@
+"""Where other clusterings of the same images disagree with a category in a regular way.
+
+Two kinds: two of them divide it in the same way. Belongs with: two of them put it together with another category.
+docs/report.md tells how often either was right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from justright.discovery.joint import JointAnswer
+from justright.geometry.rows import evenly_spaced
+from justright.types import Array, Mask
+
+LEAST_SIDE = 0.2  # of the images of a category, in the smaller of its two kinds
+LEAST_IMAGES = 3  # of that side, and of categories that may belong together
+LEAST_INNER = 0.7  # how near a category has to be to being two clusters by itself
+MOST_SHARED = 0.7  # of the images of both categories, in one cluster of another clustering
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A category that may be two kinds, or belong with another one."""
+
+    category: int
+    other: int | None  # the one it may belong with; None for two kinds
+    rows: tuple[int, ...]  # images of the category that decide it
+
+    @property
+    def kind(self) -> str:
+        """What it may be."""
+        return "two kinds" if self.other is None else "belongs with"
+
+
+def doubts_of(answer: JointAnswer, is_given: Mask) -> list[Doubt]:
+    """Doubts about categories of the target, as far as its anchors tell; images with a given label do not count."""
+    target = slice(answer.n_labeled, None)
+    rows = evenly_spaced(len(is_given), len(answer.category) - answer.n_labeled)
+    free = ~is_given[rows]
+    category, members = answer.category[target][free], answer.members[:, target][:, free]
+    places = rows[free]
+    found = doubts(category, members, answer.clusters.inner, answer.clusters.n_known)
+    return [Doubt(each.category, each.other, tuple(places[list(each.rows)].tolist())) for each in found]
+
+
+def doubts(
+    category: Int[Array, " images"],
+    members: Int[Array, "members images"],
+    inner: Float[Array, " categories"],
+    n_known: int,
+) -> list[Doubt]:
+    """At most one doubt about each category: two kinds where that may be, else belongs with."""
+    size = np.bincount(category, minlength=len(inner))
+    by_category = np.split(np.argsort(category, kind="stable"), np.cumsum(size)[:-1])
+    found = {}
+    for number, rows in enumerate(by_category):
+        side = smaller_side(members[:, rows])
+        if inner[number] >= LEAST_INNER and len(side) >= max(LEAST_IMAGES, LEAST_SIDE * len(rows)):
+            found[number] = Doubt(number, None, tuple(rows[side].tolist()))
+    together = shared(category, members, len(size))
+    is_possible = (together.sum(axis=0) >= 2) & (size >= LEAST_IMAGES)
+    for number in range(n_known, len(size)):
+        others = np.flatnonzero(is_possible[number] & ((np.arange(len(size)) < n_known) | (size >= size[number])))
+        others = others[others != number]
+        if number not in found and size[number] >= LEAST_IMAGES and len(others):
+            other, rows = int(others[size[others].argmax()]), by_category[number]
+            who = np.flatnonzero(together[:, number, other])
+            is_there = [members[each, rows] == np.bincount(members[each, rows]).argmax() for each in who]
+            found[number] = Doubt(number, other, tuple(rows[np.all(is_there, axis=0)].tolist()))
+    return [found[number] for number in sorted(found)]
+
+
+def smaller_side(members: Int[Array, "members images"]) -> Int[Array, " side"]:
+    """Of the images of a category, those on the smaller side where two members divide it in the same way.
+
+        n(b, b') = |{i: m(i) = b, m'(i) = b'}|,   larger: argmax n(b, b'),   smaller: argmax n(c, c'), c != b, c' != b'
+
+    Of all pairs of members m, m' the one with the largest smaller side counts.
+    """
+    found = np.zeros(0, dtype=np.int64)
+    for pair in combinations(members, 2) if members.shape[1] else ():
+        cells, cell, n = np.unique(np.stack(pair), axis=1, return_inverse=True, return_counts=True)
+        is_apart = (cells != cells[:, [n.argmax()]]).all(axis=0)
+        side = np.flatnonzero(cell.ravel() == np.where(is_apart, n, 0).argmax()) if is_apart.any() else found
+        found = side if len(side) > len(found) else found
+    return found
+
+
+def shared(
+    category: Int[Array, " images"], members: Int[Array, "members images"], n_categories: int
+) -> Bool[Array, "members categories categories"]:
+    """For each member, whether one of its clusters holds at least `MOST_SHARED` of both of two categories.
+
+    That is more than half, so it can only be the cluster b(a) = argmax_b |a and b| of each.
+    """
+    found = []
+    for member in members:
+        counts = np.zeros((n_categories, int(member.max(initial=0)) + 1))
+        np.add.at(counts, (category, member), 1)
+        is_most = (counts.max(axis=1) >= MOST_SHARED * counts.sum(axis=1)) & counts.any(axis=1)
+        best = np.where(is_most, counts.argmax(axis=1), -1)
+        found.append((best[:, None] == best) & (best >= 0)[:, None])
+    return np.array(found).reshape(len(members), n_categories, n_categories)
