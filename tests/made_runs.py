@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
+from justright.discovery.confidence import expected_right
+from justright.discovery.doubts import Doubt
 from justright.discovery.predictions import Predictions, category_names
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
+from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection_result import SelectionResult, save_selection
@@ -75,6 +79,12 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
     index = target.table.select(["id", "dataset", "path"])
     predictions = Predictions(index, cluster, confidence, is_neither, category_names(known, len(number)))
     predictions.save(path / "predictions.parquet")
+    doubts = [
+        Doubt(len(known), None, tuple(np.flatnonzero(cluster == len(known))[:4].tolist())),
+        Doubt(len(known) + 1, 0, tuple(np.flatnonzero(cluster == len(known) + 1).tolist())),
+    ]
+    write_clusters(path / "clusters.csv", predictions, doubts)
+    folder.save_json("doubts.json", doubts_json(predictions, doubts))
     evaluate(y_true, cluster, is_old).save(path / "scores.json")
 
     curve = [[k, 0.9 - abs(k - len(number)) / 100] for k in range(10, 60, 7)]
@@ -97,6 +107,9 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
             "seed": seed,
             "n_categories": len(number),
             "k_source": "given",
+            "answer": "joint",
+            "calibrated_on": "how far clusterings agree",
+            "expected_right": asdict(expected_right(confidence)),
             "backbone": {"name": "glyph_vit", "fingerprint": "0" * 32},
             "config": {"n_epochs": 12, "batch_size": 128, "learning_rate": 0.1},
             "versions": {"justright": "0.1.0", "torch": "2.13.0", "numpy": np.__version__, "pyarrow": pa.__version__},

@@ -34,6 +34,12 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was asked for"
     assert all(0 < float(row["confidence"]) <= 1 for row in rows)
     assert network.stat().st_size > 100_000
+    expected = json.loads(done.stdout)["expected_right"]
+    sure = [float(row["confidence"]) for row in rows if row["kind"] != "neither" and row["source"] == "predicted"]
+    assert (expected["n"], expected["expected"]) == (len(sure), pytest.approx(sum(sure), abs=1))
+    last = CliRunner().invoke(main, args).stdout.strip().splitlines()[-1]
+    said = f"We expect {expected['low']} to {expected['high']} of {len(sure)} other images to be right (90 % interval)."
+    assert last.endswith(said)
 
 
 def test_files_that_get_no_row_are_counted(run, split, tmp_path, monkeypatch):

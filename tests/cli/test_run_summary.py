@@ -37,7 +37,9 @@ def test_a_program_gets_every_number(run, capsys):
     assert value["images"] == len(run.target)
     assert value["scores"]["all"] == run.scores.all
     assert (value["n_target"], value["n_copies"], value["notes"]) == (24, 2, ["one note"])
-    assert value["written"] == [str(run.path / f"predictions.{ending}") for ending in ("csv", "parquet")]
+    names = "predictions.csv", "predictions.parquet", "clusters.csv"
+    assert value["written"] == [str(run.path / name) for name in names]
+    assert value["expected_right"] == run.about["expected_right"]
 
 
 def test_a_category_without_images_is_counted_and_not_in_use(run, capsys, monkeypatch):
@@ -55,6 +57,9 @@ def test_a_person_reads_how_many_images_are_where_and_what_to_do_next(run, capsy
     assert f"{len(run.target)} images of the target" in said
     assert str(run.scores) in said
     assert "Note: one note." in said
+    expected = run.about["expected_right"]
+    assert f"We expect {expected['low']} to {expected['high']} of {len(run.target)} images to be right" in said
+    assert "Confidence rests on 9 images." in said
     assert f"justright review {run.path}" in said
 
 
@@ -62,7 +67,7 @@ def test_the_report_is_written_if_it_is_wanted(run, capsys, monkeypatch):
     asked_for = []
     monkeypatch.setattr(run_report, "write_report", lambda run, out, track: asked_for.append(run) or out)
     show_run(Terminal(as_json=True), run)
-    assert json.loads(capsys.readouterr().out)["written"][2] == str(run.path / "report.html")
+    assert json.loads(capsys.readouterr().out)["written"][3] == str(run.path / "report.html")
     assert asked_for == [run]
 
 
@@ -82,3 +87,11 @@ def test_scores_come_with_backbone_source_of_k_seed_and_interval(run, capsys):
     value = json.loads(capsys.readouterr().out)
     assert {"n_target", "k_source", "backbone", "seed", "scores"} <= value.keys()
     assert value["scores"]["intervals"]["all"]
+
+
+def test_a_published_assignment_states_no_expected_number(run, capsys):
+    run.save_about(run.about | {"answer": "method", "expected_right": None})
+    show_run(Terminal(), RunFolder.open(run.path), with_report=False)
+    said = capsys.readouterr().out
+    assert "expect" not in said
+    assert "Confidence rests on 9 images." in said

@@ -20,7 +20,7 @@ def test_agrees_with_plain_loops(finished):
     for k, own in centroid.items():
         view = views[predictions.categories[k].name]
         rows = [r for r in range(len(tuned)) if predictions.cluster[r] == k]
-        assert view.confidence == pytest.approx(np.mean([predictions.confidence[r] for r in rows]), rel=1e-5)
+        assert view.purity == pytest.approx(np.mean([predictions.confidence[r] for r in rows]), rel=1e-5)
         assert view.n_neither == sum(predictions.is_neither[r] for r in rows)
         central = sorted((r for r in rows if not predictions.is_neither[r]), key=lambda r: -unit(tuned[r]) @ unit(own))
         assert view.rows.tolist() == central
@@ -64,6 +64,16 @@ def test_large_and_uncertain_clusters_come_first():
     views = look_at_clusters(predictions, None)
     assert [view.number for view in views] == [0, 1, 2]
     assert [view.n_likely_wrong for view in views] == pytest.approx([1.2, 1.0, 0.05], rel=1e-4)
+
+
+def test_labeled_images_do_not_make_a_cluster_purer():
+    index = pa.table({name: ["a", "b", "c"] for name in ("id", "dataset", "path")})
+    sure, nothing = np.array([1.0, 0.4, 1.0], np.float32), np.zeros(3, bool)
+    given = np.array([True, False, True])
+    found = Predictions(index, np.array([0, 0, 1]), sure, nothing, category_names(["cat", "dog"], 2), given)
+    views = look_at_clusters(found, None)
+    assert [view.purity for view in views] == [pytest.approx(0.4), None]
+    assert [view.n_likely_wrong for view in views] == [pytest.approx(0.6), 0]
 
 
 def test_a_single_cluster_has_nothing_near(finished):

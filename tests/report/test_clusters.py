@@ -9,11 +9,13 @@ from justright.report.clusters import cluster_cards
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
 from justright.report.review_part import review_of
+from justright.runs.run_folder import RunFolder
 
 
 def shown(run, page_images) -> str:
     features, source = target_features(run)
-    cards = cluster_cards(run.predictions, look_at_clusters(run.predictions, features), page_images)
+    views, is_calibrated = look_at_clusters(run.predictions, features, run.doubts), run.expected is not None
+    cards = cluster_cards(run.predictions, views, page_images, is_calibrated=is_calibrated)
     return part("run", "clusters", review_of(run) | cards | {"source": source})
 
 
@@ -27,7 +29,7 @@ def test_every_cluster_has_a_card_with_its_numbers_and_sheets(finished):
     for view in views:
         row = rows[view.category.name]
         assert f">{len(view.rows) + view.n_neither}<" in row
-        assert f">{100 * view.confidence:.1f}<" in row
+        assert f">{100 * view.purity:.1f}<" in row
         assert f">{view.n_likely_wrong:.0f}<" in row
         (known, cosine), (cluster, other) = view.near.known, view.near.cluster
         assert f"known class <bdi>{known}</bdi> {cosine:.2f}, new cluster <bdi>{cluster}</bdi> {other:.2f}" in row
@@ -58,3 +60,25 @@ def test_without_tuned_features_the_frozen_ones_serve(own_run):
     own_run.path.joinpath("target.features").rename(own_run.path / "elsewhere")
     del own_run.__dict__["frozen"]
     assert "images go by confidence" in text_of(shown(own_run, PageImages(Missing("gone"), 0)))
+
+
+def test_a_doubt_is_shown_with_images_that_decide_it_and_how_often_such_a_doubt_is_right(finished):
+    html = shown(finished, PageImages(finished.target, 10**7))
+    two, belongs = finished.doubts
+    names = [category.name for category in finished.predictions.categories]
+    assert f"may be two kinds: see {len(two.rows)} images" in text_of(html)
+    assert f"may belong with <bdi>{names[0]}</bdi>: see {len(belongs.rows)} images" in html
+    for doubt in (two, belongs):
+        assert html.count(f'alt="images that decide about {names[doubt.category]}"') == 1
+    assert html.count("images that decide about") == 2
+    assert "right in 68 of 100 cases" in text_of(html)
+
+
+def test_a_confidence_that_is_no_probability_is_not_called_a_purity(own_run):
+    own_run.save_about(own_run.about | {"expected_right": None})
+    (own_run.path / "doubts.json").unlink()
+    html = shown(RunFolder.open(own_run.path), PageImages(Missing("gone"), 0))
+    assert "confidence %" in html
+    assert "purity" not in html
+    assert ">likely wrong<" not in html
+    assert "right in 68" not in html

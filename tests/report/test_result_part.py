@@ -10,6 +10,7 @@ import pytest
 from tests.report.html_checks import part, text_of
 
 from justright.cli import main
+from justright.discovery.confidence import expected_right
 from justright.discovery.predictions import Predictions, category_names
 from justright.report.cluster_views import look_at_clusters
 from justright.report.elements import Missing
@@ -23,57 +24,85 @@ def shown(run: RunFolder) -> str:
     return part("run", "result", result_part(run, views, PageImages(run.target, 10**7)))
 
 
-def told(confidence, n_known, n_categories, cluster, n_neither=0) -> str:
-    """The sentence for these images, of which the first are like none."""
+def told(confidence, n_known, n_categories, cluster, n_neither=0, n_given=0) -> str:
+    """The sentence for these images, of which the first are like none, or labeled."""
     n = len(cluster)
     index = pa.table({name: [str(number) for number in range(n)] for name in ("id", "dataset", "path")})
     categories = category_names([f"class {number}" for number in range(n_known)], n_categories)
     confidences = np.broadcast_to(np.asarray(confidence, np.float32), n)
-    found = Predictions(index, np.array(cluster), confidences, np.arange(n) < n_neither, categories)
-    return "".join(sentence(found, look_at_clusters(found, None)))
+    is_neither, is_given = np.arange(n) < n_neither, np.arange(n) < n_given
+    found = Predictions(index, np.array(cluster), confidences, is_neither, categories, is_given)
+    return "".join(sentence(found, look_at_clusters(found, None), expected_right(confidences[~is_given])))
 
 
 def test_the_numbers_of_the_sentence_are_those_of_the_predictions(finished):
     images = finished.predictions.table().to_pylist()
     known, new = ([each for each in images if each["kind"] == kind] for kind in ("known", "discovered"))
     n_neither = len(images) - len(known) - len(new)
-    n_uncertain = sum(each["confidence"] < 0.5 or each["kind"] == "neither" for each in images)
+    n_uncertain = sum(each["confidence"] < 0.5 for each in images)
     assert min(len(known), len(new), n_neither, n_uncertain) > 0
     wrong = {}
     for each in images:
         if each["category"].startswith("new-"):
             wrong[each["category"]] = wrong.get(each["category"], 0) + 1 - each["confidence"]
     first = sorted(wrong, key=lambda name: -wrong[name])[:3]
+    expected = finished.about["expected_right"]
     lead = text_of(re.search("<p class=lead>.*?</p>", shown(finished))[0])
     assert re.sub(" (?=[,.])", "", lead).strip() == (
         f"{len(images)} images: {len(known)} in {len({each['category'] for each in known})} known classes, "
-        f"{len(new)} in {len({each['category'] for each in new})} new clusters, {n_neither} like none of them; "
-        f"1 in {round(len(images) / n_uncertain)} images is uncertain; look first at {', '.join(first)}."
+        f"{len(new)} in {len({each['category'] for each in new})} new clusters, {n_neither} like none of them. "
+        f"We expect {expected['low']} to {expected['high']} of {len(images)} images to be right (90 % interval). "
+        f"{n_uncertain} of them are uncertain; look first at {', '.join(first)}."
     )
+    n_wrong = round(sum(1 - each["confidence"] for each in images))
+    assert f"About {n_wrong} images are expected to be wrong" in text_of(shown(finished))
 
 
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        ((0.9, 2, 2, [0, 1, 1]), "3 images: 3 in 2 known classes; no image is uncertain."),
-        ((0.1, 0, 1, [0]), "1 image: 1 in 1 new cluster; 100% of them are uncertain; look first at new-001."),
-        (([0.9, 0.9, 0.9, 0.1], 1, 1, [0] * 4), "4 images: 4 in 1 known class; 1 in 4 images is uncertain."),
-        ((0.9, 1, 1, [0, 0], 1), "2 images: 1 in 1 known class, 1 like none of them; 1 in 2 images is uncertain."),
+        (
+            (0.9, 2, 2, [0, 1, 1]),
+            "3 images: 3 in 2 known classes. We expect 1 to 3 of 3 images to be right (90 % interval). "
+            "None of them is uncertain.",
+        ),
+        (
+            (0.1, 0, 1, [0] * 2),
+            "2 images: 2 in 1 new cluster. We expect 0 to 1 of 2 images to be right (90 % interval). "
+            "2 of them are uncertain; look first at new-001.",
+        ),
+        (
+            ([0.9, 0.9, 0.1], 1, 1, [0] * 3, 1),
+            "3 images: 2 in 1 known class, 1 like none of them. We expect 0 to 3 of 3 images to be right "
+            "(90 % interval). 1 of them is uncertain.",
+        ),
+        (
+            ([1.0, 0.9, 0.1], 1, 1, [0] * 3, 0, 1),
+            "3 images: 3 in 1 known class (1 of them labeled before). We expect 0 to 2 of 2 other images to be right "
+            "(90 % interval). 1 of them is uncertain.",
+        ),
+        ((1.0, 1, 1, [0], 0, 1), "1 image: 1 in 1 known class (1 of them labeled before)."),
     ],
 )
 def test_what_is_not_there_is_not_said(case, said):
     assert told(*case) == said
 
 
-def test_what_was_labeled_before_is_counted_and_without_labels_nothing_is_said_of_certainty():
-    index = pa.table({name: ["a", "b", "c"] for name in ("id", "dataset", "path")})
-    sure, nothing = np.full(3, 0.1, np.float32), np.zeros(3, bool)
-    given = np.array([True, False, False])
-    found = Predictions(index, np.array([0, 0, 1]), sure, nothing, category_names(["cat"], 2), given)
-    said = "".join(sentence(found, look_at_clusters(found, None)))
-    assert said.startswith("3 images: 2 in 1 known class (1 of them labeled before), 1 in 1 new cluster; ")
-    said = "".join(sentence(found, look_at_clusters(found, None), is_calibrated=False))
-    assert "; how sure that is cannot be told without labels; look first at new-001." in said
+def test_a_published_assignment_says_what_its_confidence_rests_on_and_expects_no_number(own_run):
+    about = own_run.about | {"answer": "method", "expected_right": None, "calibrated_on": "held-out labeled images"}
+    own_run.save_about(about)
+    said = text_of(shown(RunFolder.open(own_run.path)))
+    assert "Confidence rests on held-out labeled images; look first at" in said
+    assert "expect" not in said
+    assert "uncertain" not in said
+
+
+def test_a_run_of_an_earlier_version_is_shown_without_what_it_does_not_say(own_run):
+    about = {name: each for name, each in own_run.about.items() if name not in ("expected_right", "calibrated_on")}
+    own_run.save_about(about)
+    said = text_of(shown(RunFolder.open(own_run.path)))
+    assert "like none of them. Look first at" in said
+    assert "expect" not in said
 
 
 def test_the_largest_new_clusters_are_shown_with_what_is_nearest(finished):

@@ -243,12 +243,12 @@ def test_cards_can_be_searched_and_sorted(chromium, report, finished, tmp_path):
     page.get_by_label("Search clusters").fill(names[3])
     assert visible_names(page) == [names[3]]
     page.get_by_label("Search clusters").fill("")
-    page.locator("#discovered th button", has_text="confidence").click()
+    page.locator("#discovered th button", has_text="purity").click()
     values = page.locator("#discovered tbody tr td:nth-child(4)").evaluate_all(
         "cells => cells.map(c => +c.dataset.value)"
     )
     assert values == sorted(values, reverse=True)
-    page.locator("#discovered th button", has_text="confidence").click()
+    page.locator("#discovered th button", has_text="purity").click()
     again = page.locator("#discovered tbody tr td:nth-child(4)").evaluate_all(
         "cells => cells.map(c => +c.dataset.value)"
     )

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.csv
 import pytest
 import torch
 from safetensors import safe_open
@@ -83,6 +84,28 @@ def test_a_run_leaves_every_file_and_says_what_it_was(finished, problem):
     assert all(0 < each["all"] <= 1 and set(each["names"]) == {"all", "old", "new"} for each in scored.values())
     stages = {"extract", "count", "select", "train", "check", "predict", "evaluate", "baselines"}
     assert set(about["seconds"]) == stages
+
+
+def test_a_run_says_what_it_expects_of_images_and_clusters(finished):
+    found = finished.predictions
+    assert finished.expected.n == int((~found.is_given).sum()) == len(found)
+    rows = pyarrow.csv.read_csv(finished.path / "clusters.csv").to_pylist()
+    assert [row["category"] for row in rows] == [category.name for category in found.categories]
+    assert sum(row["images"] for row in rows) == len(found)
+    for number, row in enumerate(rows):
+        if row["images"]:
+            assert row["expected_purity"] == pytest.approx(found.confidence[found.cluster == number].mean(), abs=1e-4)
+    told = {found.categories[doubt.category].name: doubt.kind for doubt in finished.doubts}
+    assert {row["category"]: row["doubt"] for row in rows if row["doubt"]} == told
+    for doubt in finished.doubts:
+        assert set(found.cluster[list(doubt.rows)].tolist()) == {doubt.category}
+
+
+def test_a_published_assignment_leaves_purity_empty_and_expects_no_number(problem, backbone, tmp_path):
+    run = Run(problem, spec_of(answer="method"), tmp_path / "run", backbone).all()
+    assert (run.expected, run.doubts) == (None, [])
+    rows = pyarrow.csv.read_csv(run.path / "clusters.csv").to_pylist()
+    assert {row["expected_purity"] for row in rows} == {None}
 
 
 def test_a_check_knows_that_time_cut_the_training_of_all_seeds_short(problem, backbone, tmp_path):

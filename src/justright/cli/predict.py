@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -58,7 +59,7 @@ def predict(
     neither, and a confidence. An image that was labeled in the run keeps its label: its source is given, not predicted.
     An image of the run's target keeps the category and confidence that the run found. A CSV has the columns path,
     category, kind, confidence and source, a Parquet file some more. If discover was given a --checkpoint, give the same
-    one here.
+    one here. The last line says how many images are expected to be right, without those given or called neither.
 
     \b
     Examples:
@@ -67,6 +68,7 @@ def predict(
       justright predict run photos/ --out found.csv --save-backbone n.safetensors
     """
     from justright.data import open_images
+    from justright.discovery.confidence import expected_right
     from justright.discovery.methods import METHODS
     from justright.discovery.model_files import about_model, write_backbone
     from justright.features.backbone import load_backbone
@@ -95,4 +97,10 @@ def predict(
     value = {"out": str(out), "images": len(found), **dict(kinds), "calibrated_on": about["calibrated_on"]}
     value |= {"unreadable": left_out, "not recognised by name": len(unrecognised)}
     tail = f", {left_out:,} that cannot be read left out" if left_out else ""
-    terminal.result(value, f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}.")
+    said = f"Written to {out}{tail}. Confidence rests on {about['calibrated_on']}."
+    if model.joint_ is not None:
+        is_judged = ~(found.is_given | found.is_neither)
+        expected = expected_right(found.confidence[is_judged])
+        value["expected_right"] = asdict(expected)
+        said = " ".join(filter(None, (said, expected.in_words("images" if is_judged.all() else "other images"))))
+    terminal.result(value, said)

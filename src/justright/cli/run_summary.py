@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from justright.cli.terminal import Terminal
+from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.left_out import NAME as LEFT_OUT
 from justright.runs.run_folder import RunFolder
 
@@ -22,13 +23,16 @@ def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> No
         ],
     )
     written = [run.path / f"predictions.{ending}" for ending in ("csv", "parquet")]
+    written += [run.path / CLUSTERS] if (run.path / CLUSTERS).exists() else []  # earlier versions wrote none
     if with_report:
         from justright.report.run_report import write_report  # matplotlib is slow to import
 
         written.append(write_report(run, run.path / "report.html", track=terminal.track))
     if run.left_out:
         written.append(run.path / LEFT_OUT)
+    others = "other images" if found.is_given.any() else "images"
     lines = [
+        *([run.expected.in_words(others)] if run.expected and run.expected.n else []),
         f"K of the target: {about['n_target']} ({about['k_source']}). Backbone: {about['backbone']['name']}. "
         f"Seed: {about['seed']}. Confidence rests on {about['calibrated_on']}.",
         *([] if run.scores is None else [str(run.scores)]),
@@ -49,6 +53,7 @@ def show_run(terminal: Terminal, run: RunFolder, with_report: bool = True) -> No
         "n_given": int(found.is_given.sum()),
         "notes": about["notes"],
         "left_out": about.get("left_out", {}),
+        "expected_right": about.get("expected_right"),
         "scores": None if run.scores is None else run.scores.to_dict(),
         "seconds": about["seconds"],
         "written": [str(path) for path in written],

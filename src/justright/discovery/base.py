@@ -173,7 +173,6 @@ class Discovery(ABC):
             rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
         if not len(rows):
             self.calibrated_on_ = UNCALIBRATED
-            self.notes_.append("without labeled images confidences are not calibrated: use them to compare images only")
         rows = rows[:: -(-len(rows) // CALIBRATION_ROWS) or 1]
         features, target = learned.features, learned.features[data.n_labeled :]
         self.assigner_ = learned.assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)

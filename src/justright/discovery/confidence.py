@@ -44,7 +44,14 @@ class ExpectedRight:
     level: float = LEVEL
 
     def __str__(self) -> str:
-        return f"{self.low:,} to {self.high:,} of {self.n:,}"
+        """Such as "1,060 to 1,140 of 1,785"."""
+        low = "" if self.low == self.high else f"{self.low:,} to "
+        return f"{low}{self.high:,} of {self.n:,}"
+
+    def in_words(self, images: str = "images") -> str:
+        """A sentence; nothing where there are no images."""
+        said = f"We expect {self} {images} to be right ({self.level:.0%} interval)."
+        return said.replace("%", " %") if self.n else ""
 
 
 def expected_right(confidence: Float[Array, " images"]) -> ExpectedRight:

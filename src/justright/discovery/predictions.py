@@ -72,6 +72,17 @@ class Predictions:
         """Number of images of each category."""
         return np.bincount(self.cluster, minlength=len(self.categories))
 
+    @cached_property
+    def purity(self) -> Float[Array, " categories"]:
+        """The expected share of right images in each category: the mean confidence of those that nobody labeled.
+
+        NaN where there are none.
+        """
+        is_open, n = ~self.is_given, len(self.categories)
+        total = np.bincount(self.cluster[is_open], self.confidence[is_open], minlength=n)
+        count = np.bincount(self.cluster[is_open], minlength=n).astype(np.float64)
+        return total / np.where(count, count, np.nan)
+
     def table(self) -> pa.Table:
         """One row an image: id, dataset, path, cluster, category, kind, confidence, source.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.discovery.doubts import Doubt
 from justright.discovery.predictions import Category, Predictions
 from justright.geometry import ClassSums, row_chunks, unit_or_zero_rows
 from justright.report.elements import optional
@@ -32,18 +33,15 @@ class ClusterView:
     category: Category  # its name and kind
     rows: Int[Array, " rows"]  # of the target, from the most to the least central; without those called neither
     n_neither: int  # how many images were called neither
-    confidence: float  # the mean over its images
+    purity: float | None  # the mean confidence of its images that nobody labeled; None where there are none
+    n_likely_wrong: float  # how many images are expected not to be of the category: the sum of one less the confidence
     near: Surroundings = Surroundings()
+    doubt: Doubt | None = None
 
     @property
     def n_images(self) -> int:
         """All images of the category, those called neither too."""
         return len(self.rows) + self.n_neither
-
-    @property
-    def n_likely_wrong(self) -> float:
-        """Size times uncertainty: how many images are expected not to be of the category."""
-        return self.n_images * (1 - self.confidence)
 
     def ends(self, n_central: int, n_outlying: int) -> tuple[Int[Array, " central"], Int[Array, " outlying"]]:
         """The images in the middle, and those at the edge with the farthest first; at most a quarter is edge."""
@@ -52,7 +50,9 @@ class ClusterView:
         return self.rows[:n_middle], self.rows[len(self.rows) - n_edge :][::-1]
 
 
-def look_at_clusters(predictions: Predictions, features: Float[Array, "target dim"] | None) -> list[ClusterView]:
+def look_at_clusters(
+    predictions: Predictions, features: Float[Array, "target dim"] | None, doubts: Sequence[Doubt] = ()
+) -> list[ClusterView]:
     """Every category that has an image, the one with most images likely wrong first. Without features rows go by
     confidence, and nothing is known to be near."""
     centrality = predictions.confidence.astype(np.float64)
@@ -71,12 +71,14 @@ def look_at_clusters(predictions: Predictions, features: Float[Array, "target di
         found = _surroundings(categories, unit, of_directions.centroids())
         near = dict(zip(sums.classes.tolist(), found, strict=True))
     by_cluster = np.split(np.lexsort((-centrality, predictions.cluster)), np.cumsum(predictions.sizes))
-    views = []
+    views, by_category = [], {doubt.category: doubt for doubt in doubts}
     for number, (category, rows) in enumerate(zip(predictions.categories, by_cluster[:-1], strict=True)):
         if len(rows):
-            is_neither, confidence = predictions.is_neither[rows], float(predictions.confidence[rows].mean())
-            seen = rows[~is_neither], int(is_neither.sum()), confidence
-            views.append(ClusterView(number, category, *seen, near.get(number, Surroundings())))
+            is_neither, is_open = predictions.is_neither[rows], ~predictions.is_given[rows]
+            purity = float(predictions.purity[number]) if is_open.any() else None
+            wrong = float((1 - predictions.confidence[rows[is_open]]).sum())
+            about = near.get(number, Surroundings()), by_category.get(number)
+            views.append(ClusterView(number, category, rows[~is_neither], int(is_neither.sum()), purity, wrong, *about))
     return sorted(views, key=lambda view: -view.n_likely_wrong)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from justright.discovery.predictions import Predictions
+from justright.geometry.rows import evenly_spaced
 from justright.progress import Track, silent
 from justright.report.cluster_views import ClusterView
 from justright.report.elements import Name, Table, Values, Words, join, short
@@ -18,7 +19,10 @@ from justright.review.findings import Review
 MOST_CLUSTERS = 3000  # more cards than this are cut: those stay where most images are likely wrong
 # central images, outliers, pixels a side, columns: the more clusters, the less of each, so that all are there
 LAYOUTS = ((18, 4, 64, 6), (12, 4, 48, 6), (8, 2, 40, 8), (6, 2, 32, 6), (4, 1, 28, 4), (3, 1, 24, 3))
-COLUMNS = ("picture", "cluster", "images", "confidence %", "likely wrong", "nearest", "apart", "neither", "outliers")
+COLUMNS = ("picture", "cluster", "images", "confidence %", "nearest", "apart", "neither", "outliers")
+# where confidences are probabilities
+CALIBRATED = (*COLUMNS[:3], "expected purity %", "likely wrong", *COLUMNS[4:7], "doubt", "decided by", "outliers")
+N_DECIDING = 8
 N_NEITHER = 24
 LONGEST_ALT = 60
 
@@ -29,13 +33,16 @@ def cluster_cards(
     page_images: PageImages,
     track: Track = silent,
     review: Review | None = None,
+    is_calibrated: bool = False,
 ) -> Values:
     """Discovered clusters, known classes, and what was called neither, in the order of the views."""
     groups = {kind: [view for view in views if view.category.kind == kind] for kind in ("discovered", "known")}
     shares = {"discovered": len(groups["discovered"]) / max(len(views), 1), "known": 1.0}
     cards = {
         kind: {
-            "cards": _cards(group, page_images, shares[kind], track, review) if group else None,
+            "cards": _cards(group, predictions, page_images, shares[kind], track, review, is_calibrated)
+            if group
+            else None,
             "n_clusters": len(group),
         }
         for kind, group in groups.items()
@@ -45,6 +52,8 @@ def cluster_cards(
     order = SheetOrder(least_sure, LAYOUTS[0][2], 8, "images that look like none of the categories")
     return {
         **cards,
+        "is_calibrated": is_calibrated,
+        "has_doubts": any(view.doubt for view in views),
         "n_empty": len(predictions.categories) - len(views),
         "n_neither": len(neither),
         "neither": page_images.sheet(order) if len(neither) else None,
@@ -58,37 +67,54 @@ def nearest_words(view: ClusterView) -> Words:
     return join(", ", [(kind, Name(side[0]), f" {side[1]:.2f}") for side, kind in sides if side])
 
 
+def doubt_words(view: ClusterView, predictions: Predictions) -> Words:
+    """What the category may be, and how many images decide it."""
+    if view.doubt is None:
+        return ()
+    n, other = len(view.doubt.rows), view.doubt.other
+    said = ("may be two kinds",) if other is None else ("may belong with ", Name(predictions.categories[other].name))
+    return (*said, f": see {n:,} image{'' if n == 1 else 's'}")
+
+
 def _cards(
-    views: Sequence[ClusterView], page_images: PageImages, share: float, track: Track, review: Review | None
+    views: Sequence[ClusterView],
+    predictions: Predictions,
+    page_images: PageImages,
+    share: float,
+    track: Track,
+    review: Review | None,
+    is_calibrated: bool,
 ) -> Table:
     shown = views[:MOST_CLUSTERS]
     orders = page_images.richest([_orders(shown, *layout) for layout in LAYOUTS], share)
     sheets = list(page_images.sheets(orders, track, "sheets of clusters"))
-    rows = [
-        (
-            central,
-            Name(view.category.name),
-            *(() if review is None else review_cells(review.clusters.get(view.number), view.n_images)),
-            view.n_images,
-            100 * view.confidence,
-            round(view.n_likely_wrong),
-            nearest_words(view) or None,
-            view.near.apart,
-            view.n_neither or None,
-            edge,
-        )
-        for view, central, edge in zip(shown, sheets[::2], sheets[1::2], strict=True)
-    ]
+    rows, n, deciding = [], len(shown), iter(sheets[2 * len(shown) :])
+    for view, central, edge in zip(shown, sheets[: 2 * n : 2], sheets[1 : 2 * n : 2], strict=True):
+        purity = None if view.purity is None else 100 * view.purity
+        doubt = doubt_words(view, predictions) or None
+        about = central, Name(view.category.name)
+        said = () if review is None else review_cells(review.clusters.get(view.number), view.n_images)
+        near = nearest_words(view) or None, view.near.apart, view.n_neither or None
+        decided_by = next(deciding) if doubt else None
+        sure = (purity, round(view.n_likely_wrong), *near, doubt, decided_by) if is_calibrated else (purity, *near)
+        rows.append((*about, *said, view.n_images, *sure, edge))
+    columns = CALIBRATED if is_calibrated else COLUMNS
     # what people said comes right after picture and name
-    return Table(COLUMNS if review is None else (*COLUMNS[:2], *REVIEW_COLUMNS, *COLUMNS[2:]), rows)
+    return Table(columns if review is None else (*columns[:2], *REVIEW_COLUMNS, *columns[2:]), rows)
 
 
 def _orders(
     views: Sequence[ClusterView], n_central: int, n_outlying: int, pixels: int, columns: int
 ) -> list[SheetOrder]:
-    """Two sheets a cluster: its middle, and its edge."""
-    return [
-        SheetOrder(rows, pixels, columns, f"{what} of {short(view.category.name, LONGEST_ALT)}")
+    """Two sheets a cluster, its middle and its edge; then, of each that is in doubt, some images that decide it."""
+    ends = [
+        (rows, f"{what} of", view)
         for view in views
         for what, rows in zip(("central images", "outliers"), view.ends(n_central, n_outlying), strict=True)
+    ]
+    deciding = [(np.array(view.doubt.rows, dtype=np.int64), view) for view in views if view.doubt]
+    some = [(rows[evenly_spaced(len(rows), N_DECIDING)], "images that decide about", view) for rows, view in deciding]
+    return [
+        SheetOrder(rows, pixels, columns, f"{what} {short(view.category.name, LONGEST_ALT)}")
+        for rows, what, view in ends + some
     ]

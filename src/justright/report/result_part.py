@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from justright.discovery.predictions import UNCALIBRATED, Predictions
+from justright.discovery.confidence import ExpectedRight
+from justright.discovery.predictions import Predictions
 from justright.evaluation.scores import GROUPS
 from justright.report.cluster_views import ClusterView
 from justright.report.clusters import LONGEST_ALT, nearest_words
@@ -30,8 +31,8 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
     alts = [f"typical images of {short(view.category.name, LONGEST_ALT)}" for view in largest]
     orders = [SheetOrder(view.rows[:N_IMAGES], PIXELS, COLUMNS, alt) for view, alt in zip(largest, alts, strict=True)]
     return {
-        "sentence": sentence(run.predictions, views, run.about.get("calibrated_on", "") != UNCALIBRATED),
-        "sure": SURE,
+        "sentence": sentence(run.predictions, views, run.expected, run.about.get("calibrated_on", "")),
+        "n_wrong": None if run.expected is None else run.expected.n - run.expected.expected,
         "accuracies": {name: percent(scores, name) for name in GROUPS} if scores else {},
         "notes": run.about.get("notes", []),
         "largest": [
@@ -45,8 +46,13 @@ def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageI
     }
 
 
-def sentence(predictions: Predictions, views: Sequence[ClusterView], is_calibrated: bool = True) -> Words:
-    """How many images are where, how many are uncertain, and the new clusters where most images are likely wrong."""
+def sentence(
+    predictions: Predictions, views: Sequence[ClusterView], expected: ExpectedRight | None, rests_on: str = ""
+) -> Words:
+    """How many images are where, how many are expected to be right, and the new clusters where most are likely wrong.
+
+    expected: None where confidences do not tell; what they rest on is said instead.
+    """
     counts = []
     for kind, one, many in (("known", "known class", "known classes"), ("discovered", "new cluster", "new clusters")):
         group = [view for view in views if view.category.kind == kind]
@@ -56,14 +62,19 @@ def sentence(predictions: Predictions, views: Sequence[ClusterView], is_calibrat
         counts[0] += f" ({n_given:,} of them labeled before)"
     if n_neither := int(predictions.is_neither.sum()):
         counts.append(f"{n_neither:,} like none of them")
-    n, n_uncertain = len(predictions), int(np.sum(predictions.is_neither | (predictions.confidence < SURE)))
-    sure = (
-        f"{_how_many(n_uncertain, n)} uncertain" if is_calibrated else "how sure that is cannot be told without labels"
-    )
-    said = f"{n:,} image{'' if n == 1 else 's'}: {', '.join(counts)}; {sure}"
+    n = len(predictions)
+    said = f"{n:,} image{'' if n == 1 else 's'}: {', '.join(counts)}. "
+    if expected is not None and expected.n:
+        n_uncertain = int(np.sum(~predictions.is_given & (predictions.confidence < SURE)))
+        how_many = f"{n_uncertain:,}" if n_uncertain else "None"
+        said += f"{expected.in_words('other images' if n_given else 'images')} {how_many} of them "
+        said += "is uncertain" if n_uncertain < 2 else "are uncertain"
+    elif rests_on:
+        said += f"Confidence rests on {rests_on}"
     first = [view for view in views if view.category.kind == "discovered"][:N_FIRST]
     names = join(", ", [(Name(view.category.name),) for view in first])
-    return (said, "; look first at ", *names, ".") if names else (said, ".")
+    look = "; look first at " if not said.endswith(". ") else "Look first at "
+    return (said, look, *names, ".") if names else (said.removesuffix(". "), ".")
 
 
 def next_steps(run: str) -> list[tuple[str, str]]:
@@ -75,12 +86,3 @@ def next_steps(run: str) -> list[tuple[str, str]]:
         ("Give more images a category", f"justright predict {run} more-images/ --out found.csv"),
         ("Take the reviewed labels along, for --labeled of the next run", labeled),
     ]
-
-
-def _how_many(part: int, whole: int) -> str:
-    """Such as "1 in 4 images is": of whole numbers the nearest, and percent where it is more than half."""
-    if part == 0:
-        return "no image is"
-    if 2 * part > whole:
-        return f"{part / whole:.0%} of them are"
-    return f"1 in {round(whole / part):,} images is"

@@ -16,7 +16,7 @@ from justright.report import provenance
 from justright.report.class_cards import class_cards
 from justright.report.cluster_views import ClusterView, look_at_clusters, target_features
 from justright.report.clusters import cluster_cards
-from justright.report.elements import Missing, Table, Values, attempt, read_parts, render
+from justright.report.elements import Missing, Table, Values, attempt, optional, read_parts, render
 from justright.report.feature_map import BUDGET as MAP_BUDGET
 from justright.report.feature_map import draw_map, feature_map, tiles
 from justright.report.page_images import PageImages, SmallImages
@@ -94,7 +94,7 @@ class RunPage:
     def _views(self) -> tuple[list[ClusterView], str]:
         """The categories, and which features tell what is near what."""
         features, source = target_features(self.run)
-        return look_at_clusters(self.run.predictions, features), source
+        return look_at_clusters(self.run.predictions, features, optional(lambda: self.run.doubts) or ()), source
 
     def _result(self) -> Values | Missing:
         if not (self.run.path / "predictions.parquet").exists():
@@ -191,5 +191,6 @@ class RunPage:
             return Missing(NO_PREDICTIONS)
         said, (views, source) = review_of(self.run), self._views
         review = None if isinstance(said["review"], Missing) else said["review"]
-        cards = cluster_cards(self.run.predictions, views, self._page_images, self.track, review)
+        is_calibrated = self.run.expected is not None
+        cards = cluster_cards(self.run.predictions, views, self._page_images, self.track, review, is_calibrated)
         return said | cards | {"source": source}

@@ -24,9 +24,11 @@ from justright.audit.quarantine import MAX_BAD
 from justright.clustering.baselines import MOST_ROWS
 from justright.data.parquet import write_parquet
 from justright.discovery.confidence import ExpectedRight, expected_right
+from justright.discovery.doubts import Doubt, doubts_of
 from justright.discovery.evidence import NAMES
 from justright.discovery.joining import join
 from justright.discovery.methods import METHODS
+from justright.discovery.predictions import UNCALIBRATED
 from justright.engines import Engine, in_process
 from justright.errors import DegenerateError, JustrightError
 from justright.evaluation import evaluate
@@ -35,6 +37,8 @@ from justright.features.table import FeatureTable
 from justright.files import naming, remove_leftovers, replacing
 from justright.progress import Track, silent
 from justright.runs.baselines import baseline_scores
+from justright.runs.cluster_table import NAME as CLUSTERS
+from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note
 from justright.runs.disk import DiskPlan, tidy
 from justright.runs.forecast import Forecast
@@ -44,7 +48,7 @@ from justright.runs.owner import owned
 from justright.runs.problem import Problem
 from justright.runs.request_checks import own_names, refuse_problem, refuse_request
 from justright.runs.run_features import GivenStores, fingerprints, frozen_features
-from justright.runs.run_folder import RunFolder
+from justright.runs.run_folder import DOUBTS, RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.spec import RunSpec, config_of
 from justright.runs.work import Work
@@ -275,10 +279,16 @@ class Run:
         found = method.predictions(self.problem.target)
         for ending in ("parquet", "csv"):
             found.save(self.out / f"predictions.{ending}")
+        doubts: list[Doubt] = []
         if method.joint_ is not None:
             columns = dict(zip(NAMES, method.evidence_.T, strict=True)) | {"method cluster": method.own_labels_}
             write_parquet(pa.table({"id": found.index["id"], **columns}), self.out / "evidence.parquet")
             self.expected = expected_right(found.confidence[~found.is_given])
+            doubts = doubts_of(method.joint_, method.is_given_)
+            self.folder.save_json(DOUBTS, doubts_json(found, doubts))
+        elif method.calibrated_on_ == UNCALIBRATED:
+            self.notes.append("without labeled images confidences are not calibrated: use them to compare images only")
+        write_clusters(self.out / CLUSTERS, found, doubts, has_purity=self.expected is not None)
         method.save(self.out)
 
     def _evaluate(self) -> JudgedPredictions | None:

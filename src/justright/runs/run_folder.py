@@ -13,6 +13,8 @@
     tuned.npy            features of the target after training, float32, a row an image
     predictions.parquet  a category and a confidence for every target image
     predictions.csv      the same for people: path, category, kind, confidence
+    clusters.csv         every category: images, expected purity, and whether it may be two kinds or belong with another
+    doubts.json          the images that decide the latter, for a joint answer
     left_out.csv         files that were not used: path, side, reason (a code), detail
     truth.parquet        labels of the target, where they were given: opened for evaluation only
     scores.json          All / Old / New, where truth was given
@@ -40,6 +42,8 @@ from justright.data.columns import CONTENT
 from justright.data.manifest import read_table
 from justright.data.parquet import read_parquet
 from justright.data.pool import OWN
+from justright.discovery.confidence import ExpectedRight
+from justright.discovery.doubts import Doubt
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.predictions import Predictions
 from justright.errors import DataError, MissingDataError
@@ -49,6 +53,8 @@ from justright.features.table import FeatureTable
 from justright.files import parsed_json, write_json
 from justright.hashing import hash_file, signed, verified
 from justright.progress import Track, silent
+from justright.runs.cluster_table import NAME as CLUSTERS
+from justright.runs.cluster_table import doubts_from
 from justright.runs.left_out import NAME as LEFT_OUT
 from justright.runs.left_out import LeftOut, read_left_out
 from justright.runs.saved_selection import SavedSelection, load_selection
@@ -57,11 +63,12 @@ from justright.types import Array
 _log = logging.getLogger(__name__)
 
 FORMAT = "justright run 1"
+DOUBTS = "doubts.json"
 CONTENT_ID = "^[0-9a-f]{32}$"
 REMADE = (  # what a run that is started again computes again
     "target.parquet", "pool.parquet", "left_out.csv", "weights.parquet", "weights.classes.parquet", "count.json",
-    "diagnosis.json", "tuned.npy", "predictions.parquet", "predictions.csv", "scores.json", "model.json",
-    "model.safetensors", "metrics.jsonl",
+    "diagnosis.json", "tuned.npy", "predictions.parquet", "predictions.csv", CLUSTERS, DOUBTS, "scores.json",
+    "model.json", "model.safetensors", "metrics.jsonl",
 )  # fmt: skip
 TRUTH = "truth.parquet"  # made again only where the run is given the labels again
 # what it does not compute again; the headers of the features stand for all their files
@@ -170,6 +177,17 @@ class RunFolder:
                 f"{self.path} predicts {len(found):,} images", expected=f"{len(self.target):,}, as in target.parquet"
             )
         return found
+
+    @property
+    def expected(self) -> ExpectedRight | None:
+        """How many images of the target are expected to be right; None where confidences do not tell."""
+        said = self.about.get("expected_right")
+        return None if said is None else ExpectedRight(**said)
+
+    @cached_property
+    def doubts(self) -> list[Doubt]:
+        """Categories that may be two kinds or belong with another."""
+        return doubts_from(self._json(DOUBTS), self.predictions)
 
     def given_labels(self, track: Track = silent) -> dict[str, str]:
         """The class of each labeled image, by what its file held in the run; none where pool.parquet is gone."""
