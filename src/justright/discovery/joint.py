@@ -177,12 +177,12 @@ class JointAnswer:
         kept |= {"category": self.category.astype(np.int32), "members": self.members.astype(np.int32)}
         return kept | {name: getattr(self.clusters, name) for name in ("inner", "outer", "size")}
 
-    def about(self) -> dict[str, float]:
+    def about(self) -> dict[str, int | float]:
         """All other values."""
         return {"n_labeled": self.n_labeled, "n_known": self.clusters.n_known, "temperature": self.temperature}
 
     @staticmethod
-    def of(tensors: Mapping[str, Array], about: Mapping[str, float]) -> JointAnswer:
+    def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
         """What `tensors` and `about` gave; an array that does not fit the others is an error."""
         frozen, tuned = (View(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned"))
         n_categories, n_anchors = len(tensors["size"]), len(tensors["anchors"])
