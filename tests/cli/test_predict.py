@@ -34,8 +34,16 @@ def test_new_images_are_predicted_from_the_saved_run(run, split, tmp_path, monke
     assert 0.05 < kinds.count("neither") / len(kinds) < 0.2, "about the share that was asked for"
     assert all(0 < float(row["confidence"]) <= 1 for row in rows)
     assert network.stat().st_size > 100_000
-    expected = json.loads(done.stdout)["expected_right"]
+
+
+def test_the_last_line_says_how_many_of_the_new_images_are_expected_to_be_right(run, split, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
+    args = ["predict", str(run[0]), str(split / "hebrew"), "--out", str(tmp_path / "p.csv"), "--neither", "0.3"]
+    expected = json.loads(CliRunner().invoke(main, [*args, "--json"]).stdout)["expected_right"]
+    with (tmp_path / "p.csv").open() as file:
+        rows = list(csv.DictReader(file))
     sure = [float(row["confidence"]) for row in rows if row["kind"] != "neither" and row["source"] == "predicted"]
+    assert 0 < len(sure) < len(rows)
     assert (expected["n"], expected["expected"]) == (len(sure), pytest.approx(sum(sure), abs=1))
     last = CliRunner().invoke(main, args).stdout.strip().splitlines()[-1]
     said = f"We expect {expected['low']} to {expected['high']} of {len(sure)} other images to be right (90 % interval)."
