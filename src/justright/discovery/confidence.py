@@ -17,11 +17,27 @@ from scipy.special import expit
 from justright.discovery.evidence import NAMES
 from justright.types import Array
 
-INTERCEPT = 0.0
-COEFFICIENTS: dict[str, float] = dict.fromkeys(NAMES, 0.0)
+INTERCEPT = -2.077
+COEFFICIENTS = {
+    "alike": 2.679,
+    "overlap method": -0.061,
+    "repeated method": 0.088,
+    "agreeing method": 0.739,
+    "overlap tuned": 0.208,
+    "repeated tuned": 0.267,
+    "agreeing tuned": 0.581,
+    "overlap frozen": 0.061,
+    "repeated frozen": 0.175,
+    "agreeing frozen": 0.389,
+    "inner": -0.716,
+    "outer": 0.576,
+    "large": -1.391,
+    "is_new": -0.105,
+    "below": -0.878,
+}
 # The spread of the mean confidence about the accuracy over problems, as a share of the images: what all images of a
 # problem have in common and no evidence shows.
-COMMON_ERROR = 0.08
+COMMON_ERROR = 0.065
 LEVEL = 0.9  # of the interval
 LEAST, MOST = 0.02, 0.99  # no evidence makes it surer than that
 

@@ -12,7 +12,15 @@ from justright.types import Array
 
 MEMBERS = ("method", "tuned", "frozen")  # clusterings of the same images: by the method, of features after, before it
 OF_MEMBER = ("overlap", "repeated", "agreeing")
-NAMES = ("alike", *(f"{what} {who}" for who in MEMBERS for what in OF_MEMBER), "inner", "outer", "large", "is_new")
+NAMES = (
+    "alike",
+    *(f"{what} {who}" for who in MEMBERS for what in OF_MEMBER),
+    "inner",
+    "outer",
+    "large",
+    "is_new",
+    "below",
+)
 """Columns of evidence for the category a of an image.
 
 alike: the weighted share of its nearest neighbors that are in a.
@@ -23,6 +31,7 @@ inner, outer: how near a is to being two clusters, or one with another, as `Ward
     the logarithm of outer.
 large: how many times as large a is as the mean category, as a logarithm; 0 if it is smaller.
 is_new: whether a is a discovered cluster.
+below: log(K' / K) where the number of categories K was given and is below the estimate K'; else 0.
 """
 MOST_OUTER = 5.0  # beyond this a cluster is simply apart
 
@@ -57,13 +66,15 @@ class Clusters:
     outer: Float[Array, " categories"]
     size: Int[Array, " categories"]  # images of the target
     n_known: int
+    below: float = 0.0
 
     def columns(self, category: Int[Array, " images"]) -> list[Float[Array, " images"]]:
-        """inner, outer, large and is_new of each image."""
+        """inner, outer, large, is_new and below of each image."""
         outer = np.log(np.clip(self.outer, 1 / MOST_OUTER, MOST_OUTER))
         large = np.maximum(np.log((self.size + 1) / (self.size.mean() + 1)), 0)
         is_new = np.arange(len(self.size)) >= self.n_known
-        return [each[category].astype(np.float32) for each in (np.sqrt(self.inner), outer, large, is_new)]
+        below = np.full(len(self.size), self.below)
+        return [each[category].astype(np.float32) for each in (np.sqrt(self.inner), outer, large, is_new, below)]
 
 
 def evidence(

@@ -22,12 +22,14 @@ def join(
     pool: Float[Array, "labeled dim"],
     target: Float[Array, "target dim"],
     reference: int = 0,
+    below: float = 0.0,
 ) -> Any:
     """Give the method of the `reference` the joint answer of all of them; its own is kept as `own_labels_`.
 
     Parameters:
         methods: after `fit` on the same images, each with another seed.
         pool, target: features before training, of all labeled images and of the target.
+        below: log(K' / K) where K' categories were estimated and K, fewer, are asked for.
     """
     method = methods[reference]
     rows = method.class_rows_
@@ -49,7 +51,7 @@ def join(
     labeled = seen(np.asarray(pool[rows[places]]), [each.class_features_[places] for each in methods])
     given = np.where(method.is_given_, method.labels_, UNLABELED)
     answer, found = joint_answer(
-        labeled, labels, target_at, given, method.n_categories, temperatures[reference], reference
+        labeled, labels, target_at, given, method.n_categories, temperatures[reference], reference, below
     )
     method.joint_, method.evidence_, method.own_labels_ = answer, found.evidence, method.labels_
     method.labels_ = found.category

@@ -179,7 +179,8 @@ class JointAnswer:
 
     def about(self) -> dict[str, int | float]:
         """All other values."""
-        return {"n_labeled": self.n_labeled, "n_known": self.clusters.n_known, "temperature": self.temperature}
+        numbers = {"n_known": self.clusters.n_known, "below": self.clusters.below}
+        return numbers | {"n_labeled": self.n_labeled, "temperature": self.temperature}
 
     @staticmethod
     def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
@@ -199,7 +200,7 @@ class JointAnswer:
             category,
             members,
             centroids,
-            Clusters(tensors["inner"], tensors["outer"], tensors["size"], int(about["n_known"])),
+            Clusters(tensors["inner"], tensors["outer"], tensors["size"], int(about["n_known"]), float(about["below"])),
             int(about["n_labeled"]),
             tensors["similarity"],
             float(about["temperature"]),
@@ -236,6 +237,7 @@ def joint_answer(
     n_categories: int,
     temperature: float,
     reference: int = 0,
+    below: float = 0.0,
 ) -> tuple[JointAnswer, Followed]:
     """Categories of the target, known classes first, and what new images follow.
 
@@ -245,6 +247,7 @@ def joint_answer(
         given: the known class that a person gave each target image, -1 for most.
         temperature: of the probabilities of that training.
         reference: the training that new images are seen by.
+        below: log(K' / K) where K' categories were estimated and K, fewer, are asked for.
     """
     n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
     rows = evenly_spaced(n_target, min(n_target, MOST_ANCHORS))
@@ -260,7 +263,7 @@ def joint_answer(
     by_method = [each.argmax(axis=1) for each in seen.probability]
     by_clusters = [_clustered(part, fixed, n_categories)[0] for part in parts[:2]]
     size = np.bincount(category[len(labels) :], minlength=n_categories)
-    clusters = Clusters(inner, outer, size, n_known)
+    clusters = Clusters(inner, outer, size, n_known, below)
     one = space if len(space.tuned) == 1 else space.of_training(reference)
     one_parts = parts if one is space else one.parts(seen.of_training(reference))
     answer = JointAnswer(

@@ -13,6 +13,7 @@ import numpy as np
 from justright.estimation.base import CategoryCounter, Curve, Given, checked_level
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
+from justright.geometry import unit_or_zero_rows
 from justright.progress import Track, silent
 from justright.settings import SHARE, at_least, setting
 
@@ -23,7 +24,7 @@ POOL_ERROR = 0.92
 
 @dataclass(eq=False)
 class CombinedCounter(CategoryCounter):
-    """K by how tight clusters are and by split and merge, as one number.
+    """K by how tight clusters are and by split and merge, as one number, along principal axes evened out by half.
 
         log K = share * log K(spread) + (1 - share) * log K(mixture)
 
@@ -48,7 +49,9 @@ class CombinedCounter(CategoryCounter):
 
     def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Count by the spread, then split and merge from there."""
-        z = given.axes(self.n_axes).astype(np.float32)
+        z = given.axes(self.n_axes)
+        # spreads evened out by half, as k-means has them: clusters lie apart along many axes, not along the first few
+        z = unit_or_zero_rows(z / np.sqrt(z.std(axis=0))).astype(np.float32)
         n = self._n_images = given.n_counted
         self._n_classes, self._has_pool = given.n_classes, given.has_pool
         parts = (z[:n], given.labels[:n])

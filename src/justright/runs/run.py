@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -126,7 +127,7 @@ class Run:
                 self._check(method, pool, target)
             with self._timed("predict"):
                 if self.spec.answer == "joint":
-                    join(methods, pool.features, target.features, reference)
+                    join(methods, pool.features, target.features, reference, self._below(n_target))
                 self._predict(method)
             with self._timed("evaluate"):
                 judged = self._evaluate()
@@ -218,6 +219,13 @@ class Run:
             known = found | {"made_with": made_with}
             self.folder.save_json("count.json", known)
         return dict(known["estimates"][name])
+
+    def _below(self, n_target: int) -> float:
+        """log of the estimate over K, where K was given and is below it; else 0."""
+        count = RunFolder(self.out).count
+        if self.spec.n_target is None or count is None or self.spec.counter not in count["estimates"]:
+            return 0.0
+        return max(0.0, math.log(count["estimates"][self.spec.counter]["n_categories"] / n_target))
 
     def _learn(self, weight: np.ndarray, n_target: int) -> tuple[Sequence[Any], int]:
         """The method after training, with each seed, and the place of the one that stands for all."""
