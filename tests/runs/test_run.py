@@ -492,9 +492,9 @@ def test_a_run_that_is_called_again_computes_with_as_many_threads_as_it_began_wi
 
 
 def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp_path, monkeypatch):
-    spec = spec_of(n_seeds=3, settings=SHORT)
+    spec = spec_of(n_seeds=3, settings=SHORT, answer="method")
     finished = Run(problem, spec, tmp_path / "run", backbone).all()
-    specs = [spec_of(seed=seed, settings=SHORT) for seed in range(3)]
+    specs = [spec_of(seed=seed, settings=SHORT, answer="method") for seed in range(3)]
     single = [Run(problem, each, tmp_path / f"one-{each.seed}", backbone).all() for each in specs]
     found = consensus([run.predictions for run in single])
     np.testing.assert_array_equal(finished.predictions.cluster, found.predictions.cluster)

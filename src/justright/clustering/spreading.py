@@ -14,6 +14,7 @@ from justright.parallel import blas_threads, in_threads, n_cores
 from justright.types import UNLABELED, Array
 
 POWER = 3  # of the cosine: a neighbor that is half as similar counts an eighth
+SAME = 0.9995  # cosine of a row that is kept in half precision with itself
 N_ROUNDS = 20  # of spreading; later ones change nothing
 
 
@@ -35,15 +36,18 @@ def nearest_rows(
 
         w_ij = max(cos(x_i, x_j), 0)^3 / sum over the neighbors of the same
 
-    own: the place of each image among the others, which is not its own neighbor; None where x are other images.
+    own: the place of each image among the others, which is not its own neighbor; None where x are other images. Of
+        these one that is the same as a row, to about a thousandth, does not have it for a neighbor either.
     """
     x, others = unit_or_zero_rows(x), unit_or_zero_rows(others)
-    n = max(1, min(n_neighbors, len(others) - (own is not None)))
+    n = max(1, min(n_neighbors, len(others) - 1))
 
     def block(rows: slice) -> tuple[Array, Array]:
         cosine = x[rows] @ others.T
-        if own is not None:
-            cosine[np.arange(len(cosine)), own[rows]] = -2  # less than any cosine
+        place = np.arange(len(cosine))
+        same = cosine.argmax(axis=1) if own is None else own[rows]
+        is_same = cosine[place, same] > SAME if own is None else np.ones(len(cosine), dtype=bool)
+        cosine[place[is_same], same[is_same]] = -2  # less than any cosine
         nearest = np.argpartition(-cosine, n - 1, axis=1)[:, :n]
         return nearest, np.take_along_axis(cosine, nearest, axis=1)
 
