@@ -6,7 +6,8 @@
 Of each finished run with truth it prints a table and a line of JSON: All / Old / New in percent, and the same if names
 count, of the answer, of the method's own assignment where the run has kept it, and of simple methods on frozen features
 with the same K; accuracy and mean confidence, calibration error over ten equally filled bins, area under the curve; and
-whether the interval for the number of right images holds it.
+whether the interval for the number of right images holds it; and how many clusters may be two kinds or belong with
+another, and in how many of these cases that is so.
 
 `--summary` prints the means over the problems of each file of lines, a problem being the mean of its seeds, and how
 often the goals are met. `--figure` draws accuracy over confidence, a panel for each file.
@@ -73,6 +74,7 @@ def study(folder: Path, truth_name: str, problem: str | None = None, with_baseli
         "scores": {name: _percent(each) for name, each in scores.items()},
         "calibration": {name: _calibration(sure[rows], is_right[rows]) for name, rows in chosen.items()},
         "interval": _interval(about.get("expected_right"), float(is_right.mean())),
+        "doubts": _doubts(run, judged),
     }
 
 
@@ -111,6 +113,31 @@ def _interval(expected: Mapping[str, Any] | None, accuracy: float) -> Line | Non
     return {**{name: expected[name] for name in ("low", "expected", "high", "n")}, "right": n_right, "holds": holds}
 
 
+def _doubts(run: RunFolder, judged: JudgedPredictions) -> Line:
+    """How many doubts of each kind there are, and how many of them are right.
+
+    Two kinds is right if most of the images that decide it are of another class than most of the others in the
+    cluster, belongs with if most of both clusters are of one class.
+    """
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    y_true = np.full(len(run.predictions), UNLABELED)
+    y_true[~judged.is_given] = judged.y_true
+    for doubt in run.doubts:
+        own = (run.predictions.cluster == doubt.category) & ~judged.is_given
+        side, other = np.isin(np.arange(len(own)), doubt.rows), run.predictions.cluster == doubt.other
+        if doubt.other is None:
+            is_right = _most(y_true[own & side]) != _most(y_true[own & ~side])
+        else:
+            is_right = _most(y_true[own]) == _most(y_true[other & ~judged.is_given])
+        counts[doubt.kind][0] += 1
+        counts[doubt.kind][1] += is_right
+    return {kind: {"n": n, "right": n_right} for kind, (n, n_right) in counts.items()}
+
+
+def _most(labels: np.ndarray) -> int:
+    return int(np.bincount(labels).argmax())
+
+
 def table_of(line: Line) -> str:
     """The line of a run as Markdown."""
     rows = [f"**{line['problem']}**, seed {line['seed']}, {line['n_images']:,} images, K = {line['k']}"]
@@ -123,6 +150,8 @@ def table_of(line: Line) -> str:
         said = "holds" if interval["holds"] else "does not hold"
         rows += ["", "Expected right: {low:,} to {high:,} of {n:,}".format(**interval)]
         rows[-1] += f", which {said} the {interval['right']:,.0f} that are."
+    for kind, each in line["doubts"].items():
+        rows += ["", f"{kind.capitalize()}: {each['right']} of {each['n']} such doubts are right."]
     return "\n".join(rows)
 
 

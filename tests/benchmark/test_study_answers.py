@@ -29,8 +29,29 @@ def test_a_line_has_the_scores_of_the_run_and_of_every_simple_method(run, line):
     assert whole["accuracy"] == line["scores"]["answer"]["all"]
     assert (len(whole["bins"]), sum(n for n, *_ in whole["bins"])) == (10, line["n_images"])
     assert {"known", "discovered"} <= set(line["calibration"])
-    assert line["interval"] is None, "the run says none"
+    assert line["interval"]["n"] == line["n_images"]
     assert line["problem"].endswith("/made")
+
+
+def test_doubts_are_right_where_the_truth_has_it(run, line):
+    names = read_parquet(run.path / "truth.parquet")["class_name"].to_pylist()
+    cluster = run.predictions.cluster.tolist()
+
+    def most(rows):
+        found = [names[row] for row in rows]
+        return max(sorted(set(found)), key=found.count)
+
+    expected = {}
+    for doubt in run.doubts:
+        own = [row for row, each in enumerate(cluster) if each == doubt.category]
+        other = [row for row, each in enumerate(cluster) if each == doubt.other]
+        if doubt.other is None:
+            is_right = most(doubt.rows) != most([row for row in own if row not in doubt.rows])
+        else:
+            is_right = most(own) == most(other)
+        expected[doubt.kind] = {"n": 1, "right": int(is_right)}
+    assert line["doubts"] == expected
+    assert "Two kinds: " in table_of(line)
 
 
 def test_own_assignment_of_the_method_and_interval_are_judged_where_the_run_has_them(tmp_path):
