@@ -123,3 +123,13 @@ def test_the_history_tells_every_kind_of_action_in_words(data, opened, say):
     assert [line["seq"] for line in lines if line["is_undone"]] == [12]
     assert [line["seq"] for line in lines if line["is_undo"]] == [13]
     assert [line["seq"] for line in data.history(limit=2)["lines"]] == [13, 12]
+
+
+def test_a_cluster_says_what_it_may_be_until_somebody_changes_it(data, opened, say):
+    two, belongs = opened.run.doubts
+    names = [category.name for category in opened.predictions.categories]
+    assert data.cluster(two.category)["doubt"] == "may be two kinds"
+    assert data.cluster(belongs.category)["doubt"] == f"may belong with {names[belongs.other]}"
+    assert data.cluster(belongs.category + 1)["doubt"] == ""
+    say(opened, "name", cluster=two.category, name="Snow Goose")
+    assert data.cluster(two.category)["doubt"] == ""

@@ -32,6 +32,7 @@ class ClusterLists:
         self.features = features
         # an image that looks like no category is the least certain of all
         self.confidence = np.where(predictions.is_neither, 0.0, predictions.confidence).astype(np.float32)
+        self.is_given = predictions.is_given
         # computed once for a cluster as it is: all take the last action that changed it, or any, as an argument
         self._sizes = lru_cache(1)(self._count)
         self._doubts = lru_cache(1)(self._doubt)
@@ -40,7 +41,7 @@ class ClusterLists:
         self._middles = lru_cache(None)(self._middle)
 
     def sizes(self) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
-        """Images and mean confidence of every cluster number, 0 for one without images."""
+        """Images of every cluster number, and the mean confidence of those whose label was not given, else 1."""
         return self._sizes(self.state.seq)
 
     def alive(self) -> list[int]:
@@ -86,8 +87,9 @@ class ClusterLists:
     def _count(self, _: int) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
         place, n = self.state.group + 1, self.state.n_groups + 1  # REJECTED, which is -1, goes first
         count = np.bincount(place, minlength=n)
-        total = np.bincount(place, self.confidence, minlength=n)
-        return count[1:], (total / np.maximum(count, 1))[1:]
+        n_open = np.bincount(place[~self.is_given], minlength=n)
+        total = np.bincount(place[~self.is_given], self.confidence[~self.is_given], minlength=n)
+        return count[1:], np.where(n_open, total / np.maximum(n_open, 1), 1.0)[1:]
 
     def _doubt(self, _: int) -> Float[Array, " images"]:
         """How likely it is that an image has to be corrected; not one that a person has put where it is."""

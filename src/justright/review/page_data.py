@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from functools import wraps
 from typing import Annotated, Any, Literal
@@ -11,7 +12,8 @@ from typing import Annotated, Any, Literal
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from justright.errors import MissingDataError
+from justright.discovery.doubts import Doubt
+from justright.errors import DataError, MissingDataError
 from justright.review.actions import MAX_ROWS, ClusterOrRejected, Reviewer
 from justright.review.agreement import agreement, disputes
 from justright.review.cluster_actions import MAX_PARTS
@@ -37,6 +39,9 @@ class PageData:
         self.state = opened.state
         self.lists = opened.lists
         self.reviewer = reviewer
+        self.doubts: dict[int, Doubt] = {}
+        with suppress(DataError):  # a damaged list of doubts is no reason not to review
+            self.doubts = {doubt.category: doubt for doubt in opened.run.doubts}
 
     def routes(self) -> dict[str, Callable[..., JSONResponse]]:
         """The answers by address. Names, types and limits of their parameters are those of the address."""
@@ -131,7 +136,14 @@ class PageData:
         labels = self.state.labels
         same_name = [c for c in self.lists.alive() if c != cluster and labels[c].name == labels[cluster].name]
         said = {who: asdict(opinion) for who, opinion in sorted(self.state.opinions.get(cluster, {}).items())}
-        return self.lists.summary(cluster) | {"opinions": said, "same_name": same_name}
+        return self.lists.summary(cluster) | {"opinions": said, "same_name": same_name, "doubt": self._doubt(cluster)}
+
+    def _doubt(self, cluster: int) -> str:
+        """What a cluster may be, as long as nobody has changed or named it."""
+        doubt = self.doubts.get(cluster)
+        if doubt is None or self.state.changed_at(cluster):
+            return ""
+        return "may be two kinds" if doubt.other is None else f"may belong with {self.state.labels[doubt.other].name}"
 
     def images(
         self, cluster: ClusterOrRejected, order: ImageOrder = "uncertain", offset: Offset = 0, limit: Limit = 200

@@ -54,7 +54,7 @@ function describe() {
   at("name").textContent = current.name;
   const said = Object.entries(current.opinions).map(([who, opinion]) => `${who}: ${opinion.verdict}${opinion.name ? ` as ${opinion.name}` : ""}`);
   at("facts").replaceChildren(count(current.n), ...(isBin ? [] : [
-    ` · ${certainty(current.confidence)} · `, element("span", { className: `chip ${current.status}` }, STATUS[current.status]),
+    ` · ${certainty(current.confidence)} · ${current.doubt ? `${current.doubt} · ` : ""}`, element("span", { className: `chip ${current.status}` }, STATUS[current.status]),
     current.kind === "known" ? element("span", { className: "chip known" }, "known class") : "", said.length ? ` ${said.join(", ")}` : "",
   ]));
   for (const name of ["keep", "name", "known", "merge", "split", "discard", "reject"]) {
