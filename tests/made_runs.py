@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
-from justright.discovery.confidence import expected_right
 from justright.discovery.doubts import Doubt
 from justright.discovery.predictions import Predictions, category_names
+from justright.discovery.probability import expected_right
 from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
 from justright.runs.cluster_table import doubts_json, write_clusters

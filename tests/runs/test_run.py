@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors import safe_open
@@ -21,6 +22,7 @@ from justright.data.readers import FolderReader
 from justright.demo.experiments import OWN
 from justright.discovery import loop
 from justright.discovery.consensus import consensus
+from justright.discovery.methods import METHODS
 from justright.engines import ENGINES
 from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features.backbone import load_backbone
@@ -29,7 +31,7 @@ from justright.runs.owner import OwnedError, owned
 from justright.runs.problem import Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
-from justright.runs.spec import RunSpec
+from justright.runs.spec import RunSpec, config_of
 from justright.selection import BinsSelector
 
 SETTINGS = {"n_epochs": 2, "batch_size": 32, "views": 2}
@@ -505,6 +507,26 @@ def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp
     monkeypatch.setattr(loop.Training, "_step", lambda *_: pytest.fail("trained again"))
     assert Run(problem, spec, tmp_path / "run", backbone).all().about["is_finished"]
     assert (tmp_path / "run" / "predictions.parquet").read_bytes() == before
+
+
+def test_several_seeds_give_one_joint_answer(problem, backbone, tmp_path):
+    done = Run(problem, spec_of(n_seeds=2, settings=SHORT), tmp_path / "run", backbone).all()
+    assert done.about["answer"] == "joint"
+    expected = done.about["expected_right"]
+    assert expected["low"] <= expected["expected"] <= expected["high"] <= expected["n"] == len(done.predictions)
+
+
+def test_the_answer_of_the_method_is_what_it_always_was(problem, backbone, tmp_path):
+    done = Run(problem, spec_of(settings=SHORT, answer="method"), tmp_path / "run", backbone).all()
+    made = METHODS["simgcd"](22, backbone, config_of(spec_of(settings=SHORT)), seed=0)
+    made.fit(problem.split("guide"), np.ones(len(problem.pool.images)))
+    np.testing.assert_array_equal(done.predictions.cluster, made.labels_)
+    np.testing.assert_array_equal(done.predictions.confidence, made.confidence_)
+    assert not (tmp_path / "run" / "evidence.parquet").exists()
+    assert done.about["expected_right"] is None
+    joint = Run(problem, spec_of(settings=SHORT), tmp_path / "joint", backbone).all()
+    kept = pq.read_table(joint.path / "evidence.parquet")
+    np.testing.assert_array_equal(kept["method cluster"].to_numpy(), made.labels_)
 
 
 @pytest.mark.usefixtures("forked_workers")

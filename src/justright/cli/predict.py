@@ -68,9 +68,9 @@ def predict(
       justright predict run photos/ --out found.csv --save-backbone n.safetensors
     """
     from justright.data import open_images
-    from justright.discovery.confidence import expected_right
     from justright.discovery.methods import METHODS
     from justright.discovery.model_files import about_model, write_backbone
+    from justright.discovery.probability import expected_right
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
     from justright.runs.left_out import left_out_by_name, summary

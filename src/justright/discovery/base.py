@@ -20,13 +20,13 @@ from justright.data.splits import Split
 from justright.data.views import Transform
 from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.checkpoints import Checkpoints
-from justright.discovery.confidence import probability_right
 from justright.discovery.configs import Config, PlannedTraining
 from justright.discovery.joint import JointAnswer
 from justright.discovery.learner import FitInputs
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import UNCALIBRATED, Category, Predictions, category_names
+from justright.discovery.probability import probability_right
 from justright.discovery.processes import Processes
 from justright.discovery.threads import computing_with
 from justright.discovery.training_data import TrainingData, Weighting

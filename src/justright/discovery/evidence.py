@@ -59,7 +59,7 @@ class Member:
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters:
+class CategoryShapes:
     """What the categories are like as clusters."""
 
     inner: Float[Array, " categories"]
@@ -81,7 +81,7 @@ def evidence(
     category: Int[Array, " images"],
     alike: Float[Array, " images"],
     members: Sequence[Sequence[tuple[Member, Int[Array, " images"]]]],
-    clusters: Clusters,
+    clusters: CategoryShapes,
 ) -> Float[Array, "images columns"]:
     """The columns of `NAMES`.
 

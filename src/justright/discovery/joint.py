@@ -20,7 +20,7 @@ from justright.clustering.arrays import squared_norms, sum_by_group
 from justright.clustering.constrained_ward import MOST_ROWS, constrained_ward
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike, spread
-from justright.discovery.evidence import Clusters, Member, evidence
+from justright.discovery.evidence import CategoryShapes, Member, evidence
 from justright.geometry import unit_or_zero_rows
 from justright.geometry.rows import evenly_spaced
 from justright.types import UNLABELED, Array, Mask
@@ -35,16 +35,16 @@ N_QUANTILES = 1001
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class PrincipalView:
     """Features along principal directions, (h - m) P, brought to length 1."""
 
     center: Float[Array, " dim"]
     directions: Float[Array, "dim kept"]
 
     @staticmethod
-    def of(features: Float[Array, "images dim"]) -> View:
+    def of(features: Float[Array, "images dim"]) -> PrincipalView:
         """The directions of these features."""
-        return View(*principal_directions(features, N_DIRECTIONS))
+        return PrincipalView(*principal_directions(features, N_DIRECTIONS))
 
     def of_images(self, features: Float[Array, "images dim"]) -> Float[Array, "images kept"]:
         """Other features along them."""
@@ -74,13 +74,13 @@ class Seen:
 class Space:
     """From what is known of an image to z."""
 
-    frozen: View
-    tuned: tuple[View, ...]
+    frozen: PrincipalView
+    tuned: tuple[PrincipalView, ...]
 
     @staticmethod
     def of(seen: Seen) -> Space:
         """Principal directions of these images."""
-        return Space(View.of(seen.frozen), tuple(View.of(each) for each in seen.tuned))
+        return Space(PrincipalView.of(seen.frozen), tuple(PrincipalView.of(each) for each in seen.tuned))
 
     def parts(self, seen: Seen) -> tuple[Array, Array, Array]:
         """The parts of z: after training, before it, and what the method says. Several trainings count as one."""
@@ -132,7 +132,7 @@ class JointAnswer:
     category: Int[Array, " anchors"]
     members: Int[Array, "members anchors"]
     centroids: tuple[Float[Array, "tuned_clusters tuned"], Float[Array, "frozen_clusters frozen"]]
-    clusters: Clusters
+    clusters: CategoryShapes
     n_labeled: int
     similarity: Float[Array, " quantiles"]
     temperature: float
@@ -185,7 +185,9 @@ class JointAnswer:
     @staticmethod
     def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
         """What `tensors` and `about` gave; an array that does not fit the others is an error."""
-        frozen, tuned = (View(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned"))
+        frozen, tuned = (
+            PrincipalView(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned")
+        )
         n_categories, n_anchors = len(tensors["size"]), len(tensors["anchors"])
         category, members = tensors["category"].astype(np.int64), tensors["members"].astype(np.int64)
         centroids = tensors["tuned centroids"], tensors["frozen centroids"]
@@ -200,7 +202,9 @@ class JointAnswer:
             category,
             members,
             centroids,
-            Clusters(tensors["inner"], tensors["outer"], tensors["size"], int(about["n_known"]), float(about["below"])),
+            CategoryShapes(
+                tensors["inner"], tensors["outer"], tensors["size"], int(about["n_known"]), float(about["below"])
+            ),
             int(about["n_labeled"]),
             tensors["similarity"],
             float(about["temperature"]),
@@ -263,7 +267,7 @@ def joint_answer(
     by_method = [each.argmax(axis=1) for each in seen.probability]
     by_clusters = [_clustered(part, fixed, n_categories)[0] for part in parts[:2]]
     size = np.bincount(category[len(labels) :], minlength=n_categories)
-    clusters = Clusters(inner, outer, size, n_known, below)
+    clusters = CategoryShapes(inner, outer, size, n_known, below)
     one = space if len(space.tuned) == 1 else space.of_training(reference)
     one_parts = parts if one is space else one.parts(seen.of_training(reference))
     answer = JointAnswer(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from justright.discovery.confidence import ExpectedRight
 from justright.discovery.predictions import Predictions
+from justright.discovery.probability import ExpectedRight
 from justright.evaluation.scores import GROUPS
 from justright.report.cluster_views import ClusterView
 from justright.report.clusters import LONGEST_ALT, nearest_words

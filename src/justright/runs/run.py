@@ -24,12 +24,12 @@ import pyarrow as pa
 from justright.audit.quarantine import MAX_BAD
 from justright.clustering.baselines import MOST_ROWS
 from justright.data.parquet import write_parquet
-from justright.discovery.confidence import ExpectedRight, expected_right
+from justright.discovery.answer import join
 from justright.discovery.doubts import Doubt, doubts_of
 from justright.discovery.evidence import NAMES
-from justright.discovery.joining import join
 from justright.discovery.methods import METHODS
 from justright.discovery.predictions import UNCALIBRATED
+from justright.discovery.probability import ExpectedRight, expected_right
 from justright.engines import Engine, in_process
 from justright.errors import DegenerateError, JustrightError
 from justright.evaluation import evaluate

@@ -42,10 +42,10 @@ from justright.data.columns import CONTENT
 from justright.data.manifest import read_table
 from justright.data.parquet import read_parquet
 from justright.data.pool import OWN
-from justright.discovery.confidence import ExpectedRight
 from justright.discovery.doubts import Doubt
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.predictions import Predictions
+from justright.discovery.probability import ExpectedRight
 from justright.errors import DataError, MissingDataError
 from justright.evaluation import Scores
 from justright.evaluation.files import JudgedPredictions, read_judged

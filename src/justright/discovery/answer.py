@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.discovery.confidence import probability_right
 from justright.discovery.joint import MOST_ANCHORS, Seen, joint_answer, probabilities
 from justright.discovery.predictions import UNCALIBRATED
+from justright.discovery.probability import probability_right
 from justright.types import UNLABELED, Array
 
 RESTS_ON = "how far clusterings agree, by a model fitted on problems whose truth is known"

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from justright.discovery.evidence import MOST_OUTER, NAMES, CategoryShapes, Member, evidence
+
+RNG = np.random.default_rng(0)
+N, N_CATEGORIES = 80, 6
+CATEGORY = RNG.integers(N_CATEGORIES, size=N)
+OTHERS = [np.where(RNG.random(N) < 0.6, CATEGORY, RNG.integers(7, size=N)) for _ in range(4)]
+ALIKE = RNG.random(N)
+CLUSTERS = CategoryShapes(RNG.random(6), np.exp(RNG.normal(size=6) * 2), np.bincount(CATEGORY, minlength=6), 2, 0.3)
+
+
+def of_member_as_loops(category, cluster, image):
+    def overlap(a, b):
+        left = {i for i in range(N) if category[i] == a}
+        right = {i for i in range(N) if cluster[i] == b}
+        return len(left & right) / len(left | right)
+
+    a = category[image]
+    every = {b: overlap(a, b) for b in range(int(max(cluster)) + 1)}
+    best = max(every, key=lambda b: (every[b], -b))
+    return every[cluster[image]], every[best], float(best == cluster[image])
+
+
+def test_agrees_with_loops():
+    members = [OTHERS[:2], OTHERS[2:3], OTHERS[3:]]  # two trainings of the method
+    given = [[(Member.of(CATEGORY, each, N_CATEGORIES), each) for each in same] for same in members]
+    found = evidence(CATEGORY, ALIKE, given, CLUSTERS)
+    assert found.shape == (N, len(NAMES))
+    for image in range(N):
+        a = CATEGORY[image]
+        row = [ALIKE[image]]
+        for same in members:
+            told = [of_member_as_loops(CATEGORY, each, image) for each in same]
+            row += [sum(each[column] for each in told) / len(told) for column in range(3)]
+        outer = math.log(min(max(CLUSTERS.outer[a], 1 / MOST_OUTER), MOST_OUTER))
+        large = max(0.0, math.log((CLUSTERS.size[a] + 1) / (N / N_CATEGORIES + 1)))
+        row += [math.sqrt(CLUSTERS.inner[a]), outer, large, float(a >= 2), 0.3]
+        np.testing.assert_allclose(found[image], row, rtol=1e-5, atol=1e-6)
+
+
+def test_the_same_clusters_agree_wholly_whatever_their_numbers():
+    other = (CATEGORY + 3) % N_CATEGORIES
+    overlap, repeated, agreeing = Member.of(CATEGORY, other, N_CATEGORIES).columns(CATEGORY, other)
+    np.testing.assert_array_equal([overlap, repeated, agreeing], np.ones((3, N)))
+
+
+def test_a_cluster_that_no_anchor_has_is_no_error():
+    member = Member.of(CATEGORY, OTHERS[0], N_CATEGORIES + 2)
+    overlap, repeated, _ = member.columns(np.array([N_CATEGORIES + 1]), np.array([0]))
+    assert overlap[0] == repeated[0] == 0
