@@ -38,7 +38,7 @@ from justright.runs.run_folder import RunFolder
 from justright.types import UNLABELED
 
 ANSWER, METHOD = "answer", "method"
-OWN_COLUMN = "method_cluster"  # of predictions.parquet: what the method itself says
+EVIDENCE, OWN_COLUMN = "evidence.parquet", "method cluster"  # what the method itself says, beside a joint answer
 KINDS = ("all", "known", "discovered")
 CLOSE = {"all": 5.0, "known": 8.0, "discovered": 8.0}  # points between mean confidence and accuracy
 
@@ -53,16 +53,15 @@ def study(folder: Path, truth_name: str, problem: str | None = None, with_baseli
     about, found, is_judged = run.about, run.predictions, ~judged.is_given
     sides = judged.y_true, judged.y_pred, judged.is_old
     scores = {ANSWER: evaluate(*sides, called=judged.called, n_resamples=0).to_dict()}
-    table = read_parquet(folder / "predictions.parquet")
-    if OWN_COLUMN in table.column_names:
-        own = table[OWN_COLUMN].to_numpy().astype(np.int64)[is_judged]
+    if (folder / EVIDENCE).exists():
+        own = read_parquet(folder / EVIDENCE)[OWN_COLUMN].to_numpy().astype(np.int64)[is_judged]
         scores[METHOD] = evaluate(
             judged.y_true, own, judged.is_old, called=_called(run, own, judged), n_resamples=0
         ).to_dict()
     if with_baselines and run.frozen is not None:
         scores |= baseline_scores(run, judged, *run.frozen)
     is_right = match_counts(Counts.of(judged.y_true, judged.y_pred)).to_classes(judged.y_pred) == judged.y_true
-    kinds, sure = np.array(table["kind"].to_pylist())[is_judged], found.confidence[is_judged]
+    kinds, sure = np.array(found.table()["kind"].to_pylist())[is_judged], found.confidence[is_judged]
     chosen = {"all": np.ones_like(is_right)} | {str(kind): kinds == kind for kind in np.unique(kinds)}
     return {
         "problem": problem or f"{folder.resolve().parent.name}/{re.sub(r'-[0-9]+$', '', folder.resolve().name)}",

@@ -59,10 +59,8 @@ def test_own_assignment_of_the_method_and_interval_are_judged_where_the_run_has_
     names = read_parquet(made.path / "truth.parquet")["class_name"].to_pylist()
     known = [each.name for each in made.predictions.categories if each.kind == "known"]
     number = {name: k for k, name in enumerate([*known, *sorted(set(names) - set(known))])}
-    table = read_parquet(made.path / "predictions.parquet")
-    table = table.append_column("method_cluster", pa.array([number[name] for name in names]))
-    write_parquet(table, made.path / "predictions.parquet")
-    n = len(table)
+    write_parquet(pa.table({"method cluster": [number[name] for name in names]}), made.path / "evidence.parquet")
+    n = len(names)
     made.save_about(made.about | {"expected_right": {"low": n - 30, "high": n, "expected": n - 15, "n": n}})
     line = study(made.path, "truth.parquet", problem="greek", with_baselines=False)
     assert list(line["scores"]) == ["answer", "method"]
