@@ -64,10 +64,11 @@ class _Merging:
         n = len(mean)
         self.size, self.n_known, self.n_left = size, n_known, n
         with blas_threads(1):  # the bytes do not depend on how many threads there are
-            norm = squared_norms(mean)
-            cost = norm[:, None] + norm - 2 * (mean @ mean.T)
-        np.maximum(cost, 0, out=cost)
-        cost *= size[:, None] * size / (size[:, None] + size)
+            cost = mean @ mean.T
+        norm = squared_norms(mean)
+        for row in range(n):  # row by row: a second table of all pairs would double the memory
+            apart = np.maximum(norm[row] + norm - 2 * cost[row], 0)
+            cost[row] = size[row] * size / (size[row] + size) * apart
         np.fill_diagonal(cost, np.inf)
         cost[:n_known, :n_known] = np.inf
         self.cost, self.parent, self.last = cost, np.arange(n), np.zeros(n)

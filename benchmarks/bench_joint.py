@@ -1,0 +1,50 @@
+"""The joint answer of a million drawn feature vectors: seconds, memory, and how many are put where they belong.
+
+    python benchmarks/bench_joint.py --images 1000000
+
+Vectors are drawn when they are read, so that memory is that of the answer alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+
+from justright.discovery.joint import Seen, joint_answer, probabilities
+from justright.evaluation import Counts, match_counts
+
+N_CATEGORIES, N_KNOWN, DIM, PER_CLASS = 200, 80, 128, 20
+
+
+def main() -> None:
+    """Draw, answer, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, default=1_000_000)
+    parser.add_argument("--noise", type=float, default=1.6, help="spread of a category beside that of their centers")
+    asked = parser.parse_args()
+    centers = np.random.default_rng(0).normal(size=(N_CATEGORIES, DIM)).astype(np.float32)
+
+    def seen(y: np.ndarray, seed: int) -> Seen:
+        rng = np.random.default_rng(seed)
+        frozen, tuned = (centers[y] + asked.noise * rng.normal(size=(len(y), DIM)).astype(np.float32) for _ in range(2))
+        return Seen(frozen, [tuned], [probabilities(tuned @ centers.T / DIM, 0.1)])
+
+    def classes(rows: np.ndarray) -> np.ndarray:
+        return rows * 7919 % N_CATEGORIES
+
+    labels = np.repeat(np.arange(N_KNOWN), PER_CLASS)
+    started, given = time.perf_counter(), np.full(asked.images, -1)
+    labeled = seen(labels, 1)
+    answer = joint_answer(labeled, labels, lambda rows: seen(classes(rows), int(rows[0])), given, N_CATEGORIES, 0.1)[1]
+    seconds = time.perf_counter() - started
+    y = classes(np.arange(asked.images))
+    right = match_counts(Counts.of(y, answer.category)).to_classes(answer.category) == y
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{asked.images:,} images: {seconds:.0f} s, {memory:,.0f} MB at most, {right.mean():.1%} right")
+
+
+if __name__ == "__main__":
+    main()
