@@ -116,7 +116,7 @@ def everything(path: Path, read_into: Backbone) -> str:
     """All that a run says to those who read it, as one fingerprint."""
     run = RunFolder.open(path)
     pool, target = run.frozen
-    _, assigner, about = read_model(path, read_into)
+    _, assigner, _, about = read_model(path, read_into)
     truth = run.truth_file
     said = [
         {name: value for name, value in run.about.items() if name != "files"},

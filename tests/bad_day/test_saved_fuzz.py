@@ -94,7 +94,7 @@ def read_checkpoint(folder: Path) -> Any:
 
 
 def read_a_model(folder: Path) -> Any:
-    backbone, assigner, about = read_model(folder, own_copy(BACKBONE))
+    backbone, assigner, _, about = read_model(folder, own_copy(BACKBONE))
     tuned = {name: tensor.tolist() for name, tensor in backbone.tuned_state().items()}
     return tuned, assigner.vectors.tolist(), assigner.offset.tolist(), assigner.temperature, about
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from justright.discovery.doubts import LEAST_IMAGES, LEAST_INNER, LEAST_SIDE, MOST_SHARED, Doubt, doubts, doubts_of
-from justright.discovery.evidence import Clusters
-from justright.discovery.joint import JointAnswer, Space, View
+from justright.discovery.evidence import CategoryShapes
+from justright.discovery.joint import JointAnswer, PrincipalView, Space
 
 N_KNOWN, N_CATEGORIES = 2, 7
 
@@ -112,8 +112,8 @@ def test_nothing_gives_no_doubts():
 def answer_of(category, member, n_labeled) -> JointAnswer:
     """An answer of which only the clusterings matter, all members the same."""
     nothing = np.zeros((2, 1), np.float32)
-    view, n = View(np.zeros(1, np.float32), np.ones((1, 1), np.float32)), len(category)
-    clusters = Clusters(np.ones(2), np.ones(2), np.bincount(category[n_labeled:], minlength=2), 1)
+    view, n = PrincipalView(np.zeros(1, np.float32), np.ones((1, 1), np.float32)), len(category)
+    clusters = CategoryShapes(np.ones(2), np.ones(2), np.bincount(category[n_labeled:], minlength=2), 1)
     z, quantiles = np.zeros((n, 3), np.float32), np.zeros(3, np.float32)
     members = np.stack([member, member, member])
     return JointAnswer(

@@ -21,14 +21,14 @@ def of_member_as_loops(category, cluster, image):
         return len(left & right) / len(left | right)
 
     a = category[image]
-    every = {b: overlap(a, b) for b in range(int(max(cluster)) + 1)}
+    every = {b: overlap(a, b) for b in range(7)}
     best = max(every, key=lambda b: (every[b], -b))
     return every[cluster[image]], every[best], float(best == cluster[image])
 
 
 def test_agrees_with_loops():
     members = [OTHERS[:2], OTHERS[2:3], OTHERS[3:]]  # two trainings of the method
-    given = [[(Member.of(CATEGORY, each, N_CATEGORIES), each) for each in same] for same in members]
+    given = [[(Member.of(CATEGORY, each, N_CATEGORIES, 7), each) for each in same] for same in members]
     found = evidence(CATEGORY, ALIKE, given, CLUSTERS)
     assert found.shape == (N, len(NAMES))
     for image in range(N):
@@ -45,11 +45,11 @@ def test_agrees_with_loops():
 
 def test_the_same_clusters_agree_wholly_whatever_their_numbers():
     other = (CATEGORY + 3) % N_CATEGORIES
-    overlap, repeated, agreeing = Member.of(CATEGORY, other, N_CATEGORIES).columns(CATEGORY, other)
+    overlap, repeated, agreeing = Member.of(CATEGORY, other, N_CATEGORIES, N_CATEGORIES).columns(CATEGORY, other)
     np.testing.assert_array_equal([overlap, repeated, agreeing], np.ones((3, N)))
 
 
 def test_a_cluster_that_no_anchor_has_is_no_error():
-    member = Member.of(CATEGORY, OTHERS[0], N_CATEGORIES + 2)
+    member = Member.of(CATEGORY, OTHERS[0], N_CATEGORIES + 2, 7)
     overlap, repeated, _ = member.columns(np.array([N_CATEGORIES + 1]), np.array([0]))
     assert overlap[0] == repeated[0] == 0

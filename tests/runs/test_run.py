@@ -58,7 +58,7 @@ def home(tmp_path_factory, monkeypatch):
 
 
 def spec_of(**changes) -> RunSpec:
-    base = RunSpec(selector="none", scale="small", settings=SETTINGS, backbone="glyph_vit", n_target=22)
+    base = RunSpec(selector="none", scale="small", settings=SETTINGS, backbone="glyph_vit", n_target=22, answer="joint")
     return replace(base, **changes)
 
 
@@ -496,7 +496,7 @@ def test_a_run_that_is_called_again_computes_with_as_many_threads_as_it_began_wi
 def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp_path, monkeypatch):
     spec = spec_of(n_seeds=3, settings=SHORT, answer="method")
     finished = Run(problem, spec, tmp_path / "run", backbone).all()
-    specs = [spec_of(seed=seed, settings=SHORT, answer="method") for seed in range(3)]
+    specs = [replace(spec, seed=seed, n_seeds=1) for seed in range(3)]
     single = [Run(problem, each, tmp_path / f"one-{each.seed}", backbone).all() for each in specs]
     found = consensus([run.predictions for run in single])
     np.testing.assert_array_equal(finished.predictions.cluster, found.predictions.cluster)
@@ -510,7 +510,7 @@ def test_several_seeds_vote_and_each_goes_on_where_it_was(problem, backbone, tmp
 
 
 def test_several_seeds_give_one_joint_answer(problem, backbone, tmp_path):
-    done = Run(problem, spec_of(n_seeds=2, settings=SHORT), tmp_path / "run", backbone).all()
+    done = Run(problem, spec_of(n_seeds=2, settings=SHORT, answer="joint"), tmp_path / "run", backbone).all()
     assert done.about["answer"] == "joint"
     expected = done.about["expected_right"]
     assert expected["low"] <= expected["expected"] <= expected["high"] <= expected["n"] == len(done.predictions)
@@ -524,7 +524,7 @@ def test_the_answer_of_the_method_is_what_it_always_was(problem, backbone, tmp_p
     np.testing.assert_array_equal(done.predictions.confidence, made.confidence_)
     assert not (tmp_path / "run" / "evidence.parquet").exists()
     assert done.about["expected_right"] is None
-    joint = Run(problem, spec_of(settings=SHORT), tmp_path / "joint", backbone).all()
+    joint = Run(problem, spec_of(settings=SHORT, answer="joint"), tmp_path / "joint", backbone).all()
     kept = pq.read_table(joint.path / "evidence.parquet")
     np.testing.assert_array_equal(kept["method cluster"].to_numpy(), made.labels_)
 

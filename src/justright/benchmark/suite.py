@@ -124,16 +124,8 @@ class Suite:
     def spec(
         self, setting: SuiteSetting, seed: int, n_target: int | None, problem: SuiteProblem | None = None
     ) -> RunSpec:
-        """What a run is set to: `n_target` is the true K and categories are the method's own, as in the paper's tables.
-
-        A suite may say otherwise.
-        """
-        given = (
-            {"n_resamples": 0, "n_target": n_target, "answer": "method"}
-            | dict(self.run)
-            | dict(setting.run)
-            | {"seed": seed}
-        )
+        """What a run is set to: `n_target` is the true K, as in the paper's tables, unless the suite says otherwise."""
+        given = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
         for name in ("settings", "selector_params"):
             given[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
         if problem is not None and problem.settings:  # those that the method has: GCD, say, has no entropy

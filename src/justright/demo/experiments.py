@@ -85,7 +85,8 @@ def run_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu
     asked = {"target": "drawn Armenian and Georgian characters", "pool": "drawn characters of many scripts"}
     runs = {}
     for setting in SETTINGS:
-        spec = replace(demo_spec(setting, seed, problem.n_target_classes, N_EPOCHS), device=device)
+        spec = demo_spec(setting, seed, problem.n_target_classes, N_EPOCHS)
+        spec = replace(spec, device=device, answer="joint")
         run = Run(problem, spec, out / setting, backbone, asked | {"command": "justright demo"}, track)
         runs[setting] = run.all()
         for stage, spent in run.seconds.items():
@@ -118,10 +119,10 @@ def _full_runs(seed: int) -> Iterator[tuple[str, Problem, RunSpec, Path]]:
     for method in METHODS:
         for setting in SETTINGS:
             for repeat in FULL_SEEDS:
-                spec = replace(demo_spec(setting, repeat, *length, method), answer="method")
+                spec = demo_spec(setting, repeat, *length, method)
                 yield f"methods, {method}", problem, spec, Path("methods") / method / f"{setting}-{repeat}"
     for name, scripts in LABELED_SETS.items():
         other = with_labeled_set(problem, scripts, seed)
         for repeat in FULL_SEEDS:
-            spec = replace(demo_spec("everything", repeat, *length), answer="method")
+            spec = demo_spec("everything", repeat, *length)
             yield "labeled sets", other, spec, Path("labeled sets") / f"{name}-{repeat}"

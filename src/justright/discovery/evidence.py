@@ -43,9 +43,11 @@ class Member:
     overlap: Float[Array, "categories clusters"]
 
     @staticmethod
-    def of(category: Int[Array, " images"], cluster: Int[Array, " images"], n_categories: int) -> Member:
+    def of(
+        category: Int[Array, " images"], cluster: Int[Array, " images"], n_categories: int, n_clusters: int
+    ) -> Member:
         """|a and b| / |a or b| for every category a and cluster b."""
-        shared = np.zeros((n_categories, int(cluster.max(initial=0)) + 1))
+        shared = np.zeros((n_categories, n_clusters))
         np.add.at(shared, (category, cluster), 1)
         either = shared.sum(axis=1, keepdims=True) + shared.sum(axis=0) - shared
         return Member((shared / np.maximum(either, 1)).astype(np.float32))

@@ -140,8 +140,10 @@ class JointAnswer:
     @cached_property
     def _tables(self) -> list[Member]:
         """How the clusters of each member overlap with the categories."""
+        n_categories = len(self.clusters.size)
+        numbers = n_categories, max(n_categories, int(self.members.max(initial=0)) + 1)
         target = slice(self.n_labeled, None)
-        return [Member.of(self.category[target], each[target], len(self.clusters.size)) for each in self.members]
+        return [Member.of(self.category[target], each[target], *numbers) for each in self.members]
 
     @cached_property
     def _category_means(self) -> Float[Array, "categories joint"]:
@@ -283,7 +285,7 @@ def joint_answer(
     )
     target = slice(len(labels), None)
     said = [
-        [(Member.of(category[target], each[target], n_categories), each) for each in same]
+        [(Member.of(category[target], each[target], n_categories, int(each.max()) + 1), each) for each in same]
         for same in (by_method, by_clusters[:1], by_clusters[1:])
     ]
     alike = share_alike(category, near, category)

@@ -24,13 +24,14 @@ POOL_ERROR = 0.92
 
 @dataclass(eq=False)
 class CombinedCounter(CategoryCounter):
-    """K by how tight clusters are and by split and merge, as one number, along principal axes evened out by half.
+    """K by how tight clusters are and by split and merge, as one number.
 
         log K = share * log K(spread) + (1 - share) * log K(mixture)
 
-    never below the labeled classes. The search for the best accuracy on labeled images is no part of it: with it the
-    error was the same. With a pool of other kinds in place of own labels, with one labeled class or without any label,
-    the spread counts alone; without any label its interval is that of the spread.
+    never below the labeled classes. Both parts count along principal axes, each divided by the root of its standard
+    deviation, at length 1. The search for the best accuracy on labeled images is no part of it: with it the error was
+    the same. With a pool of other kinds in place of own labels, with one labeled class or without any label, the spread
+    counts alone, along axes as they are; without any label its interval is that of the spread.
 
     The interval is what estimates on drawn problems of known K were off by, as a factor: more, the fewer labeled
     classes L there are to tell how wide a class is, the fewer of the n images a category has, and the more the two
@@ -50,8 +51,10 @@ class CombinedCounter(CategoryCounter):
     def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
         """Count by the spread, then split and merge from there."""
         z = given.axes(self.n_axes)
-        # spreads evened out by half, as k-means has them: clusters lie apart along many axes, not along the first few
-        z = unit_or_zero_rows(z / np.sqrt(z.std(axis=0))).astype(np.float32)
+        has_classes = not given.has_pool and given.n_classes > 1
+        if has_classes:  # clusters lie apart along many axes, not along the first few
+            z = unit_or_zero_rows(z / np.sqrt(z.std(axis=0)))
+        z = z.astype(np.float32)
         n = self._n_images = given.n_counted
         self._n_classes, self._has_pool = given.n_classes, given.has_pool
         parts = (z[:n], given.labels[:n])
@@ -59,7 +62,7 @@ class CombinedCounter(CategoryCounter):
         spread.fit(*parts, track, (z[n:], given.labels[n:]) if given.has_pool else None)
         self.estimates_ = {"spread": spread.n_categories_}
         log_k = math.log(spread.n_categories_)
-        if not given.has_pool and given.n_classes > 1:
+        if has_classes:
             mixture = MixtureCounter(start=spread.n_categories_, n_init=1, normalize=False, seed=self.seed)
             self.estimates_["mixture"] = mixture.fit(*parts, track).n_categories_
             log_k += (1 - self.spread_share) * math.log(self.estimates_["mixture"] / spread.n_categories_)

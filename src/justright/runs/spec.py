@@ -54,7 +54,7 @@ class RunSpec:
     counter: str = BEST  # what estimates K, one of `COUNTERS`
     seed: int = 0  # same seed, same result
     n_seeds: int = 1  # train with so many seeds from this one on; together they give one answer
-    answer: Answer = "joint"  # where categories come from
+    answer: Answer = "method"  # where categories come from; the command asks for the joint one
 
     def to_json(self) -> dict[str, Any]:
         """Plain values as JSON gives them back; files by their content, so that they may lie elsewhere next time."""
