@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +38,7 @@ FILES = [
     "predictions.parquet",
     "truth.parquet",
     "scores.json",
+    "doubts.json",
     "model.json",
     "model.safetensors",
     *(f"{part}.features/{name}" for part in ("pool", "target")
@@ -62,7 +64,8 @@ def problem_of(seed: int) -> Problem:
 def run_of(out: Path, backbone: Backbone, method: str = "kmeans", seed: int = 0) -> RunFolder:
     settings = SIMGCD if method == "simgcd" else {"n_init": 2}
     spec = RunSpec(method=method, selector="beta", scale="small", backbone="tiny", settings=settings,
-                   counter="labeled-search", selector_params={"domain": "affine"}, n_resamples=2)  # fmt: skip
+                   counter="labeled-search", selector_params={"domain": "affine"}, n_resamples=2,
+                   answer="joint")  # fmt: skip
     return Run(problem_of(seed), spec, out, backbone).all()
 
 
@@ -116,10 +119,12 @@ def everything(path: Path, read_into: Backbone) -> str:
     """All that a run says to those who read it, as one fingerprint."""
     run = RunFolder.open(path)
     pool, target = run.frozen
-    _, assigner, _, about = read_model(path, read_into)
+    _, assigner, joint, about = read_model(path, read_into)
     truth = run.truth_file
     said = [
         {name: value for name, value in run.about.items() if name != "files"},
+        {name: part.tolist() for name, part in joint.tensors().items()},
+        [asdict(doubt) for doubt in run.doubts],
         run.count, run.diagnosis, run.metrics, run.scores.to_dict(), about, assigner.vectors.tolist(),
         [images.encoded(row).hex() for images in (run.target, run.pool) for row in range(len(images))],
         [images.ids + images.paths + images.labels.tolist() for images in (run.target, run.pool)],

@@ -32,6 +32,7 @@ from justright.benchmark.suite_results import read_results
 from justright.data import gcd_split, glyph_set, open_images, random_half
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import Checkpoint, Checkpoints, checksum
+from justright.discovery.joint import JointAnswer, Seen, joint_answer
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Predictions
 from justright.errors import JustrightError
@@ -51,6 +52,16 @@ TENSORS = {"network/a": torch.arange(6.0).reshape(2, 3), "momentum/a": torch.one
 BACKBONE, BANKED = backbone_of_noise(), tiny_backbone()
 ABOUT = {"method": "kmeans", "n_categories": 3, "seed": 0, "config": {}, "categories": [["a", "known"]],
          "known_labels": [0], "calibrated_on": "nothing"}  # fmt: skip
+
+
+def joint_of_features() -> JointAnswer:
+    seen = Seen(FEATURES, [FEATURES], [np.full((6, 3), 1 / 3, dtype=np.float32)])
+    labels = np.array([0, 1])
+    labeled = Seen(FEATURES[:2], [FEATURES[:2]], [seen.probability[0][:2]])
+    return joint_answer(labeled, labels, lambda rows: seen, np.full(6, -1), 3, 1.0)[0]
+
+
+JOINT = joint_of_features()
 
 
 def images(table: Any) -> list[Any]:
@@ -94,9 +105,10 @@ def read_checkpoint(folder: Path) -> Any:
 
 
 def read_a_model(folder: Path) -> Any:
-    backbone, assigner, _, about = read_model(folder, own_copy(BACKBONE))
+    backbone, assigner, joint, about = read_model(folder, own_copy(BACKBONE))
     tuned = {name: tensor.tolist() for name, tensor in backbone.tuned_state().items()}
-    return tuned, assigner.vectors.tolist(), assigner.offset.tolist(), assigner.temperature, about
+    parts = joint.about(), {name: part.tolist() for name, part in joint.tensors().items()}
+    return tuned, parts, assigner.vectors.tolist(), assigner.offset.tolist(), assigner.temperature, about
 
 
 def read_weights(folder: Path) -> Any:
@@ -129,7 +141,8 @@ SAVED = {
         ("every checkpoint in",),
     ),
     "model": Saved(
-        lambda folder: write_model(folder, BACKBONE, CategoryAssigner.of_centroids(FEATURES[:3]), ABOUT), read_a_model
+        lambda folder: write_model(folder, BACKBONE, CategoryAssigner.of_centroids(FEATURES[:3]), ABOUT, JOINT),
+        read_a_model,
     ),
     "weights": Saved(lambda folder: save_selection(folder / "w.parquet", made("beta"), TARGET), read_weights),
     "scores": Saved(

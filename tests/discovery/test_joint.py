@@ -117,9 +117,20 @@ def test_what_is_kept_of_an_answer_gives_the_same_categories():
 def test_arrays_that_do_not_fit_are_refused():
     _, _, answer, _ = answered()
     tensors = answer.tensors()
-    for name, changed in (("category", tensors["category"] + 99), ("members", tensors["members"][:, 1:])):
-        with pytest.raises(ValueError, match="do not fit"):
+    damaged = {
+        "category": tensors["category"] + 99,
+        "members": tensors["members"][:, 1:],
+        "inner": tensors["inner"][1:],
+        "anchors": tensors["anchors"][:, :3],
+        "tuned centroids": tensors["tuned centroids"][:, 1:],
+        "similarity": tensors["similarity"][:0],
+    }
+    for name, changed in damaged.items():
+        with pytest.raises(ValueError, match="do not belong together"):
             JointAnswer.of(tensors | {name: changed}, answer.about())
+    for name, number in {"n_known": 99, "n_labeled": -1, "temperature": 0.0, "below": float("nan")}.items():
+        with pytest.raises(ValueError, match="do not belong together"):
+            JointAnswer.of(tensors, answer.about() | {name: number})
 
 
 def mean_confidence(**options):

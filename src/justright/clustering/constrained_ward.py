@@ -24,13 +24,11 @@ class WardClusters:
             it is nearly two clusters.
         outer: of each cluster, the cost of merging it with the cheapest other one, by the same measure. Near 1 it is
             nearly one cluster with that.
-        nearest: of each cluster, that other one; -1 where none may be merged with it.
     """
 
     labels: Int[Array, " rows"]
     inner: Float[Array, " clusters"]
     outer: Float[Array, " clusters"]
-    nearest: Int[Array, " clusters"]
 
 
 def constrained_ward(x: Float[Array, "rows dim"], labels: Int[Array, " rows"], n_clusters: int) -> WardClusters:
@@ -38,8 +36,8 @@ def constrained_ward(x: Float[Array, "rows dim"], labels: Int[Array, " rows"], n
 
         cost(A, B) = |A| |B| / (|A| + |B|) * |mean(A) - mean(B)|^2
 
-    The labeled rows of a class are one cluster from the start, and a merge of two classes is not allowed. There are
-    more clusters than asked for where no merge is left, and fewer where there are not so many rows.
+    The labeled rows of a class are one cluster from the start, and two classes never merge. The result has more than
+    `n_clusters` clusters if there are more classes, and fewer if there are fewer rows.
 
     Parameters:
         labels: the class of each row, numbered from 0 without gaps, -1 for unlabeled.
@@ -53,8 +51,8 @@ def constrained_ward(x: Float[Array, "rows dim"], labels: Int[Array, " rows"], n
     tree = _Merging(sum_by_group(np.asarray(x, dtype=np.float64), atom, n_atoms) / size[:, None], size, n_known)
     while tree.n_left > n_clusters and tree.merge():
         pass
-    found, inner, outer, nearest = tree.clusters()
-    return WardClusters(found[atom], inner, outer, nearest)
+    found, inner, outer = tree.clusters()
+    return WardClusters(found[atom], inner, outer)
 
 
 class _Merging:
@@ -104,10 +102,8 @@ class _Merging:
         self.n_left -= 1
         return True
 
-    def clusters(
-        self,
-    ) -> tuple[Int[Array, " atoms"], Float[Array, " clusters"], Float[Array, " clusters"], Int[Array, " clusters"]]:
-        """The cluster of each atom, and of each cluster `inner`, `outer` and `nearest`."""
+    def clusters(self) -> tuple[Int[Array, " atoms"], Float[Array, " clusters"], Float[Array, " clusters"]]:
+        """The cluster of each atom, and of each cluster `inner` and `outer`."""
         root = self.parent
         while (above := root[root]).tolist() != root.tolist():
             root = above
@@ -117,5 +113,4 @@ class _Merging:
         place = np.full(len(root), -1)
         place[kept] = np.arange(len(kept))
         scale = self.highest or 1.0
-        nearest = np.where(np.isfinite(self.least[kept]), place[self.best[kept]], -1)
-        return place[root], self.last[kept] / scale, self.least[kept] / scale, nearest
+        return place[root], self.last[kept] / scale, self.least[kept] / scale

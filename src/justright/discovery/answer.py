@@ -29,16 +29,13 @@ def join(
     Parameters:
         methods: after `fit` on the same images, each with another seed.
         pool, target: features before training, of all labeled images and of the target.
-        below: log(K' / K) where K' categories were estimated and K, fewer, are asked for.
+        below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
     """
     method = methods[reference]
     rows = method.class_rows_
     places = _some(method.class_labels_)
     labels = method.class_labels_[places]
-    temperatures = [
-        UNCALIBRATED_TEMPERATURE if each.calibrated_on_ == UNCALIBRATED else each.assigner_.temperature
-        for each in methods
-    ]
+    temperatures = [_temperature(each) for each in methods]
 
     def seen(frozen: Array, tuned: Sequence[Array]) -> Seen:
         told = zip(methods, tuned, temperatures, strict=True)

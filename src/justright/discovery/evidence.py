@@ -31,7 +31,7 @@ inner, outer: how near a is to being two clusters, or one with another, as `Ward
     the logarithm of outer.
 large: how many times as large a is as the mean category, as a logarithm; 0 if it is smaller.
 is_new: whether a is a discovered cluster.
-below: log(K' / K) where the number of categories K was given and is below the estimate K'; else 0.
+below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
 """
 MOST_OUTER = 5.0  # beyond this a cluster is simply apart
 

@@ -20,7 +20,7 @@ from justright.clustering.arrays import squared_norms, sum_by_group
 from justright.clustering.constrained_ward import MOST_ROWS, constrained_ward
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike, spread
-from justright.discovery.evidence import CategoryShapes, Member, evidence
+from justright.discovery.evidence import MEMBERS, CategoryShapes, Member, evidence
 from justright.geometry import unit_or_zero_rows
 from justright.geometry.rows import evenly_spaced
 from justright.types import UNLABELED, Array, Mask
@@ -186,27 +186,19 @@ class JointAnswer:
 
     @staticmethod
     def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
-        """What `tensors` and `about` gave; an array that does not fit the others is an error."""
+        """The inverse of `tensors` and `about`; raises ValueError if shapes or values are inconsistent."""
+        _expect_consistent(tensors, about)
         frozen, tuned = (
             PrincipalView(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned")
         )
-        n_categories, n_anchors = len(tensors["size"]), len(tensors["anchors"])
-        category, members = tensors["category"].astype(np.int64), tensors["members"].astype(np.int64)
-        centroids = tensors["tuned centroids"], tensors["frozen centroids"]
-        fits = (
-            category.shape == (n_anchors,) and members.shape == (3, n_anchors) and 0 <= about["n_labeled"] <= n_anchors
-        )
-        if not (fits and category.min(initial=0) >= 0 and category.max(initial=0) < n_categories):
-            raise ValueError("the joint answer has arrays that do not fit each other")
+        shapes = tensors["inner"], tensors["outer"], tensors["size"]
         return JointAnswer(
             Space(frozen, (tuned,)),
             tensors["anchors"].astype(np.float32),
-            category,
-            members,
-            centroids,
-            CategoryShapes(
-                tensors["inner"], tensors["outer"], tensors["size"], int(about["n_known"]), float(about["below"])
-            ),
+            tensors["category"].astype(np.int64),
+            tensors["members"].astype(np.int64),
+            (tensors["tuned centroids"], tensors["frozen centroids"]),
+            CategoryShapes(*shapes, int(about["n_known"]), float(about["below"])),
             int(about["n_labeled"]),
             tensors["similarity"],
             float(about["temperature"]),
@@ -228,6 +220,28 @@ class JointAnswer:
         alike = share_alike(category, near, self.category)
         said = [[each] for each in zip(self._tables, clusters, strict=True)]
         return Followed(category, evidence(category, alike, said, self.clusters), near.similarity)
+
+
+def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> None:
+    """Raise ValueError unless these are the parts of one joint answer."""
+    n_categories, n_anchors = len(tensors["size"]), len(tensors["anchors"])
+    kept = {name: tensors[f"{name} directions"].shape[-1] for name in ("tuned", "frozen")}
+    checks = (
+        tensors["category"].shape == (n_anchors,),
+        tensors["members"].shape == (len(MEMBERS), n_anchors),
+        all(tensors[name].min(initial=0) >= 0 for name in ("category", "members", "size", "inner")),
+        tensors["category"].max(initial=0) < n_categories,
+        tensors["inner"].shape == tensors["outer"].shape == tensors["size"].shape == (n_categories,),
+        tensors["anchors"].ndim == 2 and tensors["anchors"].shape[1] >= sum(kept.values()),
+        all(tensors[f"{name} centroids"].shape[1:] == (n,) for name, n in kept.items()),
+        all(tensors[f"{name} directions"].shape == (*tensors[f"{name} center"].shape, n) for name, n in kept.items()),
+        tensors["similarity"].ndim == 1 and len(tensors["similarity"]) > 0,
+        0 <= about["n_labeled"] <= n_anchors,
+        0 <= about["n_known"] <= n_categories,
+        np.isfinite(about["below"]) and 0 < about["temperature"] < np.inf,
+    )
+    if not all(checks):
+        raise ValueError("the arrays of the joint answer do not belong together")
 
 
 def probabilities(scores: Float[Array, "images categories"], temperature: float) -> Float[Array, "images categories"]:
@@ -253,7 +267,7 @@ def joint_answer(
         given: the known class that a person gave each target image, -1 for most.
         temperature: of the probabilities of that training.
         reference: the training that new images are seen by.
-        below: log(K' / K) where K' categories were estimated and K, fewer, are asked for.
+        below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
     """
     n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
     rows = evenly_spaced(n_target, min(n_target, MOST_ANCHORS))

@@ -95,10 +95,11 @@ def read_model(
         backbone.load_tuned_state(tuned)
         parts = {name: tensors[name].numpy() for name in (*NEEDED, *OPTIONAL) if name in NEEDED or name in tensors}
         assigner = CategoryAssigner(temperature=float(about["temperature"]), **parts)
-        joint, of_joint = None, {name: part.numpy() for name, part in tensors.items() if name.startswith(JOINT)}
-        if about.get("joint") is not None:
-            joint = JointAnswer.of({name.removeprefix(JOINT): part for name, part in of_joint.items()}, about["joint"])
-    except (OSError, SafetensorError, KeyError, ValueError, TypeError, RuntimeError) as error:
+        of_joint = {name.removeprefix(JOINT): part.numpy() for name, part in tensors.items() if name.startswith(JOINT)}
+        if bool(of_joint) != (about.get("joint") is not None):
+            raise ValueError("only one of the two files has a joint answer")
+        joint = JointAnswer.of(of_joint, about["joint"]) if of_joint else None
+    except (OSError, SafetensorError, LookupError, ValueError, TypeError, ArithmeticError, RuntimeError) as error:
         raise DataError(f"{path} cannot be read: {error}", expected="what `save` wrote") from error
     return backbone, assigner, joint, about
 

@@ -40,7 +40,7 @@ class Scores:
     old_dropped: float = math.nan
     level: float = LEVEL
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # low and high by name of the accuracy
-    names: Mapping[str, float] = field(default_factory=dict)  # all, old and new if names count; empty unless asked for
+    names: Mapping[str, float] = field(default_factory=dict)  # of *names count*: all, old, new; {} if not computed
 
     def __str__(self) -> str:
         shown = [name for name in _TITLES if name in GROUPS or math.isfinite(getattr(self, name))]

@@ -51,7 +51,7 @@ def sentence(
 ) -> Words:
     """How many images are where, how many are expected to be right, and the new clusters where most are likely wrong.
 
-    expected: None where confidences do not tell; what they rest on is said instead.
+    expected: None if the confidences are not calibrated; the sentence then says what they rest on.
     """
     counts = []
     for kind, one, many in (("known", "known class", "known classes"), ("discovered", "new cluster", "new clusters")):
