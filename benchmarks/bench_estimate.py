@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from justright import LabeledSearchCounter, MixtureCounter
 from justright.estimation.labeled_search import _best, _brent
 from justright.evaluation import Counts, match_counts
-from justright.progress import silent
+from justright.utils.progress import silent
 
 GOAL = 5
 N_IMAGES, N_CLASSES, DIM, MAX_K = 6_000, 200, 768, 1_000

@@ -20,7 +20,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from justright.data.catalog.glyph_alphabet import BLOCKS, faces_of
 from justright.data.catalog.glyph_drawing import Look, Stroke, draw_look, font_folder
 from justright.data.catalog.glyphs import GLYPH_CLASSES, draw_glyph
-from justright.seeding import generator
+from justright.utils.seeding import generator
 
 SEED, SIZE = 0, 64
 FACES = [faces_of(block) for block in BLOCKS for _ in block.characters]

@@ -21,7 +21,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 from justright.clustering import SemiSupKMeans
-from justright.seeding import generator
+from justright.utils.seeding import generator
 
 SIZES = {"cub": (6_000, 200, 100), "large": (50_000, 1_000, 20)}
 

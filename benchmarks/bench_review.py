@@ -32,12 +32,12 @@ import pyarrow.parquet as pq
 
 from justright.data.columns import COLUMNS, NAME
 from justright.discovery.predictions import Predictions, category_names
-from justright.hashing import hash_bytes
 from justright.review.actions import LogLine
 from justright.review.cluster_actions import Keep, Move, SetName
 from justright.review.open_review import OpenReview
 from justright.review.sealed import sealed
 from justright.runs.run_folder import RunFolder
+from justright.utils.hashing import hash_bytes
 
 DIM, SIZE, N_PICTURES = 384, 256, 500
 

@@ -20,7 +20,7 @@ from justright.features.cache import FeatureCache
 from justright.features.embedded import HELD_OUT
 from justright.features.extract import extract
 from justright.features.table import FeatureTable
-from justright.seeding import generator
+from justright.utils.seeding import generator
 
 PER_CLASS = 30
 CHOSEN_HELD_OUT = ("hebrew", "tifinagh", "currency")

@@ -130,8 +130,8 @@ def import_everything() -> None:
             importlib.import_module(module.name)
     for name in ("ot", "sklearn.cluster", "sklearn.metrics", "array_api_compat.numpy", "pyarrow.dataset"):
         importlib.import_module(name)
-    from justright.parallel import blas_threads
     from justright.report.elements import environment
+    from justright.utils.parallel import blas_threads
 
     for template in environment().list_templates():
         environment().get_template(template)

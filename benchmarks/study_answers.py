@@ -31,11 +31,11 @@ from justright.evaluation import Counts, evaluate, match_counts
 from justright.evaluation.calibration import calibration
 from justright.evaluation.files import JudgedPredictions, classes_named
 from justright.evaluation.scores import GROUPS
-from justright.files import write_text
 from justright.report.drawing import COLORS, INK, LINE, quiet_panels, to_svg
 from justright.runs.baselines import baseline_scores
 from justright.runs.run_folder import RunFolder
-from justright.types import UNLABELED
+from justright.utils.files import write_text
+from justright.utils.types import UNLABELED
 
 ANSWER, METHOD = "answer", "method"
 EVIDENCE, OWN_COLUMN = "evidence.parquet", "method cluster"  # what the method itself says, beside a joint answer

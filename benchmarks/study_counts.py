@@ -27,8 +27,8 @@ from threadpoolctl import threadpool_limits
 from justright import CombinedCounter, LabeledSearchCounter, MixtureCounter
 from justright.estimation.base import Given
 from justright.estimation.combined import DISAGREEMENT, FEW_CLASSES, FEW_IMAGES
-from justright.files import write_text
 from justright.runs.counting import k_note
+from justright.utils.files import write_text
 
 SHOWN = ("combined", "mixture", "labeled-search")
 GIVEN = (0.5, 0.7, 1.0, 1.3, 2.0)  # what `discover --k` may be told, as a multiple of the true K

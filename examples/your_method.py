@@ -16,7 +16,7 @@ from justright.discovery.learner import Learner
 from justright.discovery.methods import METHODS
 from justright.discovery.trained import TrainedDiscovery
 from justright.losses import LossParts, SelfContrastiveLoss, WeightedSupConLoss
-from justright.settings import NOT_NEGATIVE, setting
+from justright.utils.settings import NOT_NEGATIVE, setting
 
 
 @dataclass(frozen=True)

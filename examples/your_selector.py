@@ -12,7 +12,7 @@ import numpy as np
 
 from justright.cli import main
 from justright.selection import SELECTORS, ClassWeights, Selector
-from justright.settings import SHARE, setting
+from justright.utils.settings import SHARE, setting
 
 
 @dataclass(repr=False, eq=False)

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from justright.data.catalog.glyphs import SCRIPTS, classes_of, draw_glyph
 from justright.data.export import contact_sheet
-from justright.seeding import generator
+from justright.utils.seeding import generator
 
 COLUMNS = 13
 TILE = 44  # pixels on the sheet; drawn larger and reduced, which calms the grain

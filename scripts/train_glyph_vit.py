@@ -21,8 +21,8 @@ from torch import Tensor, nn
 from justright.data.catalog.glyphs import GLYPH_CLASSES, classes_of, draw_glyph
 from justright.features.embedded import ARCHITECTURE, RECIPE, TRAINED_ON
 from justright.features.guarded_timm import VisionTransformer
-from justright.files import replacing
-from justright.seeding import generator
+from justright.utils.files import replacing
+from justright.utils.seeding import generator
 
 OUT = Path("src/justright/features/glyph_vit.safetensors")
 TEMPERATURE = 0.2

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from justright.runs.owner import LOCK
 
-NAME = "from justright.locks import writer_name; print(writer_name())"
+NAME = "from justright.utils.locks import writer_name; print(writer_name())"
 
 
 def left_by_a_dead_process(path: Path) -> Path:

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from jaxtyping import Float, TypeCheckError
 from tests import shape_checks
-from tests.house_graph import SOURCE, rooms
+from tests.import_graph import SOURCE, source_files
 
 from justright.geometry.transport import euclidean_distance
-from justright.types import Array
+from justright.utils.types import Array
 
 
-def functions(room: str) -> list[FunctionType]:
-    """Those that a room defines in its modules."""
+def functions(package: str) -> list[FunctionType]:
+    """All functions that the modules of a package define."""
     found = []
-    for file, of in rooms():
-        if of == room and file.stem != "__main__":
+    for file, of in source_files():
+        if of == package and file.stem != "__main__":
             parts = file.relative_to(SOURCE).with_suffix("").parts
             name = ".".join(["justright", *(part for part in parts if part != "__init__")])
             members = vars(importlib.import_module(name)).values()
@@ -29,14 +29,14 @@ def functions(room: str) -> list[FunctionType]:
     return found
 
 
-ROOMS = sorted({room for _, room in rooms()} - {"errors", "registry", "types"})  # which have no functions
+PACKAGES = sorted({package for _, package in source_files()})
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 PLAIN = ("str", "int", "float", "Path", "Array", "ImageSet", "bytes", "IO[Any]", "str | Place")
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_function_of_a_room_is_checked(room):
-    for function in functions(room):
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_function_is_checked(package):
+    for function in functions(package):
         if inspect.iscoroutinefunction(function):
             continue  # jaxtyping leaves out what is async
         layers = [function]
@@ -45,11 +45,11 @@ def test_every_function_of_a_room_is_checked(room):
         assert any(layer.__code__.co_filename == shape_checks.__file__ for layer in layers), function
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_room_refuses_a_wrong_type(room):
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_wrong_type_is_refused(package):
     stranger = type("Stranger", (), {})()
     needed = {each: [one for one in inspect.signature(each).parameters.values() if one.default is one.empty]
-              for each in functions(room)}  # fmt: skip
+              for each in functions(package)}  # fmt: skip
     plain = [each for each in needed if any(one.annotation in PLAIN and one.kind in NAMED for one in needed[each])]
     assert plain
     for each in plain[:3]:

@@ -38,7 +38,7 @@ _HOMES = {
     "justright.discovery.selex": ("SelEx",),
     "justright.discovery.simgcd": ("SimGCD",),
     "justright.discovery.xcon": ("XCon",),
-    "justright.errors": ("JustrightError",),
+    "justright.utils.errors": ("JustrightError",),
 }
 """Public names and where they live. They load when they are asked for, so that the command line answers at once."""
 

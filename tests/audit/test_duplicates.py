@@ -14,7 +14,7 @@ from tests.audit.drawn_files import drawing, file_of, of_kind, paths, put
 from justright.audit.audit import audit
 from justright.audit.duplicates import COLOR_TOLERANCE, HASH_BITS, groups_of, look_of, near_components
 from justright.data.opening import open_images
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 CHANGES: dict[str, Callable[[Image.Image], bytes]] = {
     "re-encoded": lambda image: file_of(image, "JPEG", quality=60),

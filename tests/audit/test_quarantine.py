@@ -8,7 +8,7 @@ from tests.audit.drawn_files import put
 from justright.audit.audit import audit
 from justright.audit.quarantine import TooManyBadError, reason_of
 from justright.data.opening import open_images
-from justright.errors import BadImageError, BadKind, JustrightError
+from justright.utils.errors import BadImageError, BadKind, JustrightError
 
 
 def test_a_word_in_a_path_does_not_decide_the_kind():

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.benchmark.test_suite import TINY
 from tests.forked_programs import Program
 
-from justright.files import bytes_of
+from justright.utils.files import bytes_of
 
 LETTERS = "glyphs:scripts=hebrew,per_class=2"
 DIGITS = "glyphs:scripts=digits,per_class=2"

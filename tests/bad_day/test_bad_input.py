@@ -20,9 +20,9 @@ from justright.audit.audit import ignored_files
 from justright.data import from_dataset, open_images, read_class_split
 from justright.data.class_split import random_half
 from justright.data.decoding import decode
-from justright.errors import BadImageError, DataError
 from justright.features.cache import FeatureCache
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import BadImageError, DataError
 
 WREN = ["a.png", "b.png"]
 PLAIN = ("path", "label", "class_name", "dataset", "id", "split", "superclass")

@@ -17,11 +17,11 @@ import pytest
 from justright.clustering import SemiSupKMeans
 from justright.clustering.checks import check_labels
 from justright.discovery.methods import METHODS
-from justright.errors import DataError, DegenerateError, JustrightError
 from justright.estimation import COUNTERS
 from justright.selection import SELECTORS, BinsSelector, CuiSelector
 from justright.selection.shards import as_labels
-from justright.settings import refuse_out_of_range
+from justright.utils.errors import DataError, DegenerateError, JustrightError
+from justright.utils.settings import refuse_out_of_range
 
 NEVER = ["three", "5", [1], math.nan, -math.inf, {}]
 """What no parameter may be; words are refused by those of text too, which have a list of words."""

@@ -13,10 +13,10 @@ from tests.discovery.tiny import backbone_of_noise, config_of, drawn_images, lea
 from justright.data import ImageSet, Split, open_images
 from justright.data.readers import FolderReader
 from justright.discovery.methods import METHODS
-from justright.errors import DataError
 from justright.runs.problem import make_problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
+from justright.utils.errors import DataError
 
 torch.set_num_threads(1)
 

@@ -14,14 +14,14 @@ import torch
 from tests.discovery.tiny import backbone_of_noise, drawn_images
 
 from justright.discovery.model_files import read_model
-from justright.errors import JustrightError
+from justright.discovery.teacher import own_copy
 from justright.features.backbone import Backbone
-from justright.hashing import hash_value
-from justright.models.teacher import own_copy
 from justright.runs.problem import Problem, make_problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
+from justright.utils.errors import JustrightError
+from justright.utils.hashing import hash_value
 
 torch.set_num_threads(1)
 

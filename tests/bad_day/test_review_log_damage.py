@@ -12,13 +12,13 @@ from tests.made_runs import make_run
 from tests.review.acting import act
 
 from justright.cli import main
-from justright.errors import DataError
 from justright.review.actions import LogLine
 from justright.review.cluster_actions import Keep
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
 from justright.review.server import make_app
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import DataError
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ from tests.bad_day.fuzzing import ANYTHING, TIMES, budget, damaged, damages, nea
 from tests.made_runs import make_run
 from tests.review.acting import act, check
 
-from justright.errors import DataError
 from justright.review.actions import ACTIONS
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
 from justright.review.sealed import sealed
 from justright.review.state import ReviewState
+from justright.utils.errors import DataError
 
 
 class Reviewed:

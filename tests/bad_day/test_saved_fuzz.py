@@ -35,17 +35,17 @@ from justright.discovery.checkpoints import Checkpoint, Checkpoints, checksum
 from justright.discovery.joint import JointAnswer, Seen, joint_answer
 from justright.discovery.model_files import read_model, write_model
 from justright.discovery.predictions import Predictions
-from justright.errors import JustrightError
+from justright.discovery.teacher import own_copy
 from justright.evaluation import Scores, evaluate
 from justright.evaluation.files import read_judged
 from justright.features import state_dicts
 from justright.features.cache import FeatureCache
 from justright.features.table import FeatureTable
-from justright.hashing import signed
-from justright.models.teacher import own_copy
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import load_selection
 from justright.runs.selection_result import save_selection
+from justright.utils.errors import JustrightError
+from justright.utils.hashing import signed
 
 FEATURES = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
 TENSORS = {"network/a": torch.arange(6.0).reshape(2, 3), "momentum/a": torch.ones(3), "b": torch.tensor(2.5)}

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from justright.benchmark.side_by_side import side_by_side
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 
 def numbers(n, ends_by=None, stop=None):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from justright.benchmark.suite import read_suite, suite_names
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 TINY = """
 about = "tiny"

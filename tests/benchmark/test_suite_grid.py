@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from justright.benchmark.suite_grid import MAIN_POOL, grid
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 SHARED = {"none": {"selector": "none"}, "bins": {"selector": "bins", "selector_params": {"n_bins": 2}}}
 PROFILE = {

@@ -12,8 +12,8 @@ from justright.benchmark.suite_problem import REST, problem_of
 from justright.data import ImageSet
 from justright.data.published_splits import published_split
 from justright.data.readers import FolderReader
-from justright.errors import DataError
 from justright.runs.problem import OWN
+from justright.utils.errors import DataError
 
 HEBREW = SuiteProblem(
     name="hebrew",

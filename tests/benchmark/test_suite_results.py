@@ -22,9 +22,9 @@ from justright.benchmark.suite_results import (
 from justright.data import glyph_set
 from justright.data.export import write_tree
 from justright.discovery import gcd
-from justright.errors import DataError
-from justright.hashing import signed
 from justright.runs.spec import RunSpec
+from justright.utils.errors import DataError
+from justright.utils.hashing import signed
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ from justright.benchmark.suite_problem import images_fingerprint, problem_of
 from justright.benchmark.suite_results import RESULTS, failed_runs, missing_runs, suite_results
 from justright.benchmark.suite_runner import process_parts, run_suite
 from justright.engines import ENGINES
-from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features import backbone
-from justright.hashing import SIGNATURE, signed
 from justright.runs.run import Run
+from justright.utils.errors import DataError, DegenerateError, JustrightError
+from justright.utils.hashing import SIGNATURE, signed
 
 
 @pytest.fixture(scope="module", autouse=True)

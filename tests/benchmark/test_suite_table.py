@@ -8,7 +8,7 @@ from scipy import stats
 
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_table import interval, paired, suite_table
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 SUITE = Suite(
     name="s",

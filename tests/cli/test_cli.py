@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from justright.cli import COMMANDS, main, message_of
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 
 def every_command() -> list[tuple[str, click.Command]]:

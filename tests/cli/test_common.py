@@ -27,11 +27,11 @@ from justright.cli.terminal import Terminal
 from justright.data.catalog import DATA_SETS
 from justright.data.opening import open_images
 from justright.engines import ENGINES
-from justright.errors import JustrightError
 from justright.features import automatic
-from justright.registry import Registry
-from justright.remote import RemotePath
 from justright.runs.owner import OwnedError
+from justright.utils.errors import JustrightError
+from justright.utils.registry import Registry
+from justright.utils.remote import RemotePath
 
 
 @click.command(cls=Command, headings={"size": "Shape"}, tables={"Colors": {"red": "the warm one"}, "Empty": {}})

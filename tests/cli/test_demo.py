@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from justright.benchmark import demo as experiments
+from justright.benchmark.demo import OWN, glyph_problem
 from justright.cli import main
 from justright.cli.demo import rows_over_seeds
 from justright.data.catalog.glyphs import classes_of
-from justright.demo import experiments
-from justright.demo.experiments import OWN, glyph_problem
 from justright.features import automatic, feature_network
 from justright.report import drawing, feature_map
 from justright.report.seed_groups import mean_and_spread

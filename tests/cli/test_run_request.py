@@ -18,8 +18,8 @@ from justright.cli.run_request import (
     run_spec,
 )
 from justright.cli.selector_options import AUTO, SelectorCommand
-from justright.errors import DataError
 from justright.runs.spec import RunSpec
+from justright.utils.errors import DataError
 
 
 def test_settings_are_read_as_json_or_text():

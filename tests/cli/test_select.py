@@ -19,11 +19,11 @@ from tests.forked_programs import Program
 from justright.cli import main
 from justright.data.columns import NAME
 from justright.data.opening import open_images
-from justright.errors import DataError
 from justright.features.table import FeatureTable
 from justright.runs.saved_selection import load_selection
 from justright.runs.spec import RunSpec
 from justright.selection import BetaSelector, Selector
+from justright.utils.errors import DataError
 
 CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))
 

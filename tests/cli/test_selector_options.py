@@ -13,9 +13,9 @@ from justright.cli.selector_options import (
     make_selector,
     selector_options,
 )
-from justright.errors import JustrightError
 from justright.selection import SELECTORS, BetaSelector, BinsSelector, UniformSelector
-from justright.settings import at_least, setting
+from justright.utils.errors import JustrightError
+from justright.utils.settings import at_least, setting
 
 
 @click.command(cls=SelectorCommand, more={AUTO: "takes the best"})

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from justright.clustering.checks import check_features, check_labels, check_n_clusters, prepared
-from justright.errors import DegenerateError
+from justright.utils.errors import DegenerateError
 
 
 def test_numbers_whose_sum_overflows_are_refused_though_each_is_finite():

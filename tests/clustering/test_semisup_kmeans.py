@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.clustering.blobs import blobs
 
 from justright.clustering import SemiSupKMeans
-from justright.errors import DegenerateError
+from justright.utils.errors import DegenerateError
 
 
 def semisup_kmeans_as_loops(x, labels, init, max_iter):

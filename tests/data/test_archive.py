@@ -9,7 +9,7 @@ import pytest
 
 from justright.data import open_archive, open_images
 from justright.data.archive import other_members
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def write(path, text):

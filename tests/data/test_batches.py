@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from justright.data.batches import BalancedBatches
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def batches(n_labeled=6, n_unlabeled=30, batch_size=8, **options):

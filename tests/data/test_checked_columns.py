@@ -5,7 +5,7 @@ import pytest
 
 from justright.data.checked_columns import path_values, saved_columns, text_column, whole_labels
 from justright.data.columns import COLUMNS
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def text(*values):

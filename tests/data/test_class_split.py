@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from justright.data import ClassSplit, first_half, graded, random_half, read_class_split
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 
 def test_a_split_reads_back_as_it_was_saved_in_ssbs_schema(tmp_path):

@@ -17,7 +17,7 @@ from justright.data.columns import (
     with_columns,
     write_csv,
 )
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def test_each_row_gets_the_name_at_its_place():

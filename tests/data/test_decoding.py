@@ -10,7 +10,7 @@ from tests.conftest import picture
 
 from justright.data import decoding, open_images
 from justright.data.decoding import decode
-from justright.errors import BadImageError, BadKind
+from justright.utils.errors import BadImageError, BadKind
 
 
 def encoded(image: Image.Image, form: str = "PNG", **options) -> bytes:

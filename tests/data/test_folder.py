@@ -7,8 +7,8 @@ import os
 import pytest
 
 from justright.data import open_folder
-from justright.errors import DataError
-from justright.types import UNLABELED
+from justright.utils.errors import DataError
+from justright.utils.types import UNLABELED
 
 
 def test_a_tree_of_folders_is_sorted_by_class_then_file(make_tree):

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from justright.data import ImageSet, glyph_set, image_set, open_archive, open_folder, open_images
-from justright.errors import BadImageError, DataError
-from justright.types import UNLABELED
+from justright.utils.errors import BadImageError, DataError
+from justright.utils.types import UNLABELED
 
 
 def test_equal_content_has_an_equal_id_wherever_it_lies(make_tree, tmp_path):

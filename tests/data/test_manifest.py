@@ -5,8 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from justright.data import open_images, open_manifest
-from justright.errors import DataError
-from justright.types import UNLABELED
+from justright.utils.errors import DataError
+from justright.utils.types import UNLABELED
 
 
 def write(path, text):

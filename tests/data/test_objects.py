@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import picture
 
 from justright.data import from_dataset, open_images
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 class InMemory:

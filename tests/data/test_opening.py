@@ -9,7 +9,7 @@ import pytest
 
 from justright.data import open_images
 from justright.data.opening import unrecognised
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 
 def test_wrong_places_are_named(tmp_path):

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from justright.data.pixels import center_crop, crop, normalize, resize, resize_shorter, to_pixels
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def photo(height: int = 40, width: int = 60) -> np.ndarray:

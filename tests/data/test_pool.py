@@ -6,7 +6,7 @@ import pytest
 
 from justright.data import Origin, gcd_split, merge_pool, open_folder, open_images
 from justright.data.class_split import first_half
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from justright.data.catalog.glyphs import classes_of
 from justright.data.class_split import UNGRADED
 from justright.data.published_splits import exchanged, published_split
 from justright.data.readers import FolderReader
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def named(dataset, n_classes, tmp_path):

@@ -22,12 +22,12 @@ from justright.data.decoding import is_image_start
 from justright.data.export import write_tree
 from justright.data.objects import ObjectReader
 from justright.data.readers import BytesReader, FolderReader, ZipReader
-from justright.errors import BadImageError, BadKind, DataError
 from justright.features.backbone import load_backbone
-from justright.hashing import hash_bytes
 from justright.runs.problem import make_problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
+from justright.utils.errors import BadImageError, BadKind, DataError
+from justright.utils.hashing import hash_bytes
 
 opened: Counter[str] | None = None
 

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from justright.data.recipe import ImageRecipe
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 
 def test_the_test_transform_is_near_pillow_and_takes_arrays_too():

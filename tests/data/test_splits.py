@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from justright.data import ClassSplit, gcd_split, open_folder, open_images, read_class_split
-from justright.errors import DataError
-from justright.types import UNLABELED
+from justright.utils.errors import DataError
+from justright.utils.types import UNLABELED
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 import justright
 from justright.data import ClassSplit, ImageSet, Truth, gcd_split, open_folder
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 MAY_OPEN = {"data", "evaluation", "runs", "benchmark", "report", "cli"}
 """`data` makes a Truth; the others compare predictions with it."""

@@ -18,7 +18,7 @@ from justright.data.views import (
     random_box,
     transform_named,
 )
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 torch.set_num_threads(1)  # small images: threads would only wait for each other
 RECIPE = ImageRecipe(resolution=28, resize=32)

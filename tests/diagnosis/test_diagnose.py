@@ -9,8 +9,8 @@ import pytest
 
 from justright.diagnosis.diagnose import diagnose, standard_settings
 from justright.diagnosis.verdict import OWN
-from justright.errors import DegenerateError
 from justright.selection import ClassWeights, Selector, UniformSelector
+from justright.utils.errors import DegenerateError
 
 
 def signal_and_noise(n_own=12, n_pool=20, per=10, dim=24, seed=0):

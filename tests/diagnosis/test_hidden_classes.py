@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from justright.diagnosis.hidden_classes import MAX_PER_CLASS, hidden_classes, sampled_rows
-from justright.errors import DegenerateError
+from justright.utils.errors import DegenerateError
 
 
 def features(n, dim=5, seed=0):

@@ -12,7 +12,7 @@ from justright.discovery.answer import RESTS_ON, join
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.methods import METHODS
 from justright.discovery.predictions import UNCALIBRATED
-from justright.types import UNLABELED
+from justright.utils.types import UNLABELED
 
 
 def joined(name, split, backbone, bank, seeds=(0,), **options):

@@ -12,7 +12,7 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.principal import principal_directions
 from justright.discovery.assigner import BLOCK_ROWS, CategoryAssigner, by_clusters, by_prototypes
 from justright.discovery.configs import Config
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def rows(n, dim=5, seed=0):

@@ -10,8 +10,8 @@ from tests.discovery.tiny import N_CATEGORIES, backbone_of_noise, config_of, dra
 from justright.data.folder import open_folder
 from justright.data.splits import Split
 from justright.discovery.methods import METHODS
-from justright.errors import DataError, DegenerateError
 from justright.features.bank import open_views
+from justright.utils.errors import DataError, DegenerateError
 
 
 def one_epoch(name):

@@ -15,8 +15,8 @@ from tests.leases import left_by_a_dead_process
 
 from justright.discovery import checkpoints
 from justright.discovery.checkpoints import N_KEPT, Checkpoint, Checkpoints, refuse_changes, write_tensors
-from justright.errors import DataError
-from justright.files import leftovers, remove_leftovers, temporary_of
+from justright.utils.errors import DataError
+from justright.utils.files import leftovers, remove_leftovers, temporary_of
 
 STATE = {"made_with": {"seed": 0}, "progress": {"epoch": 1, "sums": {"loss": 0.1, "apart": 1 / 3}}}
 SOME = {"a": torch.arange(6).reshape(2, 3), "b": torch.tensor([0.5])}

@@ -14,8 +14,8 @@ from justright.discovery.methods import METHODS
 from justright.discovery.mugcd import MuGCDConfig
 from justright.discovery.simgcd_config import SimGCDConfig
 from justright.discovery.xcon import XConConfig
-from justright.errors import JustrightError
-from justright.settings import ANYTHING, refuse_out_of_range
+from justright.utils.errors import JustrightError
+from justright.utils.settings import ANYTHING, refuse_out_of_range
 
 WRONG = {
     "use_labels": ["no", 1, None],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from justright.discovery.consensus import consensus
 from justright.discovery.predictions import Predictions, category_names
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 KNOWN = ("cat", "dog")
 

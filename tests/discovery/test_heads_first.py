@@ -10,7 +10,7 @@ from justright.discovery import heads_first, loop, simgcd_config
 from justright.discovery.heads_first import FeatureViews, rows_for_heads
 from justright.discovery.simgcd_config import SimGCDConfig
 from justright.features.bank import open_views
-from justright.progress import silent
+from justright.utils.progress import silent
 
 
 @pytest.fixture

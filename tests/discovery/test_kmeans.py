@@ -6,7 +6,7 @@ from tests.discovery.tiny import data_of, learned
 from justright.clustering import SemiSupKMeans
 from justright.discovery.learner import features_of
 from justright.features.bank import open_views
-from justright.types import UNLABELED
+from justright.utils.types import UNLABELED
 
 
 def frozen_features(split, backbone, bank):

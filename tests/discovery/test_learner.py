@@ -26,10 +26,10 @@ from tests.discovery.tiny import (
 from justright.discovery import learner as learner_module
 from justright.discovery.learner import FEATURE_ROWS, FitInputs, features_of, in_chunks, mean_feature
 from justright.discovery.methods import METHODS
+from justright.discovery.teacher import own_copy
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
-from justright.models.teacher import own_copy
-from justright.progress import silent
+from justright.utils.progress import silent
 
 
 @pytest.mark.parametrize("name", METHODS)

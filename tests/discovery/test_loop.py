@@ -26,10 +26,10 @@ from justright.discovery import trained
 from justright.discovery.failures import DivergedError
 from justright.discovery.loop import SHARE_WITHOUT_NORM, Training
 from justright.discovery.processes import Processes
-from justright.errors import DataError
+from justright.discovery.schedules import learning_rate
 from justright.features.bank import ViewBank
 from justright.features.stored_views import FreshViews
-from justright.models.schedules import learning_rate
+from justright.utils.errors import DataError
 
 CALM = {"learning_rate": 0.01}
 

@@ -9,9 +9,9 @@ from tests.discovery.tiny import SIZES, backbone_of_noise
 
 from justright.discovery.methods import METHODS
 from justright.discovery.model_files import BACKBONE_KEYS, REQUIRED_KEYS, about_model, write_backbone
-from justright.errors import DataError
 from justright.features.guarded_timm import VisionTransformer
-from justright.hashing import signed
+from justright.utils.errors import DataError
+from justright.utils.hashing import signed
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from justright.data.views import Strong, describe
 from justright.discovery.gcd import GCDConfig
 from justright.discovery.loop import Training
 from justright.discovery.mugcd import MuGCDConfig, MuGCDLearner
+from justright.discovery.schedules import teacher_momentum
 from justright.discovery.simgcd import Heads
 from justright.features.bank import ViewBank
-from justright.models.schedules import teacher_momentum
 
 
 @pytest.fixture

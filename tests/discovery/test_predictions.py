@@ -10,7 +10,7 @@ import pytest
 
 from justright.data.parquet import write_parquet
 from justright.discovery.predictions import Category, Predictions, category_names
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.discovery.together import CALM, METHODS
 from tests.forked_programs import Program
 
 from justright.discovery.processes import Processes, joined_processes
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 
 def start(root, **told):

@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from justright.discovery.records import EpochRecords
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 
 def test_without_tensorboard_the_message_says_what_to_install(monkeypatch, tmp_path):

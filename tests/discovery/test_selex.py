@@ -21,8 +21,8 @@ from justright.discovery.selex import TARGETS, SelExConfig, SelExLearner
 from justright.features.bank import open_views
 from justright.losses import SelExObjective
 from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
-from justright.progress import silent
-from justright.seeding import generator
+from justright.utils.progress import silent
+from justright.utils.seeding import generator
 
 
 @pytest.fixture

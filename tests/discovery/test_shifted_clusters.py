@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from justright.discovery.shifted_clusters import PATIENCE_OF_K, NumberedClusters, ShiftedClusters, _Tree
-from justright.errors import DegenerateError
+from justright.utils.errors import DegenerateError
 
 N_KNOWN, N_LABELED = 3, 30
 

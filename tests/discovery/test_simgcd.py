@@ -10,11 +10,11 @@ from tests.discovery.tiny import config_of, data_of, drawn_split, final_bytes, l
 from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split
 from justright.discovery import simgcd_config
+from justright.discovery.schedules import teacher_temperature
 from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import timm
 from justright.losses import SimGCDObjective, SimGCDSettings
-from justright.models.schedules import teacher_temperature
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from justright.data.image_set import ImageSet
 from justright.data.pool import merge_pool
 from justright.data.splits import Split
 from justright.discovery.training_data import TrainingData, total_categories
-from justright.errors import DataError, DegenerateError
+from justright.utils.errors import DataError, DegenerateError
 
 NEW = drawn_split().classes
 

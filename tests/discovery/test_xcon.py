@@ -11,9 +11,9 @@ from justright.discovery.gcd import GCDLearner
 from justright.discovery.learner import features_of
 from justright.discovery.loop import Training
 from justright.discovery.xcon import XCon, XConLearner
-from justright.errors import DegenerateError
 from justright.features.bank import open_views
 from justright.losses import ContrastiveObjective
+from justright.utils.errors import DegenerateError
 
 
 @pytest.fixture

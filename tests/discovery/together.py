@@ -16,10 +16,10 @@ from justright.data import open_folder
 from justright.data.readers import FolderReader
 from justright.discovery import learner, loop
 from justright.discovery.processes import Processes, joined_processes
-from justright.errors import JustrightError
 from justright.features import bank_records
 from justright.features.bank import ViewBank
-from justright.hashing import hash_bytes
+from justright.utils.errors import JustrightError
+from justright.utils.hashing import hash_bytes
 
 METHODS = ("simgcd", "xcon", "mugcd", "cms", "selex")
 CALM = {"n_epochs": 2, "learning_rate": 0.01}

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from justright.engines import ENGINES, in_process, threads
 from justright.engines.ordered_map import worker_count
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 
 @pytest.fixture(scope="module", params=EVERY_ENGINE)

@@ -10,13 +10,13 @@ import time
 import pytest
 
 from justright.engines import ENGINES
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 
 def test_a_worker_that_dies_every_time_is_reported():
     with ENGINES["processes"](1) as engine, pytest.raises(JustrightError, match="a worker process ended") as error:
         list(engine(os._exit, [1]))
-    assert "4 times" in error.value.came
+    assert "4 times" in error.value.problem
     assert "fewer workers" in error.value.advice
 
 

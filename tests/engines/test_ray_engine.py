@@ -9,7 +9,7 @@ from tests.engines.lost_workers import needs_ray
 
 from justright.engines import ENGINES
 from justright.engines.ray_engine import _connect
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 
 def test_ray_that_is_not_installed_is_asked_for_by_its_extra(monkeypatch):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from justright.errors import DegenerateError
 from justright.estimation.base import Given, middle_interval
+from justright.utils.errors import DegenerateError
 
 
 def test_the_middle_of_the_estimates_rounded_outward():

@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from justright.errors import DegenerateError
 from justright.estimation.combined import DISAGREEMENT, ERROR, FEW_CLASSES, FEW_IMAGES, CombinedCounter
 from justright.estimation.spread import SpreadCounter
+from justright.utils.errors import DegenerateError
 
 
 def blobs(n_classes=16, per_class=24, n_labeled=8, noise=0.5, dim=24, seed=0):

@@ -4,13 +4,13 @@ import torch
 
 from justright.clustering import SemiSupKMeans
 from justright.clustering.plusplus import SeedingOrder
-from justright.errors import DegenerateError
 from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.estimation.labeled_search import LabeledSearchCounter, _best, _brent
 from justright.evaluation import Counts, match_counts
-from justright.progress import silent
-from justright.seeding import generator
+from justright.utils.errors import DegenerateError
+from justright.utils.progress import silent
+from justright.utils.seeding import generator
 
 
 def mixture(n_images=600, n_classes=20, dim=24, noise=0.15, n_labeled_classes=10, seed=0):

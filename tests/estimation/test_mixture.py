@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from justright.errors import DegenerateError
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.prior import gpc_prior
+from justright.utils.errors import DegenerateError
 
 
 def mixture(n_images=500, n_classes=12, dim=32, noise=0.5, seed=0):

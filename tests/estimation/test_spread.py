@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from justright.errors import DegenerateError
 from justright.estimation.spread import SpreadCounter, WardTree, k_of_spread, way_to_neighbors
+from justright.utils.errors import DegenerateError
 
 
 def spread_as_written(x, n_clusters, measured):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from justright.errors import DataError
 from justright.evaluation import Counts, evaluate, match_counts
 from justright.evaluation.accuracy import Tally
-from justright.seeding import generator
+from justright.utils.errors import DataError
+from justright.utils.seeding import generator
 
 IMAGES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), min_size=1, max_size=60)
 

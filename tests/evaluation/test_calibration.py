@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from justright.errors import DegenerateError
 from justright.evaluation.calibration import calibration
+from justright.utils.errors import DegenerateError
 
 
 def drawn(n=237, seed=0):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from justright.errors import DataError, DegenerateError
 from justright.evaluation import HALF_WIDTH, estimate_accuracy, forecast_looks
 from justright.evaluation.intervals import n_more_looks, wilson
+from justright.utils.errors import DataError, DegenerateError
 
 N_IMAGES = 3000
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from justright.evaluation import Counts, Errors, break_down, evaluate, matched_confusion
-from justright.types import UNLABELED
+from justright.utils.types import UNLABELED
 
 # Classes 0 and 1 are old, 2 and 3 new; cluster k stands for class k, as ten images each make sure.
 ANCHORS = [(c, c) for c in range(4) for _ in range(10)]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from justright.errors import DataError, DegenerateError
 from justright.evaluation import Counts
 from justright.evaluation import counts as counts_module
 from justright.evaluation.counts import adjusted_rand_index, normalized_mutual_information
+from justright.utils.errors import DataError, DegenerateError
 
 
 def random_labels(seed: int, n: int = 500, n_classes: int = 7, n_clusters: int = 9):

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from justright.errors import DataError, MissingDataError
 from justright.evaluation.files import copy_truth, read_checked, read_judged
-from justright.types import UNLABELED
+from justright.utils.errors import DataError, MissingDataError
+from justright.utils.types import UNLABELED
 
 PREDICTIONS = "id,cluster,confidence\n007,3,0.9\n07,3,0.2\n7,5,0.5\n"
 TRUTH = "id,class_name,is_old\n7,wren,false\n007,jay,true\n07,jay,true\n"

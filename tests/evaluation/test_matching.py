@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from justright.evaluation import Counts, match_counts
-from justright.types import UNLABELED
+from justright.utils.types import UNLABELED
 
 
 def match_clusters(y_true, y_pred):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from justright.evaluation import evaluate, names_right
-from justright.types import UNLABELED
+from justright.utils.types import UNLABELED
 
 # class, cluster, name: classes 0 and 1 are old, 2 and 3 new; 9 is a name that no class has
 IMAGES = st.lists(

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from justright.errors import DataError
 from justright.evaluation import Scores, evaluate
 from justright.evaluation.scores import FORMAT
-from justright.files import write_json
-from justright.hashing import signed
+from justright.utils.errors import DataError
+from justright.utils.files import write_json
+from justright.utils.hashing import signed
 
 SCORES = evaluate(np.array([0, 0, 1, 1, 2]), np.array([4, 4, 4, 7, 8]), np.array([True, True, False, False, False]))
 

@@ -11,11 +11,11 @@ import torch
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
 from tests.forked_programs import Program
 
-from justright.errors import DataError, JustrightError
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank import ViewBank, open_views
 from justright.features.stored_views import FreshViews
+from justright.utils.errors import DataError, JustrightError
 
 
 def build_slowly(root):

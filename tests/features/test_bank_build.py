@@ -7,7 +7,7 @@ from tests.features.tiny_banks import bank_of, noise, tiny
 from justright.features.bank_build import BankBuild, MissingBlock
 from justright.features.view_work import ViewWork
 from justright.features.workers import tools
-from justright.progress import silent
+from justright.utils.progress import silent
 
 
 def test_each_phase_has_a_name_and_counts_its_views_to_the_end(tmp_path):

@@ -11,8 +11,8 @@ import torch
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
 from tests.forked_programs import Program
 
-from justright.errors import JustrightError
 from justright.features.bank_records import is_whole, open_shard, record_type
+from justright.utils.errors import JustrightError
 
 FIRST = "rows000000-view000-round0000.npy"
 

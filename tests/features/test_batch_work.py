@@ -11,9 +11,9 @@ from tests.features.tiny_extraction import contents, run, tiny
 
 from justright.data.sent_images import sent
 from justright.engines import ENGINES
-from justright.errors import JustrightError
 from justright.features.batch_work import BatchWork
 from justright.features.feature_network import FeatureNetwork
+from justright.utils.errors import JustrightError
 
 
 @pytest.mark.usefixtures("forked_workers")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.features.filled_cache import IDS, KEY, filled
 
-from justright import locks
-from justright.errors import DataError
 from justright.features.cache import FeatureCache, parse_size
 from justright.features.cache_section import digests
+from justright.utils import locks
+from justright.utils.errors import DataError
 
 
 def other(name):

@@ -10,11 +10,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from justright.errors import JustrightError
 from justright.features import checkpoints
 from justright.features.backbone import load_backbone
 from justright.features.guarded_timm import timm
-from justright.files import home
+from justright.utils.errors import JustrightError
+from justright.utils.files import home
 
 
 @pytest.fixture(autouse=True)

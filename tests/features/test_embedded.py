@@ -6,13 +6,13 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from justright.benchmark.demo import TARGET_SCRIPTS
 from justright.data.catalog.glyphs import classes_of
-from justright.demo.experiments import TARGET_SCRIPTS
-from justright.errors import JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.checkpoints import find_checkpoint
 from justright.features.cuts import ClassTokenCut
 from justright.features.embedded import HELD_OUT, TRAINED_ON, centered, contrast
+from justright.utils.errors import JustrightError
 
 MAX_BYTES = 8_000_000
 

@@ -10,9 +10,9 @@ from tests.features.tiny_extraction import N, contents, run, tiny
 from justright.data.image_set import ImageSet
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
-from justright.errors import DataError
 from justright.features.cache import FeatureCache
 from justright.features.store_header import StoreMismatchError
+from justright.utils.errors import DataError
 
 
 def test_agrees_with_one_image_at_a_time(drawn, tmp_path):

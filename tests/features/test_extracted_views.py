@@ -9,7 +9,6 @@ from tests.features.tiny_banks import noise, tiny
 
 from justright.data import ImageSet
 from justright.data.folder import open_folder
-from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
 from justright.features.cache import FeatureCache
@@ -17,6 +16,7 @@ from justright.features.cache_section import digests
 from justright.features.extract import extract
 from justright.features.extracted_views import ExtractedViews
 from justright.features.kept_banks import KeptBanks
+from justright.utils.errors import DataError
 
 N = 40
 

@@ -8,10 +8,10 @@ import torch
 from tests.features.tiny_extraction import N, contents, run
 
 from justright.data.recipe import ImageRecipe
-from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.features.feature_network import usable
 from justright.features.guarded_timm import timm
+from justright.utils.errors import DataError
 
 
 def test_a_conv_net_may_run_in_several_threads(drawn, tmp_path):

@@ -14,11 +14,11 @@ from torch.nn.functional import interpolate, normalize
 from justright.data.recipe import ImageRecipe
 from justright.discovery import loop, simgcd_config
 from justright.discovery.methods import METHODS
-from justright.errors import DataError, JustrightError
 from justright.features.backbone import Backbone, load_backbone, random_backbone
 from justright.features.extract import extract
 from justright.features.guarded_timm import VisionTransformer, timm
 from justright.features.joined_networks import JoinedNetworks
+from justright.utils.errors import DataError, JustrightError
 
 VIT_RECIPE = ImageRecipe(resolution=16, resize=18)
 CONV_RECIPE = ImageRecipe(resolution=32, resize=36, mean=(0.5, 0.4, 0.3), std=(0.2, 0.3, 0.5))

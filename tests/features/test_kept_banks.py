@@ -106,7 +106,12 @@ def test_room_is_made_for_a_new_bank_by_those_used_longest_ago(root, caplog):
 
 
 def test_a_bank_that_another_machine_reads_stays_until_it_falls_silent(root):
-    words = [sys.executable, "-c", f"from justright import locks\nlocks._host = lambda: 'far'\n{READER}", root / "old"]
+    words = [
+        sys.executable,
+        "-c",
+        f"from justright.utils import locks\nlocks._host = lambda: 'far'\n{READER}",
+        root / "old",
+    ]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as reader:
         assert reader.stdout.readline() == "reading\n"
         kept = KeptBanks(root, limit="1B")

@@ -12,10 +12,10 @@ from tests.features.tiny_extraction import BAD, N_BATCHES, N, contents, draw, ru
 from tests.forked_programs import Program
 
 from justright.data.folder import open_folder
-from justright.errors import DegenerateError
 from justright.features.cache import FeatureCache
 from justright.features.shard_job import SHARD_BATCHES
 from justright.features.table import FeatureTable
+from justright.utils.errors import DegenerateError
 
 
 def test_the_number_of_workers_changes_no_byte(drawn, tmp_path):

@@ -8,10 +8,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from justright.errors import JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.guarded_timm import timm
 from justright.features.state_dicts import by_order, positions_for, read, with_timm_names
+from justright.utils.errors import JustrightError
 
 REVERSED = {
     "dinov2": {"norm1": "norm1", "norm2": "norm2", "mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2"},

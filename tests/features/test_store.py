@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from justright.errors import MissingDataError
 from justright.features.store import FILES, DamagedStoreError
 from justright.features.table import FeatureTable
+from justright.utils.errors import MissingDataError
 
 
 def test_the_array_is_an_ordinary_npy_file(table, tmp_path):

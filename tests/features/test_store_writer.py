@@ -11,13 +11,13 @@ from tests.engines.lost_workers import FAR_ENGINES
 from tests.features.tiny_extraction import run, tiny
 
 from justright.engines import ENGINES, FileRows, row_shards
-from justright.errors import DataError
 from justright.features.store import FILES, HEADER, DamagedStoreError
 from justright.features.store_header import Header, StoreMismatchError
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable, labeled_and_target
-from justright.remote import RemotePath
 from justright.selection import BetaSelector
+from justright.utils.errors import DataError
+from justright.utils.remote import RemotePath
 
 
 def test_an_unfinished_store_is_refused_and_says_how_far_it_is(table, tmp_path):

@@ -8,8 +8,8 @@ import torch
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
 
 from justright.data.views import Strong, Weak
-from justright.errors import JustrightError
 from justright.features.stored_views import FreshViews
+from justright.utils.errors import JustrightError
 
 
 @pytest.mark.parametrize("options", [{}, {"qk_norm": True}], ids=["exact last block", "general path"])

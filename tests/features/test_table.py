@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from justright.errors import DataError
 from justright.features.store_header import StoreMismatchError
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable
+from justright.utils.errors import DataError
 
 
 def test_what_is_written_is_read(table, tmp_path):

@@ -16,10 +16,10 @@ from justright.data.recipe import ImageRecipe
 from justright.data.sent_images import sent
 from justright.data.views import Plain, Strong, draw_view, transform_named
 from justright.engines import ENGINES
-from justright.errors import BadImageError, JustrightError
 from justright.features.bank_records import record_type
 from justright.features.view_work import ViewDrawer, ViewTask, ViewWork
 from justright.features.workers import tools
+from justright.utils.errors import BadImageError, JustrightError
 
 FEW = np.arange(7)
 RECIPE = ImageRecipe(resolution=16, resize=20)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from justright.errors import DegenerateError, JustrightError
 from justright.geometry import beta_density, to_unit_interval
+from justright.utils.errors import DegenerateError, JustrightError
 
 shapes = st.floats(0.5, 12.0)
 inside = st.floats(0.001, 0.999)

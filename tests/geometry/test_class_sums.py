@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.errors import DataError
 from justright.geometry import ClassSums
 from justright.geometry.rows import CHUNK_ROWS
+from justright.utils.errors import DataError
 
 
 @pytest.fixture

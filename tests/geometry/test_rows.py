@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.errors import DegenerateError
 from justright.geometry import check_rows, evenly_spaced, row_chunks, row_norms, unit_or_zero_rows, unit_rows
+from justright.utils.errors import DegenerateError
 
 
 def test_chunks_put_together_are_the_features():

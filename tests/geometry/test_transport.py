@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from justright.errors import DegenerateError
 from justright.geometry.transport import (
     DISTANCES,
     cosine_distance,
@@ -20,6 +19,7 @@ from justright.geometry.transport import (
     euclidean_distance,
     flow,
 )
+from justright.utils.errors import DegenerateError
 
 
 def test_euclidean_distance_agrees_with_loops():

@@ -7,7 +7,6 @@ import torch
 from tests.losses.batches import HALF, draw_batch, gradient, small_batch, softmax
 from torch.nn.functional import cross_entropy
 
-from justright.errors import JustrightError
 from justright.losses import (
     ContrastiveSettings,
     DistillationLoss,
@@ -16,6 +15,7 @@ from justright.losses import (
     WeightedCrossEntropy,
     WeightedSupConLoss,
 )
+from justright.utils.errors import JustrightError
 
 
 def eq_4_as_loops(logits, labels, weight, temperature):

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from tests.report.fake_runs import fake_run
 
-from justright.errors import DataError
 from justright.report.comparison import Comparison
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import DataError
 
 PRINTS = {"fingerprints": {"target": "a"}}
 

@@ -8,7 +8,6 @@ from jinja2 import UndefinedError
 from matplotlib.figure import Figure
 from tests.report.html_checks import check
 
-from justright.errors import DataError
 from justright.report.elements import (
     REPLACEMENT,
     Missing,
@@ -26,6 +25,7 @@ from justright.report.elements import (
     render,
     short,
 )
+from justright.utils.errors import DataError
 
 
 def shown(columns, rows) -> str:

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image, ImageOps
 
 from justright.data import ImageSet, glyph_set, open_images
-from justright.errors import BadImageError
 from justright.report.elements import Missing, environment
 from justright.report.page_images import GAP, SIDE, PageImages, SheetOrder, SmallImages
+from justright.utils.errors import BadImageError
 
 
 @pytest.fixture

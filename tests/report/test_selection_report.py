@@ -9,7 +9,6 @@ from tests.report.html_checks import check
 
 from justright.data import open_images
 from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
-from justright.errors import JustrightError
 from justright.features.table import FeatureTable
 from justright.report import selection_report as module
 from justright.report.elements import Missing
@@ -23,6 +22,7 @@ from justright.report.selection_report import (
 from justright.runs.feature_pool import merge_tables
 from justright.runs.selection_result import SelectionResult
 from justright.selection import BetaSelector, UniformSelector, row_shards
+from justright.utils.errors import JustrightError
 
 SVG = "{http://www.w3.org/2000/svg}"
 

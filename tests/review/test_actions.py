@@ -8,12 +8,12 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.testclient import TestClient
 from tests.contributing_examples import example
 
-from justright.errors import DataError, JustrightError
 from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, Asked, LogLine, Request
 from justright.review.changes import ConflictError
 from justright.review.cluster_actions import SetName
 from justright.review.open_review import OpenReview
 from justright.review.server import make_app
+from justright.utils.errors import DataError, JustrightError
 
 ASKED = TypeAdapter(Asked)
 

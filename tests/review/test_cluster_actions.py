@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.errors import DegenerateError
 from justright.review.changes import ConflictError
 from justright.review.cluster_actions import cluster_again
 from justright.review.state import REJECTED, Opinion
+from justright.utils.errors import DegenerateError
 
 ROWS = np.arange(100, 130)
 

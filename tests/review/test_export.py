@@ -8,12 +8,12 @@ from PIL import Image
 
 from justright.data import ImageSet, merge_pool, open_images
 from justright.data.columns import COLUMNS, CONTENT, column, with_columns
-from justright.errors import DataError, DegenerateError
 from justright.review.export import export, label_table, labeled_set
 from justright.review.open_review import OpenReview
 from justright.review.state import REJECTED
 from justright.runs.problem import make_problem
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import DataError, DegenerateError
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from tests.review.acting import check
 
-from justright.errors import DataError
 from justright.evaluation import estimate_accuracy
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
 from justright.review.random_checks import n_more_checks
+from justright.utils.errors import DataError
 
 
 def sealed(body: bytes) -> bytes:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from justright.errors import JustrightError
 from justright.review.launch import kept_token, listen
+from justright.utils.errors import JustrightError
 
 
 def test_a_token_is_made_once_and_a_damaged_one_is_made_anew(tmp_path):

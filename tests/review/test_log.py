@@ -8,12 +8,12 @@ import zlib
 
 import pytest
 
-from justright.errors import DataError
 from justright.review.actions import LogLine
 from justright.review.cluster_actions import Keep
 from justright.review.log import Log
 from justright.review.open_review import OpenReview
 from justright.review.sealed import read_count, sealed, write_count
+from justright.utils.errors import DataError
 
 
 def keep(seq, cluster=0):

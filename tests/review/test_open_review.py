@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tests.review.acting import act_in_eight_ways
 
-from justright.errors import DegenerateError
 from justright.review.open_review import OpenReview
 from justright.review.state import REJECTED
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import DegenerateError
 
 
 def test_every_kind_of_action_can_be_done_and_is_found_again_when_the_review_is_opened_anew(opened, run, say):

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from tests.review.acting import act_in_eight_ways, check
 
-from justright.errors import MissingDataError
 from justright.review.page_data import PageData
 from justright.review.state import REJECTED
+from justright.utils.errors import MissingDataError
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_what_is_refused_says_which_field_and_why(client):
 
 
 def test_a_damaged_image_is_missing_and_the_rest_works(client, opened, monkeypatch):
-    from justright.errors import BadImageError
+    from justright.utils.errors import BadImageError
 
     def damaged(row, size):
         raise BadImageError("damaged")

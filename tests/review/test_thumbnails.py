@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from justright.data import open_images
-from justright.errors import BadImageError
 from justright.review.thumbnails import Thumbnails
+from justright.utils.errors import BadImageError
 
 
 def test_a_copy_is_small_and_made_once(make_tree, tmp_path, monkeypatch):

@@ -8,8 +8,8 @@ import pytest
 
 from justright.discovery.doubts import Doubt
 from justright.discovery.predictions import Predictions, category_names
-from justright.errors import DataError
 from justright.runs.cluster_table import COLUMNS, doubts_from, doubts_json, write_clusters
+from justright.utils.errors import DataError
 
 DOUBTS = [Doubt(1, 0, (4, 5)), Doubt(2, None, (7,))]
 

@@ -7,11 +7,11 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from justright.errors import JustrightError
 from justright.features.backbone import random_backbone
 from justright.runs.costs import CHECKED_INIT, IMAGE_BYTES, CostPlan, Rates, time_text
 from justright.runs.spec import RunSpec
 from justright.runs.work import Work
+from justright.utils.errors import JustrightError
 
 RATES = Rates(
     extract=0.02, view=0.03, plain=0.01, step=0.04, stage1=0.05, heads=0.006, tuned=0.007, tree=1e-8,

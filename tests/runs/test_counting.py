@@ -6,11 +6,11 @@ from tests.discovery.tiny import drawn_images
 
 from justright.data import ImageSet
 from justright.data.columns import column, with_columns
-from justright.errors import DegenerateError
 from justright.estimation.spread import SpreadCounter
 from justright.features.table import FeatureTable
 from justright.runs.counting import counted, counted_tables, fitted_counter, k_note, refuse_k
 from justright.runs.problem import make_problem
+from justright.utils.errors import DegenerateError
 
 ESTIMATE = {"n_categories": 40, "interval": [33, 51]}
 

@@ -12,13 +12,13 @@ import pytest
 from justright.data import glyph_set, merge_pool
 from justright.discovery import loop
 from justright.discovery.methods import METHODS
-from justright.errors import JustrightError
 from justright.features.backbone import load_backbone
 from justright.runs.disk import DiskPlan
 from justright.runs.problem import Problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
 from justright.runs.work import Work
+from justright.utils.errors import JustrightError
 
 Usage = namedtuple("Usage", "total used free")
 SETTINGS = {"n_epochs": 1, "n_steps": 1, "batch_size": 8}
@@ -152,7 +152,7 @@ def test_what_does_not_fit_is_refused_with_the_mildest_setting_that_does(plan_of
         free(needed(plan_of(**settings)), monkeypatch)
         with pytest.raises(JustrightError, match=said) as caught:
             plan.expect_room()
-        assert "32 weak views of each image in float16" in caught.value.came
+        assert "32 weak views of each image in float16" in caught.value.problem
     free(10, monkeypatch)
     with pytest.raises(JustrightError, match=r"Try: free .* or name another --out or JUSTRIGHT_HOME"):
         plan.expect_room()

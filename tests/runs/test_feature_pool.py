@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from justright.data.pool import Origin
-from justright.errors import DataError
 from justright.features.store_header import StoreMismatchError
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
+from justright.utils.errors import DataError
 
 
 def table(labels, names, dataset, seed=0, dim=3):

@@ -12,7 +12,6 @@ from tests.runs.drawn_problem import drawn_problem
 
 from justright.data import glyph_set
 from justright.discovery import configs, gcd
-from justright.errors import DegenerateError
 from justright.features.backbone import load_backbone
 from justright.runs import forecast as module
 from justright.runs import measured_rates
@@ -22,6 +21,7 @@ from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 from justright.runs.work import Work
+from justright.utils.errors import DegenerateError
 
 WORK = Work(600, n_labeled=400, n_classes=20, n_known=20, n_categories=40)
 IMAGES = glyph_set(3, ["digits"])

@@ -6,13 +6,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from justright.data import open_images
-from justright.errors import DataError
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
 from justright.runs.given_weights import GivenWeights, expect_fit
 from justright.runs.problem import make_problem
 from justright.runs.selection_result import SelectionResult, save_selection
 from justright.selection import RandomSelector, row_shards
+from justright.utils.errors import DataError
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from tests.conftest import picture
 from tests.features.tiny_extraction import run
 
 from justright.data import ImageSet, folder, open_images
-from justright.errors import DataError
 from justright.features.backbone import load_backbone
 from justright.runs.left_out import (
     LeftOut,
@@ -28,6 +27,7 @@ from justright.runs.problem import make_problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
+from justright.utils.errors import DataError
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from justright import locks
 from justright.runs.owner import LOCK, OwnedError, owned
+from justright.utils import locks
 
 HOLD = """
 import sys, time

@@ -8,10 +8,10 @@ from tests.features.tiny_extraction import run
 
 from justright.data import ImageSet, open_images
 from justright.data.columns import with_columns
-from justright.errors import DataError, DegenerateError
 from justright.evaluation.files import read_judged
 from justright.features.table import FeatureTable
 from justright.runs.problem import OWN, make_problem, named
+from justright.utils.errors import DataError, DegenerateError
 
 
 def test_the_target_goes_on_without_labels_and_its_own_labeled_part_is_known_by_name(make_tree):

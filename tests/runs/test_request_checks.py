@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from justright.data import ImageSet, glyph_set, merge_pool
-from justright.errors import DataError, DegenerateError, JustrightError
 from justright.runs.problem import OWN, Problem
 from justright.runs.request_checks import own_names, refuse_problem, refuse_request
 from justright.runs.spec import RunSpec
+from justright.utils.errors import DataError, DegenerateError, JustrightError
 
 SPEC = RunSpec(method="kmeans")
 

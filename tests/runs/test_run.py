@@ -15,16 +15,15 @@ import torch
 from safetensors import safe_open
 from tests.leases import left_by_a_dead_process
 
+from justright.benchmark.demo import OWN
 from justright.clustering.baselines import BASELINES
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
 from justright.data.export import write_tree
 from justright.data.readers import FolderReader
-from justright.demo.experiments import OWN
 from justright.discovery import loop
 from justright.discovery.consensus import consensus
 from justright.discovery.methods import METHODS
 from justright.engines import ENGINES
-from justright.errors import DataError, DegenerateError, JustrightError
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
 from justright.runs.owner import OwnedError, owned
@@ -33,6 +32,7 @@ from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import BinsSelector
+from justright.utils.errors import DataError, DegenerateError, JustrightError
 
 SETTINGS = {"n_epochs": 2, "batch_size": 32, "views": 2}
 SHORT = SETTINGS | {"n_epochs": 1, "n_steps": 2}

@@ -8,13 +8,13 @@ from tests.conftest import picture
 from tests.features.tiny_extraction import run, tiny
 
 from justright.data import ImageSet, open_images
-from justright.errors import DataError
 from justright.features.store_header import StoreMismatchError
-from justright.hashing import hash_bytes
-from justright.remote import place_of
 from justright.runs.problem import make_problem, named
 from justright.runs.run_features import GivenStores
 from justright.runs.spec import RunSpec
+from justright.utils.errors import DataError
+from justright.utils.hashing import hash_bytes
+from justright.utils.remote import place_of
 
 
 @pytest.fixture

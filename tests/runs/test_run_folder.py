@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from tests.made_runs import make_run
 
-from justright.errors import DataError, MissingDataError
-from justright.hashing import hash_file
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import DataError, MissingDataError
+from justright.utils.hashing import hash_file
 
 
 def test_every_file_of_a_run_can_be_read(tmp_path):

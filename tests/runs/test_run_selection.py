@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from justright.engines import in_process
-from justright.errors import NothingSelectedError
 from justright.features.table import FeatureTable
-from justright.progress import silent
 from justright.runs.counting import fitted_counter
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
@@ -17,6 +15,8 @@ from justright.runs.run_selection import RunSelection
 from justright.runs.saved_selection import load_selection
 from justright.runs.spec import RunSpec
 from justright.selection import SELECTORS, ClassWeights, Selector
+from justright.utils.errors import NothingSelectedError
+from justright.utils.progress import silent
 
 ALONE = SimpleNamespace(is_first=True, in_turn=lambda work: work())
 CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from justright.errors import DataError
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
 from justright.runs.saved_selection import CLASS_COLUMNS, KEY, class_file, load_selection
 from justright.runs.selection_result import KEPT, SelectionResult, save_selection, stability_of
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector, row_shards
+from justright.utils.errors import DataError
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from justright.errors import JustrightError
 from justright.runs.spec import SCALES, RunSpec, config_of
+from justright.utils.errors import JustrightError
 
 
 def test_a_spec_is_the_same_after_a_way_through_json():

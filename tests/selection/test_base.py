@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from justright.errors import DataError, JustrightError
 from justright.selection import SELECTORS, BetaSelector, BinsSelector, CuiSelector, UniformSelector
+from justright.utils.errors import DataError, JustrightError
 
 
 def fitted(data, **given):

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from justright.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.selection import BetaSelector
+from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
 
 
 def eq_13_as_loops(pool, labels, target, alpha, beta):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.errors import DegenerateError
 from justright.selection.beta_weights import BetaCurve, harden, remarks_about, weight_reasons
+from justright.utils.errors import DegenerateError
 
 
 def test_what_exceeds_the_threshold_is_kept():

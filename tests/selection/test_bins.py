@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from justright.errors import DegenerateError, JustrightError
 from justright.geometry import ClassSums
-from justright.seeding import generator
 from justright.selection import BinsSelector
+from justright.utils.errors import DegenerateError, JustrightError
+from justright.utils.seeding import generator
 
 
 def bins_as_loops(data, seed, n_splits):

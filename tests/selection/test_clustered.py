@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.progress import silent
 from justright.selection import BinsSelector, ClassWeights, PoolFeatures, TargetFeatures
 from justright.selection.clustered import ClusteredSelector
+from justright.utils.progress import silent
 
 
 class Farthest(ClusteredSelector):

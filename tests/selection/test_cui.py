@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from justright.errors import DegenerateError, JustrightError
 from justright.geometry.transport import emd, euclidean_distance
 from justright.selection import BinsSelector, CuiSelector
+from justright.utils.errors import DegenerateError, JustrightError
 
 
 def similarity_as_loops(data, gamma):

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.errors import DegenerateError
 from justright.selection.discriminant import discriminant_features
+from justright.utils.errors import DegenerateError
 
 
 def test_two_classes_leave_the_one_direction_between_them():

@@ -6,7 +6,6 @@ from tests.engines.deadly_work import DeadlyRows
 from tests.engines.lost_workers import EVERY_ENGINE, FAR_ENGINES
 
 from justright.engines import ENGINES, row_shards
-from justright.errors import DataError, DegenerateError
 from justright.features.table import FeatureTable
 from justright.selection import (
     BetaSelector,
@@ -14,6 +13,7 @@ from justright.selection import (
     CuiSelector,
     UniformSelector,
 )
+from justright.utils.errors import DataError, DegenerateError
 
 SELECTORS = [
     UniformSelector(),

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.errors import DataError, DegenerateError
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector
+from justright.utils.errors import DataError, DegenerateError
 
 SELECTORS = [BetaSelector(domain="affine"), BinsSelector(n_clusters=5), CuiSelector(n_clusters=5)]
 each = pytest.mark.parametrize("selector", SELECTORS, ids=repr)

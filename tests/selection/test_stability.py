@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from justright.errors import DegenerateError, JustrightError
 from justright.selection import (
     BetaSelector,
     BinsSelector,
@@ -15,6 +14,7 @@ from justright.selection import (
     UniformSelector,
     stability,
 )
+from justright.utils.errors import DegenerateError, JustrightError
 
 
 @pytest.mark.parametrize(

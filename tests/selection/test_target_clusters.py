@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.errors import DataError, DegenerateError, JustrightError
 from justright.selection import TargetFeatures, target_clusters
 from justright.selection.target_clusters import _assign, cluster_target
+from justright.utils.errors import DataError, DegenerateError, JustrightError
 
 
 def same_partition(a, b):

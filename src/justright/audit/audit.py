@@ -22,8 +22,8 @@ from justright.data.folder import why_unrecognised
 from justright.data.image_set import ImageSet
 from justright.data.opening import unrecognised
 from justright.engines import Engine
-from justright.progress import Track, silent
-from justright.types import UNLABELED, Array
+from justright.utils.progress import Track, silent
+from justright.utils.types import UNLABELED, Array
 
 NUMBER_BEFORE_NAME = re.compile(r"^\d+[\s._-]+(?=\D)")
 ALIKE = "differ only by case or by characters that do not show"

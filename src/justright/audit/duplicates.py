@@ -17,8 +17,8 @@ from PIL import Image
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from justright.errors import DataError
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.types import Array
 
 NEAR = 4
 """Near copies differ in at most this many of the 64 bits. Distances are even, for half of the bits are set."""

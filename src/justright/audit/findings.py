@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from justright.audit.quarantine import Quarantined, refuse_above
-from justright.errors import BadKind
+from justright.utils.errors import BadKind
 
 Side = Literal["labeled", "pool", "target"]
 """Images of the target's own classes, labeled images of other kinds, unlabeled images; as `justright discover` says."""

@@ -20,9 +20,9 @@ from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.data.sent_images import sent_in_parts
 from justright.engines import Engine, threads
-from justright.hashing import hash_bytes
-from justright.progress import Track, silent
-from justright.types import Array
+from justright.utils.hashing import hash_bytes
+from justright.utils.progress import Track, silent
+from justright.utils.types import Array
 
 N_WORKERS = 8
 """Threads: reading waits for the disk, and Pillow decodes outside the interpreter's lock."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from justright.audit.signatures import format_of, is_cut_off
-from justright.errors import BadImageError, BadKind, DataError
+from justright.utils.errors import BadImageError, BadKind, DataError
 
 MAX_BAD = 0.05
 """A source with a larger share of bad images than this is refused: something is wrong with it as a whole."""
@@ -37,7 +37,7 @@ def reason_of(error: Exception, path: str, data: bytes = b"") -> tuple[BadKind, 
     """The kind of a failure and a sentence about it; `data` is what could be read of the file."""
     if not isinstance(error, BadImageError):
         return BadKind.UNREADABLE, f"{type(error).__name__}: {error}"
-    text, kind = error.came.removeprefix(f"{path}: "), error.kind
+    text, kind = error.problem.removeprefix(f"{path}: "), error.kind
     if kind is BadKind.NOT_AN_IMAGE and (name := format_of(data)):
         # Pillow cannot identify a file that ends inside its header, though its first bytes tell what it was to be
         return BadKind.TRUNCATED, f"begins like {name}, but ends or is damaged before the picture"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-from justright.errors import JustrightError
-from justright.parallel import collect_rarely
+from justright.utils.errors import JustrightError
+from justright.utils.parallel import raise_gc_threshold
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ def _started(work: Callable[..., Iterator[Any]], task: tuple[Any, ...]) -> tuple
 
 
 def _carry_out(sender: Connection, work: Callable[..., Iterator[Any]], task: tuple[Any, ...]) -> None:
-    collect_rarely()
+    raise_gc_threshold()
     try:
         for each in work(*task):
             sender.send((FOUND, each))

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from justright.benchmark.claim import Claim
 from justright.benchmark.suite_grid import grid
 from justright.discovery.methods import METHODS
-from justright.errors import DataError, MissingDataError
 from justright.evaluation.scores import GROUPS
 from justright.runs.spec import RunSpec
+from justright.utils.errors import DataError, MissingDataError
 
 SUITES = Path(__file__).parent / "suites"  # those that come with the package, `NAME.toml` each
 PROFILES = ("full", "real", "glyphs")  # the paper's data and scale; small photo sets on a CPU; drawn characters

@@ -9,10 +9,10 @@ from justright.benchmark.suite import Suite
 from justright.benchmark.suite_problem import problem_of
 from justright.benchmark.suite_results import Todo
 from justright.benchmark.suite_runner import process_parts
-from justright.files import size_text
 from justright.runs.costs import Rates, time_text
 from justright.runs.forecast import Forecast
 from justright.runs.work import Work
+from justright.utils.files import size_text
 
 START_SECONDS = 1.5  # seconds of a run beside what grows with its images
 

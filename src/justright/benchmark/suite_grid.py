@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 TomlTable = Mapping[str, Any]  # what TOML calls a table
 

@@ -14,7 +14,7 @@ from justright.evaluation.files import JudgedPredictions
 from justright.geometry import unit_or_zero_rows
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
-from justright.types import UNLABELED, Labels
+from justright.utils.types import UNLABELED, Labels
 
 Line = dict[str, Any]
 """What results.jsonl says about a run: problem, part, setting, seed, print (its fingerprint), and scores or failed."""

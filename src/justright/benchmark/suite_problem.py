@@ -12,10 +12,10 @@ from justright.data import ClassSplit, ImageSet, Truth, gcd_split, merge_pool, o
 from justright.data.class_split import SSB_NAMES, UNGRADED
 from justright.data.columns import column, with_columns
 from justright.data.published_splits import exchanged, published_split
-from justright.errors import DataError
-from justright.hashing import hash_value
 from justright.runs.problem import OWN, Problem, named
-from justright.seeding import generator
+from justright.utils.errors import DataError
+from justright.utils.hashing import hash_value
+from justright.utils.seeding import generator
 
 REST = "rest of the target's source"
 PUBLISHED = "published"

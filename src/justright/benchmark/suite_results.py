@@ -13,12 +13,12 @@ from typing import Any
 from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
 from justright.benchmark.suite_line import Line, lacks
 from justright.benchmark.suite_problem import images_fingerprint, is_in_data, problem_of
-from justright.errors import DataError
-from justright.files import parsed_json
-from justright.hashing import SIGNATURE, hash_value, signed, verified
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS
-from justright.settings import flat
+from justright.utils.errors import DataError
+from justright.utils.files import parsed_json
+from justright.utils.hashing import SIGNATURE, hash_value, signed, verified
+from justright.utils.settings import flat
 
 RESULTS = "results.jsonl"
 EXAMPLE = 1000, 50  # images and categories

@@ -28,10 +28,10 @@ from justright.benchmark.suite_results import (
 )
 from justright.discovery.methods import FIRST_PARTS
 from justright.engines import Engine
-from justright.errors import DegenerateError, JustrightError
-from justright.progress import Track, silent
 from justright.runs.owner import LOCK, owned
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import DegenerateError, JustrightError
+from justright.utils.progress import Track, silent
 
 if TYPE_CHECKING:
     from justright.runs.run import Run

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from justright import __version__
-from justright.errors import JustrightError
-from justright.files import IS_FULL
-from justright.parallel import collect_rarely
+from justright.utils.errors import JustrightError
+from justright.utils.files import IS_FULL
+from justright.utils.parallel import raise_gc_threshold
 
 # Threads of torch that wait for each other sleep instead of spinning: on a machine with other work to do a step of
 # training took eight times as long with spinning. It is read when torch is loaded, which happens later.
@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # half precision would die without a word. The level below has everything else. Float32 never uses tiles.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
-collect_rarely()
+raise_gc_threshold()
 
 COMMANDS = (  # each is a module of this folder with a click command of the same name
     "audit", "benchmark", "cache", "data", "demo", "discover", "doctor", "estimate", "evaluate", "extract", "plan",

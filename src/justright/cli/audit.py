@@ -18,7 +18,7 @@ from justright.audit.quarantine import printable
 from justright.cli.common import COUNT, OUT_FILE, SOURCES, Command, engine_option, max_bad_option, opened_engine
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
-from justright.files import write_json
+from justright.utils.files import write_json
 
 N_SHOWN = 20  # findings of one kind that are printed; the JSON has them all
 N_LINES = 4  # images of one finding that are printed

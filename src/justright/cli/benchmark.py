@@ -22,9 +22,9 @@ from justright.cli.common import (
 )
 from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite, table_endings
 from justright.cli.terminal import Terminal, with_terminal
-from justright.errors import JustrightError
 from justright.runs.problem import POOL_ROLES
 from justright.runs.spec import AUTO
+from justright.utils.errors import JustrightError
 
 profile_option = click.option(
     "--profile",

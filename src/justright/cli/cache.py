@@ -11,7 +11,7 @@ import click
 from justright.cli.terminal import Terminal, with_terminal
 from justright.features.cache import FeatureCache, parse_size
 from justright.features.kept_banks import KeptBanks
-from justright.files import bytes_of, home, leftovers, remove_leftovers, size_text
+from justright.utils.files import bytes_of, home, leftovers, remove_leftovers, size_text
 
 FEATURES = ("name", "backbone", "pooling", "precision", "images", "size", "last used")
 BANKS = ("name", "backbone", "transform", "precision", "images", "views", "size", "last used")

@@ -15,12 +15,12 @@ from click.core import ParameterSource
 from justright.audit.quarantine import MAX_BAD
 from justright.cli.terminal import Terminal
 from justright.engines import ENGINES, Engine
-from justright.errors import JustrightError
-from justright.files import expect_writable
-from justright.registry import Registry
-from justright.remote import place_of
 from justright.runs.owner import owned
 from justright.runs.spec import AUTO
+from justright.utils.errors import JustrightError
+from justright.utils.files import expect_writable
+from justright.utils.registry import Registry
+from justright.utils.remote import place_of
 
 PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)

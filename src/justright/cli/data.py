@@ -16,7 +16,7 @@ from justright.data.class_split import SSB_NAMES
 from justright.data.columns import superclass_columns
 from justright.data.export import write_tree
 from justright.data.published_splits import RANDOM_HALF, exchanged, published_split
-from justright.types import UNLABELED
+from justright.utils.types import UNLABELED
 
 FIELDS = ("title", "licence", "where", "layout")
 

@@ -15,7 +15,7 @@ from justright.evaluation.scores import GROUPS
 from justright.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from justright.demo.experiments import DemoResult
+    from justright.benchmark.demo import DemoResult
     from justright.report.comparison import Comparison
     from justright.report.seed_groups import ScoreChange
 
@@ -50,7 +50,7 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int, device: str) -> N
     if full:
         _run_full(terminal, out, seed, device)
         return
-    from justright.demo.experiments import run_demo
+    from justright.benchmark.demo import run_demo
     from justright.report.comparison import Comparison
     from justright.report.comparison_page import write_comparison
     from justright.report.run_report import write_report
@@ -138,7 +138,7 @@ def _in_words(change: ScoreChange) -> str:
 
 
 def _run_full(terminal: Terminal, out: Path, seed: int, device: str) -> None:
-    from justright.demo.experiments import run_full_demo
+    from justright.benchmark.demo import run_full_demo
     from justright.report.comparison import Comparison
     from justright.report.comparison_page import write_comparison
 

@@ -34,13 +34,13 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.data import open_images
 from justright.discovery.methods import METHODS, is_trained
 from justright.discovery.training_data import WEIGHTINGS
-from justright.errors import JustrightError
 from justright.estimation import BEST, COUNTERS
 from justright.runs.labeled_checks import label_warnings
 from justright.runs.left_out import copies_left_out, left_out_by_name, summary
 from justright.runs.problem import POOL_ROLES, joined, make_problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import ANSWERS, AUTO, RunSpec
+from justright.utils.errors import JustrightError
 
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
 HEADINGS = {

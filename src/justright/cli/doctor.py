@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from justright.cli.terminal import Terminal, with_terminal
-from justright.errors import JustrightError
-from justright.files import bytes_of, size_text
-from justright.parallel import n_cores
+from justright.utils.errors import JustrightError
+from justright.utils.files import bytes_of, size_text
+from justright.utils.parallel import n_cores
 
 PACKAGES = ("justright", "torch", "timm", "huggingface_hub", "numpy", "scikit-learn", "pyarrow", "pillow")
 FOR_DEVELOPERS = "dev"
@@ -96,7 +96,7 @@ def devices() -> list[dict[str, Any]]:
             why = f"{n_cores()} cores" if usable(name) == "cpu" else "torch computes on it"
             found.append({"name": name, "is_usable": True, "why": why})
         except JustrightError as error:
-            found.append({"name": name, "is_usable": False, "why": error.came.partition(": ")[2].partition(". ")[0]})
+            found.append({"name": name, "is_usable": False, "why": error.problem.partition(": ")[2].partition(". ")[0]})
     return found
 
 
@@ -146,8 +146,8 @@ def caches() -> list[dict[str, Any]]:
     """What is kept on this machine: its size, its place, and the room that is left there."""
     from huggingface_hub import constants
 
-    from justright.files import home
     from justright.runs.disk import existing
+    from justright.utils.files import home
 
     places = {what: home() / what for what in KEPT} | {"hub": Path(constants.HF_HUB_CACHE)}
     found = []

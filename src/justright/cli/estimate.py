@@ -10,13 +10,13 @@ import numpy as np
 
 from justright.cli.common import COUNT, OUT_FILE, OUT_SVG, STORE, Command, NameOf, seed_option
 from justright.cli.terminal import Terminal, with_terminal
-from justright.errors import JustrightError
 from justright.estimation import BEST, COUNTERS
 from justright.features.table import FeatureTable, labeled_and_target
-from justright.files import write_json, write_text
-from justright.remote import Place
 from justright.runs.counting import estimate_record
-from justright.types import UNLABELED
+from justright.utils.errors import JustrightError
+from justright.utils.files import write_json, write_text
+from justright.utils.remote import Place
+from justright.utils.types import UNLABELED
 
 SEARCH = "labeled-search"
 UNLABELED_COUNTERS = (BEST, "spread")  # those that count without any label

@@ -11,8 +11,8 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.evaluation import PROTOCOLS, Counts, Protocol, break_down, estimate_accuracy, matched_confusion
 from justright.evaluation import evaluate as score
 from justright.evaluation.files import read_checked, read_judged
-from justright.files import write_text
 from justright.runs.run_folder import RunFolder
+from justright.utils.files import write_text
 
 PROTOCOL_MEANINGS = {
     "v2": "match clusters with classes once, over all images, and count images",

@@ -21,10 +21,10 @@ from justright.cli.common import (
 )
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
-from justright.errors import DataError
 from justright.features.choices import BACKBONES, BATCH_SIZE, POOLINGS, PRECISIONS
-from justright.files import expect_writable
-from justright.remote import Place
+from justright.utils.errors import DataError
+from justright.utils.files import expect_writable
+from justright.utils.remote import Place
 
 NETWORKS = {name: BACKBONES.about(name) for name in BACKBONES} | {
     "any name of timm": "weights from the Hugging Face hub, or --checkpoint",

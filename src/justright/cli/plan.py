@@ -14,9 +14,9 @@ from justright.cli.run_request import training_options, training_spec
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
-from justright.errors import JustrightError
-from justright.files import size_text
 from justright.runs.spec import AUTO, config_of
+from justright.utils.errors import JustrightError
+from justright.utils.files import size_text
 
 if TYPE_CHECKING:
     from justright.runs.costs import CostPlan

@@ -12,11 +12,11 @@ import click
 from justright.cli.common import COUNT, NameOf, is_given
 from justright.cli.selector_options import asked_selector, given_params
 from justright.discovery.methods import METHODS
-from justright.errors import DataError, JustrightError, MissingDataError
 from justright.estimation import BEST
-from justright.files import parsed_json
 from justright.runs.given_weights import GIVEN
 from justright.runs.spec import AUTO, SCALES, RunSpec
+from justright.utils.errors import DataError, JustrightError, MissingDataError
+from justright.utils.files import parsed_json
 
 method_option = click.option(
     "--method", type=NameOf(METHODS), default=RunSpec.method, help="How the categories are learned; see below."

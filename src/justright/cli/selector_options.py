@@ -10,12 +10,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 import click
 
 from justright.cli.common import Command, is_given, meanings
-from justright.errors import JustrightError
 from justright.runs.spec import AUTO
 from justright.selection import DEFAULT_SELECTOR, SELECTORS, BetaSelector, Selector
 from justright.selection.by_name import selector_of
 from justright.selection.clustered import ClusteredSelector
-from justright.settings import ANYTHING, Range
+from justright.utils.errors import JustrightError
+from justright.utils.settings import ANYTHING, Range
 
 PRESETS = ("paper", "official")
 

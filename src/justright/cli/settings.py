@@ -12,7 +12,7 @@ from justright.cli.run_request import chosen_scale, scale_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
 from justright.runs.spec import AUTO, OWN_OPTIONS, RunSpec, config_of
-from justright.settings import ANYTHING
+from justright.utils.settings import ANYTHING
 
 
 @click.command(cls=Command, tables={"Methods": METHODS})

@@ -17,8 +17,8 @@ from justright.benchmark.table_text import TextTable, claims_table, latex, markd
 from justright.benchmark.verdicts import Verdict, verdicts
 from justright.cli.common import expect_ending
 from justright.cli.terminal import Terminal
-from justright.errors import JustrightError
-from justright.files import write_text
+from justright.utils.errors import JustrightError
+from justright.utils.files import write_text
 
 FORMATS = (".md", ".tex", ".csv", ".html")
 PLAIN_NOTES = (

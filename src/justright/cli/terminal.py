@@ -120,7 +120,7 @@ def with_terminal(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> Any:
         terminal = Terminal(quiet, verbose, as_json)
         if verbose:
-            from justright.files import home
+            from justright.utils.files import home
 
             terminal.say(f"justright {__version__}, Python {platform.python_version()}, caches in {home()}")
         return command(*args, terminal=terminal, **options)

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from justright.clustering.arrays import like, row_blocks, squared_norms
 from justright.clustering.checks import Centroids, RowClusters, Rows, RowScores
-from justright.types import Array
+from justright.utils.types import Array
 
 
 def nearest_two(x: Rows, centroids: Centroids) -> tuple[RowClusters, RowScores, RowScores]:

@@ -20,8 +20,8 @@ from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.semisup_kmeans import SemiSupKMeans
 from justright.clustering.ward import cut_tree
 from justright.geometry import unit_or_zero_rows
-from justright.parallel import blas_threads
-from justright.types import UNLABELED, Array, Features, Labels
+from justright.utils.parallel import blas_threads
+from justright.utils.types import UNLABELED, Array, Features, Labels
 
 MOST_ROWS = 10_000
 N_COMPONENTS = 128  # of whitened features

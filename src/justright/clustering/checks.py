@@ -9,8 +9,8 @@ from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
 from justright.clustering.arrays import to_numpy
-from justright.errors import DegenerateError
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DegenerateError
+from justright.utils.types import UNLABELED, Array
 
 Rows = Float[Any, "rows dim"]  # of numpy or torch, as are the others
 RowScores = Float[Any, " rows"]

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.clustering.arrays import squared_norms, sum_by_group
-from justright.parallel import blas_threads
-from justright.types import UNLABELED, Array
+from justright.utils.parallel import blas_threads
+from justright.utils.types import UNLABELED, Array
 
 MOST_ROWS = 6_000  # all pairs are in memory: 300 MB
 

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from justright.clustering.assignment import scores
 from justright.clustering.checks import prepared
 from justright.clustering.semisup_kmeans import SemiSupKMeans
-from justright.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array
 
 Order = Literal["restored", "official"]
 

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from justright.clustering.arrays import like, squared_norms, sum_by_group, to_numpy
 from justright.clustering.assignment import NearestAssignment
 from justright.clustering.checks import Centroids, RowClusters, Rows, RowScores
-from justright.types import Array
+from justright.utils.types import Array
 
 
 @dataclass(frozen=True, eq=False)

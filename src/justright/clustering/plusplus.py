@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from justright.clustering.arrays import like, row_blocks, squared_norms, to_numpy
 from justright.clustering.checks import Centroids, Rows, RowScores
-from justright.types import Array
+from justright.utils.types import Array
 
 
 class SeedingOrder:

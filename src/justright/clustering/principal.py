@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from justright.parallel import blas_threads
-from justright.types import Array
+from justright.utils.parallel import blas_threads
+from justright.utils.types import Array
 
 BLOCK_ROWS = 4096
 

@@ -15,11 +15,11 @@ from justright.clustering.assignment import nearest_two
 from justright.clustering.checks import check_features, check_labels, check_n_clusters, prepared
 from justright.clustering.lloyd import LloydFit, Points, lloyd
 from justright.clustering.plusplus import SeedingOrder
-from justright.errors import DegenerateError
-from justright.progress import Track, silent
-from justright.seeding import generator
-from justright.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, refuse_out_of_range, setting
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DegenerateError
+from justright.utils.progress import Track, silent
+from justright.utils.seeding import generator
+from justright.utils.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, refuse_out_of_range, setting
+from justright.utils.types import UNLABELED, Array
 
 INIT = Range(lambda given: bool(array_namespace(given).all(array_namespace(given).isfinite(given))), "finite rows")
 

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from justright.clustering.arrays import row_blocks
 from justright.geometry import unit_or_zero_rows
-from justright.parallel import blas_threads, in_threads, n_cores
-from justright.types import UNLABELED, Array
+from justright.utils.parallel import blas_threads, in_threads, n_cores
+from justright.utils.types import UNLABELED, Array
 
 POWER = 3  # of the cosine: a neighbor that is half as similar counts an eighth
 SAME = 0.9995  # cosine of a row that is kept in half precision with itself

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import linkage
 
 from justright.clustering.arrays import row_blocks
 from justright.geometry import unit_or_zero_rows
-from justright.types import Array
+from justright.utils.types import Array
 
 
 def mean_shifted(x: Float[Array, "images dim"], n_neighbors: int, share: float) -> Float[Array, "images dim"]:

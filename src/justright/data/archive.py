@@ -14,7 +14,7 @@ from justright.data.folder import columns_of, is_recognised, no_images
 from justright.data.image_set import ImageSet
 from justright.data.manifest import images_of_table, path_column, read_csv, read_table
 from justright.data.readers import MAX_FILE_BYTES, ZipReader, open_zip, read_rest
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def open_archive(archive: Path, labels: Path | None = None, dataset: str | None = None) -> ImageSet:

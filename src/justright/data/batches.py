@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DataError
-from justright.seeding import generator
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 DRAWS_A_COUNT = 4  # random numbers that our generator makes at each step of its counter
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from justright.data.class_names import nfc_column
 from justright.data.columns import COLUMNS, NAME, NAMES, column, superclass_columns
 from justright.data.image_set import SAVED_BYTES
-from justright.errors import DataError
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DataError
+from justright.utils.types import UNLABELED, Array
 
 MAX_LABEL = np.iinfo(np.int32).max
 LABELS = f"whole numbers from 0 to {MAX_LABEL:,}; empty or -1 where unknown"
@@ -34,8 +34,8 @@ def text_column(table: pa.Table, name: str, origin: str, kept: pa.DataType | Non
         text = values.cast(pa.string())
         text.validate(full=True)
     except (pa.ArrowException, ValueError) as error:
-        came = f"{origin}: column {name} holds {values.type} that cannot be read as text"
-        raise DataError(came, expected="text or numbers") from error
+        problem = f"{origin}: column {name} holds {values.type} that cannot be read as text"
+        raise DataError(problem, expected="text or numbers") from error
     return text
 
 
@@ -45,8 +45,8 @@ def path_values(table: pa.Table, name: str, origin: str) -> pa.ChunkedArray:
     is_bad = np.asarray(pc.fill_null(pc.match_substring(paths, "\0"), True))
     if is_bad.any():
         row = int(np.flatnonzero(is_bad)[0])
-        came = "no" if paths[row].as_py() is None else f"no readable ({paths[row].as_py()!r})"
-        raise DataError(f"{origin}: row {row + 2} has {came} {name}", expected="a path in every row")
+        problem = "no" if paths[row].as_py() is None else f"no readable ({paths[row].as_py()!r})"
+        raise DataError(f"{origin}: row {row + 2} has {problem} {name}", expected="a path in every row")
     return paths
 
 
@@ -66,8 +66,8 @@ def whole_labels(label: pa.ChunkedArray, origin: str) -> tuple[Array, pa.Chunked
         is_bad = ~((fractions >= UNLABELED) & (fractions <= MAX_LABEL) & (fractions == np.floor(fractions)))
         if is_bad.any():
             row = int(np.flatnonzero(is_bad)[0])
-            came = f"{origin}: label {label[row].as_py()} in row {row + 2}"
-            raise DataError(came, expected=LABELS, advice=LABELS_ADVICE) from None
+            problem = f"{origin}: label {label[row].as_py()} in row {row + 2}"
+            raise DataError(problem, expected=LABELS, advice=LABELS_ADVICE) from None
         numbers = fractions.astype(np.int64)
         label = pa.chunked_array([pa.array(numbers).cast(pa.string())])
     if len(wrong := numbers[(numbers < UNLABELED) | (numbers > MAX_LABEL)]):

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from justright.data.class_names import nfc
-from justright.errors import DataError, MissingDataError
-from justright.files import parsed_json, write_json
-from justright.settings import is_whole_number
+from justright.utils.errors import DataError, MissingDataError
+from justright.utils.files import parsed_json, write_json
+from justright.utils.settings import is_whole_number
 
 # the paper's word for a group of new classes, and SSB's, which says how hard it is to tell them from old ones
 SSB_NAMES = {"Similar": "Hard", "Medium": "Medium", "Dissimilar": "Easy"}

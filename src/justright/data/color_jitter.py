@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from justright.types import Array
+from justright.utils.types import Array
 
 GRAY = np.array([0.299, 0.587, 0.114])  # luma of ITU-R 601, as in Pillow
 TO_YIQ = np.array([GRAY, [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]])

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.csv
 from jaxtyping import Int
 
-from justright.errors import DataError
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DataError
+from justright.utils.types import UNLABELED, Array
 
 NAME = pa.dictionary(pa.int32(), pa.string())  # a million equal names cost four bytes each
 COLUMNS = {

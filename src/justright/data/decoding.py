@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from PIL import ExifTags, Image, UnidentifiedImageError
 
-from justright.errors import BadImageError, BadKind
+from justright.utils.errors import BadImageError, BadKind
 
 NOT_AN_IMAGE = "not an image, or of a format Pillow cannot read"
 MAX_PIXELS = 100_000_000  # larger images are refused before they are decoded: a few kilobytes can unpack to gigabytes

@@ -12,9 +12,9 @@ from PIL import Image
 
 from justright.data.folder import is_image_name
 from justright.data.image_set import ImageSet
-from justright.files import replacing
-from justright.parallel import n_cores
-from justright.progress import Track, silent
+from justright.utils.files import replacing
+from justright.utils.parallel import n_cores
+from justright.utils.progress import Track, silent
 
 CHUNK = 200  # images a worker writes before it reports back
 

@@ -13,8 +13,8 @@ from justright.data.columns import levels_of
 from justright.data.decoding import HEIF_EXTRA, reads_heif
 from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader
-from justright.errors import DataError, MissingDataError
-from justright.types import UNLABELED
+from justright.utils.errors import DataError, MissingDataError
+from justright.utils.types import UNLABELED
 
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".avif", ".jp2"}
@@ -126,8 +126,8 @@ def _entries(root: Path, folder: str) -> list[os.DirEntry[str]]:
             return []
         raise
     except OSError as error:
-        came = f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}"
-        raise DataError(came, advice="allow reading it, or leave it out") from error
+        problem = f"the folder {os.path.join(root, folder)} cannot be read: {error.strerror or error}"
+        raise DataError(problem, advice="allow reading it, or leave it out") from error
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

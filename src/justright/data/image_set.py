@@ -30,11 +30,11 @@ from justright.data.columns import (
 from justright.data.decoding import decode
 from justright.data.parquet import write_parquet
 from justright.data.readers import Reader
-from justright.errors import BadImageError, DataError
-from justright.hashing import hash_bytes
-from justright.parallel import BLOCK, in_threads
-from justright.progress import Track, silent
-from justright.types import UNLABELED, Array, Labels
+from justright.utils.errors import BadImageError, DataError
+from justright.utils.hashing import hash_bytes
+from justright.utils.parallel import BLOCK, in_threads
+from justright.utils.progress import Track, silent
+from justright.utils.types import UNLABELED, Array, Labels
 
 HASHED_AT_ONCE = 64  # images that a thread is given together: to be given one alone takes longer than to hash it
 CHANGED = "the file was changed or replaced since the run"
@@ -95,8 +95,8 @@ class ImageSet:
     def ids(self) -> list[str]:
         """One id an image, as the table says; a list may claim any, so what is stored is found by `content_ids`."""
         if self.table["id"].null_count:
-            came = "the ids of these images are not known yet"
-            raise DataError(came, advice="images.with_ids() reads each file once")
+            problem = "the ids of these images are not known yet"
+            raise DataError(problem, advice="images.with_ids() reads each file once")
         return list(self.table["id"].to_pylist())
 
     @property
@@ -215,7 +215,7 @@ class ImageSet:
                 try:
                     self.image(row)
                 except BadImageError as error:
-                    found.append(error.came)
+                    found.append(error.problem)
         return found
 
     def with_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> ImageSet:

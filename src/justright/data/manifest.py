@@ -19,8 +19,8 @@ from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, su
 from justright.data.image_set import SAVED_BYTES, ImageSet
 from justright.data.parquet import read_parquet
 from justright.data.readers import BytesReader, FolderReader, Reader, ZipReader
-from justright.errors import DataError, MissingDataError
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DataError, MissingDataError
+from justright.utils.types import UNLABELED, Array
 
 PATH_NAMES = ("path", "file", "filename", "file_name", "image")
 LAYOUT = (

@@ -14,9 +14,9 @@ from justright.data.checked_columns import LABELS, MAX_LABEL
 from justright.data.decoding import decode, to_rgb
 from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader, Reader, read_file
-from justright.errors import BadImageError, DataError
-from justright.hashing import hash_bytes
-from justright.types import UNLABELED
+from justright.utils.errors import BadImageError, DataError
+from justright.utils.hashing import hash_bytes
+from justright.utils.types import UNLABELED
 
 EXPECTED = (
     "a Hugging Face data set (with features and an image column), or a torchvision one (with samples, or with "

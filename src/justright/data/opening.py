@@ -9,7 +9,7 @@ from justright.data.catalog import DATA_SETS
 from justright.data.folder import is_recognised, open_folder, walk
 from justright.data.image_set import ImageSet
 from justright.data.manifest import open_manifest
-from justright.errors import MissingDataError
+from justright.utils.errors import MissingDataError
 
 ACCEPTED = (
     "a folder with one folder a class, a manifest (.csv or .parquet), a zip of images, NAME:ROOT for a data set that "

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from justright.files import replacing
-from justright.hashing import hash_pieces
+from justright.utils.files import replacing
+from justright.utils.hashing import hash_pieces
 
 FINGERPRINT = b"justright_print"
 

@@ -15,8 +15,8 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from justright.errors import DataError
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.types import Array
 
 Pixels = UInt8[Tensor, "3 _height _width"]  # any size; those that an underscore begins are not compared
 AnyImage = Image.Image | UInt8[Array, "_height _width 3"] | Pixels

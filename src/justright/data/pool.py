@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from justright.data.columns import names_column, with_columns
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
-from justright.seeding import generator
-from justright.settings import at_least
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DataError
+from justright.utils.seeding import generator
+from justright.utils.settings import at_least
+from justright.utils.types import UNLABELED, Array
 
 OWN = "target"
 """What the target's own labeled part is called in the pool."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from justright.data.class_split import SSB_NAMES, UNGRADED, ClassSplit, first_half, graded, random_half
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 N_IMAGENET = 1000  # classes of ImageNet-1k, which come first in ImageNet-1k-SSB and are the old ones
 RANDOM_HALF = "a random half of the classes is old"

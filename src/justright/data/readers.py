@@ -18,8 +18,8 @@ import pyarrow as pa
 from PIL import Image
 
 from justright.data.decoding import MAX_PIXELS, NOT_AN_IMAGE, decode, is_image_start
-from justright.errors import BadImageError, BadKind, DataError, MissingDataError
-from justright.hashing import hash_bytes
+from justright.utils.errors import BadImageError, BadKind, DataError, MissingDataError
+from justright.utils.hashing import hash_bytes
 
 # A larger file is refused unread: the most pixels, three channels of 16 bits, nothing compressed.
 MAX_FILE_BYTES = 6 * MAX_PIXELS

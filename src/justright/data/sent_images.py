@@ -8,7 +8,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
-from justright.types import Array
+from justright.utils.types import Array
 
 SENT = ("id", "source", "path", "dataset")
 

@@ -10,8 +10,8 @@ import numpy as np
 from justright.data.class_split import ClassSplit, legacy_generator
 from justright.data.image_set import ImageSet
 from justright.data.truth import Truth
-from justright.errors import DataError
-from justright.settings import BELOW_1
+from justright.utils.errors import DataError
+from justright.utils.settings import BELOW_1
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5,
     and seed 0 this is the split of the published results. Both parts keep the order of `images`.
     """
     if absent := sorted(set(classes.old + classes.new) - set(images.classes)):
-        came = f"the split names {len(absent)} classes that {images!r} lacks, such as {absent[:3]}"
-        raise DataError(came, advice="check that the split belongs to this data set")
+        problem = f"the split names {len(absent)} classes that {images!r} lacks, such as {absent[:3]}"
+        raise DataError(problem, advice="check that the split belongs to this data set")
     if not (BELOW_1.allows(labeled_share) and labeled_share > 0):
         raise DataError(f"labeled_share is {labeled_share}", expected="a share between 0 and 1")
     images = images.of_classes(classes.old + classes.new)

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from justright.data.image_set import ImageSet
 from justright.data.parquet import write_parquet
-from justright.errors import DataError
-from justright.types import Labels, Mask
+from justright.utils.errors import DataError
+from justright.utils.types import Labels, Mask
 
 
 class Truth:

@@ -19,8 +19,8 @@ from torch.nn.functional import pad
 from justright.data.color_jitter import IDENTITY, TO_GRAY, ColorMap, jitter
 from justright.data.pixels import AnyImage, Pixels, crop, normalize, resize, resize_shorter, to_pixels
 from justright.data.recipe import ImageRecipe
-from justright.errors import DataError
-from justright.seeding import generator
+from justright.utils.errors import DataError
+from justright.utils.seeding import generator
 
 VERSION = 1  # goes up when a view of the same seed would come out otherwise: older stored views are not reused
 CROP_TRIES = 10

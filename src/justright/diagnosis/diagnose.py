@@ -11,14 +11,14 @@ from jaxtyping import Float, Int
 from justright.clustering import SemiSupKMeans
 from justright.diagnosis.hidden_classes import HiddenClasses, HiddenProblem, hidden_classes, sampled_rows
 from justright.diagnosis.verdict import EVERYTHING, OWN, Diagnosis, DrawScores
-from justright.errors import DegenerateError, NothingSelectedError
 from justright.evaluation import Scores, evaluate
 from justright.geometry import unit_rows
-from justright.progress import Track, silent
 from justright.selection import OwnSelector, Selector
 from justright.selection.by_name import choosing_selectors, selector_of
 from justright.selection.discriminant import discriminant_features
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DegenerateError, NothingSelectedError
+from justright.utils.progress import Track, silent
+from justright.utils.types import UNLABELED, Array
 
 LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]  # features, and a label each
 N_DRAWS = 16

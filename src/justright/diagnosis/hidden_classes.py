@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from justright.errors import DegenerateError
 from justright.geometry import unit_rows
-from justright.seeding import generator
-from justright.types import UNLABELED, Array, Labels
+from justright.utils.errors import DegenerateError
+from justright.utils.seeding import generator
+from justright.utils.types import UNLABELED, Array, Labels
 
 # beyond these numbers images and classes are drawn at random, to keep each of the many problems small
 MAX_PER_CLASS, MAX_CLASSES, MAX_TARGET = 50, 400, 4_000

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from justright.discovery.learner import Outputs
 from justright.discovery.simgcd_config import SimGCDConfig
 from justright.losses import DebiasedLoss, DetectorLoss, KnownEntropyLoss, LossParts
+from justright.losses.heads import ProjectionHead, PrototypeClassifier
 from justright.losses.reduction import Labels, Weights
-from justright.models.heads import ProjectionHead, PrototypeClassifier
 
 
 class Additions(nn.Module):

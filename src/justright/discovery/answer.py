@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from justright.discovery.joint import MOST_ANCHORS, Seen, joint_answer, probabilities
 from justright.discovery.predictions import UNCALIBRATED
 from justright.discovery.probability import probability_right
-from justright.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array
 
 RESTS_ON = "how far clusterings agree, by a model fitted on problems whose truth is known"
 UNCALIBRATED_TEMPERATURE = 0.1  # of probabilities where no labeled image tells it: that of SimGCD's student

@@ -13,10 +13,10 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.principal import in_directions, principal_directions
 from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
-from justright.errors import DataError
 from justright.geometry import unit_or_zero_rows
-from justright.parallel import blas_threads, in_threads, n_cores
-from justright.types import Array, Mask
+from justright.utils.errors import DataError
+from justright.utils.parallel import blas_threads, in_threads, n_cores
+from justright.utils.types import Array, Mask
 
 BLOCK_ROWS = 4096
 N_QUANTILES = 1001

@@ -15,10 +15,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from justright.errors import DataError
-from justright.files import parsed_json, remove_leftovers, replacing
-from justright.hashing import hash_pieces
-from justright.settings import flat
+from justright.utils.errors import DataError
+from justright.utils.files import parsed_json, remove_leftovers, replacing
+from justright.utils.hashing import hash_pieces
+from justright.utils.settings import flat
 
 _log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Backbone
 from justright.features.stored_views import Views
 from justright.losses import CMSObjective, CMSSettings, LossParts
-from justright.settings import COUNT, NOT_NEGATIVE, SHARE, at_least, one_of, setting
+from justright.utils.settings import COUNT, NOT_NEGATIVE, SHARE, at_least, one_of, setting
 
 BEFORE_STEPS = -1  # in place of the number of a step, for the views that the memory is made of
 

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from jaxtyping import Int
 
-from justright.errors import JustrightError
 from justright.features.bank_records import BANK_PRECISIONS, BankPrecision
 from justright.features.choices import PRECISIONS, Precision
 from justright.losses import ContrastiveSettings
-from justright.settings import (
+from justright.utils.errors import JustrightError
+from justright.utils.settings import (
     BELOW_1,
     COUNT,
     NOT_NEGATIVE,
@@ -30,7 +30,7 @@ from justright.settings import (
     refuse_out_of_range,
     setting,
 )
-from justright.types import Array
+from justright.utils.types import Array
 
 # The length of training where nobody says it; chosen on drawn characters, docs/discovery.md
 STEPS_A_CATEGORY = 20

@@ -14,8 +14,8 @@ from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
 from justright.discovery.predictions import Predictions
-from justright.errors import DataError
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.types import Array
 
 MAX_ROUNDS = 20  # of matching and voting; a handful is enough, the limit only rules out going in circles
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from justright.discovery.joint import JointAnswer
 from justright.geometry.rows import evenly_spaced
-from justright.types import Array, Mask
+from justright.utils.types import Array, Mask
 
 LEAST_SIDE = 0.2  # of the images of a category, in the smaller of its two kinds
 LEAST_IMAGES = 3  # of that side, and of categories that may belong together

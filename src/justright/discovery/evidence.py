@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.types import Array
+from justright.utils.types import Array
 
 MEMBERS = ("method", "tuned", "frozen")  # clusterings of the same images: by the method, of features after, before it
 OF_MEMBER = ("overlap", "repeated", "agreeing")

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from justright.discovery.learner import Outputs
-from justright.errors import JustrightError
 from justright.losses import LossParts
+from justright.utils.errors import JustrightError
 
 N_NAMED = 8
 

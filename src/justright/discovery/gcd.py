@@ -16,8 +16,8 @@ from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Le
 from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Backbone, Stored
 from justright.losses import ContrastiveObjective, LossParts
-from justright.models.heads import ProjectionHead
-from justright.settings import COUNT, setting
+from justright.losses.heads import ProjectionHead
+from justright.utils.settings import COUNT, setting
 
 # The length of training on features that end in no norm, where more steps brought nothing; chosen on pets and leaves,
 # docs/discovery.md

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from justright.data.batches import BalancedBatches
 from justright.losses import LossParts, WeightedCrossEntropy
 from justright.losses.classification import Logits
+from justright.losses.heads import PrototypeClassifier
 from justright.losses.reduction import Labels, Weights
-from justright.models.heads import PrototypeClassifier
-from justright.types import Array
+from justright.utils.types import Array
 
 
 class Guide(nn.Module):

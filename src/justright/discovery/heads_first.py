@@ -15,9 +15,9 @@ from justright.discovery.learner import features_of
 from justright.discovery.training_data import TrainingData
 from justright.features.cuts import Stored
 from justright.features.stored_views import Views
-from justright.progress import Track
-from justright.seeding import generator
-from justright.types import Array
+from justright.utils.progress import Track
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 MOST_IMAGES = 20_000  # that heads learn from alone: their features stay in memory
 N_FRESH = 4  # views of an image where none are stored

@@ -23,7 +23,7 @@ from justright.clustering.spreading import nearest_rows, share_alike, spread
 from justright.discovery.evidence import MEMBERS, CategoryShapes, Member, evidence
 from justright.geometry import unit_or_zero_rows
 from justright.geometry.rows import evenly_spaced
-from justright.types import UNLABELED, Array, Mask
+from justright.utils.types import UNLABELED, Array, Mask
 
 N_DIRECTIONS = 256
 METHOD_WEIGHT = 0.45  # of the method's probabilities beside two vectors of length 1

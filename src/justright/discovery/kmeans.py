@@ -8,7 +8,7 @@ from justright.discovery.assigner import Learned
 from justright.discovery.base import Discovery
 from justright.discovery.configs import Config
 from justright.discovery.learner import FitInputs
-from justright.settings import YES_OR_NO, setting
+from justright.utils.settings import YES_OR_NO, setting
 
 
 @dataclass(frozen=True)

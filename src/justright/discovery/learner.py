@@ -23,9 +23,9 @@ from justright.features.chunked_suffix import chunked_suffix
 from justright.features.stored_views import Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.losses import LossParts
-from justright.parallel import n_cores
-from justright.progress import Track
-from justright.types import Array
+from justright.utils.parallel import n_cores
+from justright.utils.progress import Track
+from justright.utils.types import Array
 
 BatchLabels = Sequence[Int[Tensor, " _"]]
 BatchWeights = Sequence[Float[Tensor, " _"]]

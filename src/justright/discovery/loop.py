@@ -26,12 +26,12 @@ from justright.discovery.learner import Learner, Outputs
 from justright.discovery.plateau import Assignments, is_plateau
 from justright.discovery.processes import Processes
 from justright.discovery.records import EpochRecords
+from justright.discovery.schedules import learning_rate, n_epochs_with
 from justright.discovery.training_data import TrainingData
 from justright.features.stored_views import Views
 from justright.losses import LossParts
-from justright.models.schedules import learning_rate, n_epochs_with
-from justright.progress import Track, silent
-from justright.types import Array
+from justright.utils.progress import Track, silent
+from justright.utils.types import Array
 
 CHECKPOINT_SECONDS = 60.0  # at most so much work is lost to a kill; writing more often would cost more than it saves
 # of the learning rate, for the tuned part of a network that ends in no norm; chosen on birds, docs/discovery.md

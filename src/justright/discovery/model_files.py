@@ -18,10 +18,10 @@ from safetensors.torch import load_file
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import checksum, write_tensors
 from justright.discovery.joint import JointAnswer
-from justright.errors import DataError
 from justright.features.backbone import Backbone
-from justright.files import parsed_json, remove_leftovers, write_json
-from justright.hashing import signed, verified
+from justright.utils.errors import DataError
+from justright.utils.files import parsed_json, remove_leftovers, write_json
+from justright.utils.hashing import signed, verified
 
 FORMAT = "justright model 1"
 TUNED, JOINT = "tuned/", "joint/"

@@ -18,13 +18,13 @@ from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import KMEANS_FIELDS, PlannedTraining
 from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import FitInputs, Outputs
+from justright.discovery.schedules import teacher_momentum
 from justright.discovery.simgcd import Heads, LearnerWithHeads, WithHeads
 from justright.discovery.simgcd_config import SimGCDConfig
-from justright.errors import JustrightError
+from justright.discovery.teacher import MeanTeacher
 from justright.features.backbone import Backbone, Stored
-from justright.models.schedules import teacher_momentum
-from justright.models.teacher import MeanTeacher
-from justright.settings import SHARE, Range, number, one_of, setting
+from justright.utils.errors import JustrightError
+from justright.utils.settings import SHARE, Range, number, one_of, setting
 
 ABOVE_0_TO_1 = number(lambda value: 0 < value <= 1, "above 0, up to 1")
 GCD_SETTINGS = Range(lambda value: isinstance(value, GCDConfig), 'settings of GCD, such as {"n_epochs": 20}')

@@ -17,9 +17,9 @@ from jaxtyping import Float, Int
 
 from justright.data.columns import names_column, write_csv
 from justright.data.parquet import read_parquet, write_parquet
-from justright.errors import DataError
-from justright.files import parsed_json, reader_of, replacing
-from justright.types import Array, Mask
+from justright.utils.errors import DataError
+from justright.utils.files import parsed_json, reader_of, replacing
+from justright.utils.types import Array, Mask
 
 FORMAT = "justright predictions 1"
 KEY = b"justright"

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from scipy.special import expit
 
 from justright.discovery.evidence import NAMES
-from justright.types import Array
+from justright.utils.types import Array
 
 INTERCEPT = -2.077
 COEFFICIENTS = {

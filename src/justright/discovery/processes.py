@@ -26,9 +26,9 @@ from torch.distributed.rendezvous import rendezvous
 
 from justright.data.image_set import ImageSet
 from justright.data.readers import HASHED
-from justright.errors import JustrightError
-from justright.parallel import BLOCK
-from justright.types import Array
+from justright.utils.errors import JustrightError
+from justright.utils.parallel import BLOCK
+from justright.utils.types import Array
 
 T = TypeVar("T")
 

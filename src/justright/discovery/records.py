@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from justright.discovery.processes import Processes
-from justright.errors import JustrightError
-from justright.files import write_text
+from justright.utils.errors import JustrightError
+from justright.utils.files import write_text
 
 
 class EpochRecords:

@@ -20,8 +20,8 @@ from justright.features.backbone import Stored
 from justright.features.stored_views import Views
 from justright.losses import LossParts, SelExObjective, SelExSettings
 from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
-from justright.seeding import generator
-from justright.settings import YES_OR_NO, one_of, setting
+from justright.utils.seeding import generator
+from justright.utils.settings import YES_OR_NO, one_of, setting
 
 TARGETS = ("pseudo_label", "radius_normalised", "radius_raw")
 

@@ -16,9 +16,9 @@ from justright.clustering.checks import prepared
 from justright.clustering.ward import cut_tree, mean_shifted, ward_merges
 from justright.discovery.assigner import CategoryAssigner, Learned
 from justright.discovery.training_data import TrainingData
-from justright.errors import DegenerateError
-from justright.seeding import generator
-from justright.types import Array
+from justright.utils.errors import DegenerateError
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 _log = logging.getLogger(__name__)
 

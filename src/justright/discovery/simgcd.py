@@ -15,13 +15,13 @@ from justright.discovery.assigner import Center, Learned, by_prototypes
 from justright.discovery.configs import PlannedTraining
 from justright.discovery.heads_first import rows_for_heads
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs, mean_feature
+from justright.discovery.schedules import teacher_temperature
 from justright.discovery.simgcd_config import SimGCDConfig
 from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Backbone, Stored
 from justright.losses import LossParts, SimGCDObjective
-from justright.models.heads import ProjectionHead, PrototypeClassifier
-from justright.models.schedules import teacher_temperature
-from justright.types import Array
+from justright.losses.heads import ProjectionHead, PrototypeClassifier
+from justright.utils.types import Array
 
 
 class Heads(nn.Module):

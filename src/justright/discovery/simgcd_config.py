@@ -11,8 +11,8 @@ from jaxtyping import Int
 
 from justright.discovery.configs import KMEANS_FIELDS, MOST_EPOCHS, TrainConfig, projection_size
 from justright.losses import DebGCDSettings, KnownEntropySettings
-from justright.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, at_least, one_of, setting
-from justright.types import Array
+from justright.utils.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, at_least, one_of, setting
+from justright.utils.types import Array
 
 # The length of both trainings where heads learn alone first; chosen on pets and plants, docs/discovery.md
 STEPS_OF_HEADS_A_CATEGORY, FEWEST_STEPS_OF_HEADS = 25, 1000

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from justright.parallel import blas_threads
+from justright.utils.parallel import blas_threads
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from justright.discovery.heads_first import N_FRESH, FeatureViews
 from justright.discovery.learner import FitInputs, Learner, mean_feature
 from justright.discovery.loop import Training
 from justright.features.stored_views import Views
-from justright.seeding import generator
+from justright.utils.seeding import generator
 
 
 class TrainedDiscovery(Discovery):

@@ -15,11 +15,11 @@ from jaxtyping import Bool, Float, Int
 from justright.data.batches import BalancedBatches
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
-from justright.errors import DataError, DegenerateError
-from justright.hashing import hash_list
-from justright.parallel import in_blocks
-from justright.seeding import generator
-from justright.types import UNLABELED, Array, Mask
+from justright.utils.errors import DataError, DegenerateError
+from justright.utils.hashing import hash_list
+from justright.utils.parallel import in_blocks
+from justright.utils.seeding import generator
+from justright.utils.types import UNLABELED, Array, Mask
 
 Weighting = Literal["auto", "hard", "soft", "resample"]
 WEIGHTINGS: tuple[str, ...] = get_args(Weighting)

@@ -17,12 +17,12 @@ from justright.discovery.assigner import Learned
 from justright.discovery.gcd import GCDConfig
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Learner, Outputs
 from justright.discovery.trained import TrainedDiscovery
-from justright.errors import DegenerateError
 from justright.features.backbone import Backbone, Stored
 from justright.losses import ContrastiveObjective, LossParts
-from justright.models.heads import ProjectionHead
-from justright.settings import COUNT, NOT_NEGATIVE, setting
-from justright.types import Array
+from justright.losses.heads import ProjectionHead
+from justright.utils.errors import DegenerateError
+from justright.utils.settings import COUNT, NOT_NEGATIVE, setting
+from justright.utils.types import Array
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from justright.engines.file_rows import FileRows, row_shards
 from justright.engines.ordered_map import Engine, OpenEngine, in_process, threads
-from justright.registry import Registry
+from justright.utils.registry import Registry
 
 ENGINES: Registry[OpenEngine] = Registry("engine")
 ENGINES.add("local", "justright.engines.ordered_map:open_local", "threads of this process")

@@ -10,9 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from justright.errors import DataError
-from justright.remote import Place, RemotePath
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.remote import Place, RemotePath
+from justright.utils.types import Array
 
 SHARD_ROWS = 32_768  # 50 MB in half precision at 768 dimensions, against 6 MB that a thousand class sums take
 

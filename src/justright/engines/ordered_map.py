@@ -16,8 +16,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, TypeAlias, TypeVar
 
-from justright.errors import JustrightError
-from justright.parallel import blas_threads, in_threads, n_cores
+from justright.utils.errors import JustrightError
+from justright.utils.parallel import blas_threads, in_threads, n_cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

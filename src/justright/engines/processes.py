@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from justright.engines.ordered_map import AHEAD, RETRIES, Engine, worker_count
-from justright.errors import JustrightError
-from justright.parallel import blas_threads, collect_rarely, in_order
+from justright.utils.errors import JustrightError
+from justright.utils.parallel import blas_threads, in_order, raise_gc_threshold
 
 
 @contextmanager
@@ -122,7 +122,7 @@ class _Pool:
 def _prepare_worker(folder: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
     warnings.simplefilter("ignore")  # those of decoders; what matters is an error
-    collect_rarely()
+    raise_gc_threshold()
     blas_threads(1)
     threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
 

@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any
 
 from justright.engines.ordered_map import AHEAD, RETRIES, Engine, Item, Result, worker_count
-from justright.errors import JustrightError
-from justright.parallel import blas_threads, in_order
+from justright.utils.errors import JustrightError
+from justright.utils.parallel import blas_threads, in_order
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from justright.registry import Registry
+from justright.utils.registry import Registry
 
 if TYPE_CHECKING:
     from justright.estimation.base import CategoryCounter

@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 
 from justright.clustering.arrays import like, to_numpy
 from justright.clustering.checks import check_features, check_labels, prepared
-from justright.errors import DegenerateError
-from justright.progress import Track, silent
-from justright.settings import WHOLE, YES_OR_NO, refuse_out_of_range, setting
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DegenerateError
+from justright.utils.progress import Track, silent
+from justright.utils.settings import WHOLE, YES_OR_NO, refuse_out_of_range, setting
+from justright.utils.types import UNLABELED, Array
 
 Fitted = TypeVar("Fitted", bound="CategoryCounter")
 Curve = Float[Array, "points 2"]
@@ -69,8 +69,8 @@ def middle_interval(estimates: Sequence[int], level: float, holding: int) -> tup
     `holding` is the estimate on all images, which resamples need not reach: the interval is widened to hold it.
     """
     if not estimates or not 0 < level < 1:
-        came = f"An interval of level {level} from {len(estimates)} resamples."
-        raise DegenerateError(came, expected="a level between 0 and 1 and at least one resample")
+        problem = f"An interval of level {level} from {len(estimates)} resamples."
+        raise DegenerateError(problem, expected="a level between 0 and 1 and at least one resample")
     low = np.quantile(estimates, (1 - level) / 2, method="lower")
     high = np.quantile(estimates, (1 + level) / 2, method="higher")
     return min(int(low), holding), max(int(high), holding)

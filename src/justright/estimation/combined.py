@@ -14,8 +14,8 @@ from justright.estimation.base import CategoryCounter, Curve, Given, checked_lev
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
 from justright.geometry import unit_or_zero_rows
-from justright.progress import Track, silent
-from justright.settings import SHARE, at_least, setting
+from justright.utils.progress import Track, silent
+from justright.utils.settings import SHARE, at_least, setting
 
 # Chosen as spread_share was, on drawn problems, and judged on others: benchmarks/study_counts.py, docs/findings.md.
 ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2

@@ -11,14 +11,14 @@ import numpy as np
 from jaxtyping import Int
 
 from justright.clustering import SemiSupKMeans
-from justright.errors import DegenerateError
 from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.estimation.prior import gpc_prior, labeled_prior
 from justright.estimation.split_merge import SplitMerge
-from justright.progress import Track, silent
-from justright.seeding import generator
-from justright.settings import SHARE, YES_OR_NO, at_least, one_of, setting
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DegenerateError
+from justright.utils.progress import Track, silent
+from justright.utils.seeding import generator
+from justright.utils.settings import SHARE, YES_OR_NO, at_least, one_of, setting
+from justright.utils.types import UNLABELED, Array
 
 _STABLE_ROUNDS = 3
 _KEPT = 0.8  # the share of images that a resample of the interval keeps

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln, multigammaln
 
-from justright.types import UNLABELED, Array, Labels
+from justright.utils.types import UNLABELED, Array, Labels
 
 Axes = Float[Array, "images axes"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.clustering import SemiSupKMeans
-from justright.errors import DegenerateError
 from justright.estimation.prior import NormalInverseWishart
-from justright.seeding import generator
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DegenerateError
+from justright.utils.seeding import generator
+from justright.utils.types import UNLABELED, Array
 
 _MIN_SIZE = 5  # no cluster this small is split and no half this small accepted, as in GPC: it has no shape yet
 _N_PROPOSALS = 4

@@ -13,10 +13,10 @@ from jaxtyping import Bool, Float, Int
 
 from justright.clustering.ward import ward_merges
 from justright.estimation.base import CategoryCounter, Curve, Given, checked_level, middle_interval
-from justright.progress import Track, silent
-from justright.seeding import generator
-from justright.settings import at_least, setting
-from justright.types import UNLABELED, Array
+from justright.utils.progress import Track, silent
+from justright.utils.seeding import generator
+from justright.utils.settings import at_least, setting
+from justright.utils.types import UNLABELED, Array
 
 _BLOCK = 1024  # images whose distances to all others are held at a time
 _STEP = 0.1  # of the logarithm: a cluster more lets the spread fall by a tenth

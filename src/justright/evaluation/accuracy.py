@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
-from justright.errors import DataError
 from justright.evaluation.counts import Counts, adjusted_rand_index, normalized_mutual_information, sum_by
 from justright.evaluation.intervals import wilson
 from justright.evaluation.matching import match_counts
 from justright.evaluation.names import names_right
 from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
-from justright.seeding import generator
-from justright.types import Array, Labels, Mask
+from justright.utils.errors import DataError
+from justright.utils.seeding import generator
+from justright.utils.types import Array, Labels, Mask
 
 ROUNDING = 1e-9  # accuracies that differ by less are one
 
@@ -97,8 +97,8 @@ def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
     if flag.shape != y_true.shape:
         raise DataError(f"{name} has {len(flag)} entries for {len(y_true)} images.", expected="one entry per image")
     if len(mixed := np.intersect1d(y_true[flag], y_true[~flag])):
-        came = f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}."
-        raise DataError(came, expected="one value for all images of a class")
+        problem = f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}."
+        raise DataError(problem, expected="one value for all images of a class")
     return np.unique(y_true[flag])
 
 

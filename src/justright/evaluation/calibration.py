@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from justright.errors import DegenerateError
-from justright.types import Array
+from justright.utils.errors import DegenerateError
+from justright.utils.types import Array
 
 N_BINS = 10
 

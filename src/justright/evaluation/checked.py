@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from justright.errors import DataError, DegenerateError
 from justright.evaluation.intervals import clopper_pearson, exact_interval, n_more_looks, wilson
 from justright.evaluation.scores import LEVEL
-from justright.types import Array
+from justright.utils.errors import DataError, DegenerateError
+from justright.utils.types import Array
 
 # A cluster's own variance is mixed with the one pooled over clusters as if that came from this many more looks:
 # two right of two looks do not mean that a third look would be right for certain.
@@ -222,8 +222,8 @@ class _Sample:
 
 def _check_sample(checked: Int[Array, " checked"], is_right: Bool[Array, " rows"], n_images: int, level: float) -> None:
     if len(checked) != len(is_right):
-        came = f"{len(checked)} checked images with {len(is_right)} verdicts."
-        raise DataError(came, expected="one verdict per image")
+        problem = f"{len(checked)} checked images with {len(is_right)} verdicts."
+        raise DataError(problem, expected="one verdict per image")
     if not len(checked):
         raise DegenerateError("No image was checked.", expected="at least one", advice="look at about 30 random images")
     if checked.min() < 0 or checked.max() >= n_images or len(np.unique(checked)) != len(checked):

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int
 from justright.evaluation.accuracy import classes_where
 from justright.evaluation.counts import Counts, sum_by
 from justright.evaluation.matching import Matching, match_counts
-from justright.types import UNLABELED, Array, Labels, Mask
+from justright.utils.types import UNLABELED, Array, Labels, Mask
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Int
 
-from justright.errors import DataError, DegenerateError
-from justright.types import Array, Labels
+from justright.utils.errors import DataError, DegenerateError
+from justright.utils.types import Array, Labels
 
 _DENSE_CELLS = 1 << 24  # up to this many a dense tally (8 bytes each) is quicker than sorting the images
 
@@ -93,8 +93,8 @@ def _compact(labels: Labels) -> tuple[Int[Array, " values"], Labels]:
 
 def _check_labels(y_true: Labels, y_pred: Labels) -> None:
     if y_true.ndim != 1 or y_true.shape != y_pred.shape:
-        came = f"Classes of shape {y_true.shape} and clusters of shape {y_pred.shape}."
-        raise DataError(came, expected="two arrays with one entry per image, in the same order")
+        problem = f"Classes of shape {y_true.shape} and clusters of shape {y_pred.shape}."
+        raise DataError(problem, expected="two arrays with one entry per image, in the same order")
     if not len(y_true):
         raise DegenerateError("No images to evaluate.", expected="at least one image with a class and a cluster")
     for what, labels in (("class", y_true), ("cluster", y_pred)):

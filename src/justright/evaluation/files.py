@@ -15,8 +15,8 @@ from pyarrow import types
 
 from justright.data.class_names import nfc, nfc_column
 from justright.data.parquet import read_parquet, write_parquet
-from justright.errors import DataError, MissingDataError
-from justright.types import UNLABELED, Array, Labels, Mask
+from justright.utils.errors import DataError, MissingDataError
+from justright.utils.types import UNLABELED, Array, Labels, Mask
 
 KEYS = ("id", "path")  # what may name an image, in this order of preference
 BOTH = "id and path"  # where copies share an id, and archives a path inside them
@@ -282,8 +282,8 @@ def _shared_key(left: _File, right: _File) -> str:
     """The column that names each image in both files."""
     shared = [key for key in KEYS if left.has(key) and right.has(key)]
     if not shared:
-        came = f"{left.path} and {right.path} share neither an id nor a path column."
-        raise DataError(came, expected="a column id or path in both, to tell which rows belong together")
+        problem = f"{left.path} and {right.path} share neither an id nor a path column."
+        raise DataError(problem, expected="a column id or path in both, to tell which rows belong together")
     # images with equal content may share an id; their paths still tell them apart
     for key in [*shared, BOTH] if len(shared) == len(KEYS) else shared:
         if left.names_each_once(key) and right.names_each_once(key):

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.evaluation.scores import LEVEL
-from justright.types import Array
+from justright.utils.types import Array
 
 
 def spread(values: Sequence[float] | Float[Array, " values"]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int, UInt64
 
 from justright.evaluation.counts import Counts
-from justright.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from justright.evaluation.counts import Counts
 from justright.evaluation.matching import match_counts
-from justright.types import UNLABELED, Labels, Mask
+from justright.utils.types import UNLABELED, Labels, Mask
 
 
 def names_right(y_true: Labels, y_pred: Labels, is_old: Mask, called: Labels) -> Mask:

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from justright.errors import DataError
-from justright.files import parsed_json, reader_of, write_json
-from justright.hashing import signed, verified
+from justright.utils.errors import DataError
+from justright.utils.files import parsed_json, reader_of, write_json
+from justright.utils.hashing import signed, verified
 
 Protocol: TypeAlias = Literal["v2", "v2b", "v1"]
 PROTOCOLS: tuple[Protocol, ...] = ("v2", "v2b", "v1")

@@ -48,7 +48,7 @@ def choose_backbone(device: str, fetch: Callable[[str], object] = find_checkpoin
         fetch(sizes[0])
         return Choice(sizes[0], f"its checkpoint comes from the hub{_cost(sizes[0], device)}")
     except CheckpointError as error:
-        reason = error.came
+        reason = error.problem
     for name in LITE:
         if local_checkpoint(name) is not None:
             return Choice(name, f"the best one of the installed packages, for {reason}{_cost(name, device)}")

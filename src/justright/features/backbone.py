@@ -11,7 +11,6 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.recipe import ImageRecipe
-from justright.errors import DataError
 from justright.features.checkpoints import CheckpointError
 from justright.features.choices import Pooling
 from justright.features.cuts import Cut, Stored, cut
@@ -21,7 +20,8 @@ from justright.features.guarded_timm import Network
 from justright.features.joined_networks import JoinedCut, JoinedNetworks
 from justright.features.networks import loaded_network, random_network
 from justright.features.state_dicts import State
-from justright.hashing import hash_pieces
+from justright.utils.errors import DataError
+from justright.utils.hashing import hash_pieces
 
 __all__ = ["Backbone", "Stored", "load_backbone", "random_backbone"]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from justright.audit.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
-from justright.errors import BadKind
+from justright.utils.errors import BadKind
 
 Reasons: TypeAlias = Mapping[int, tuple[str, str]]  # kind and reason of bad images, by their position in the source
 

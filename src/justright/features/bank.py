@@ -20,7 +20,6 @@ from jaxtyping import Int
 from justright.data.image_set import ImageSet
 from justright.data.views import Plain, Weak, describe
 from justright.engines import Engine
-from justright.errors import DataError, JustrightError
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_build import BankBuild, MissingBlock
@@ -33,12 +32,13 @@ from justright.features.kept_banks import KeptBanks, building, hold
 from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewWork
 from justright.features.workers import tools
-from justright.files import write_json
-from justright.hashing import hash_list, hash_value
-from justright.parallel import in_blocks
-from justright.progress import Track, silent
-from justright.seeding import generator
-from justright.types import Array
+from justright.utils.errors import DataError, JustrightError
+from justright.utils.files import write_json
+from justright.utils.hashing import hash_list, hash_value
+from justright.utils.parallel import in_blocks
+from justright.utils.progress import Track, silent
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 _log = logging.getLogger(__name__)
 

@@ -21,9 +21,9 @@ from justright.features.cache_section import Digests, digests
 from justright.features.extracted_views import ExtractedViews
 from justright.features.view_work import ViewTask, ViewWork
 from justright.features.workers import on_one_core_each, one_core_a_thread
-from justright.parallel import n_cores
-from justright.progress import Track
-from justright.types import Array
+from justright.utils.parallel import n_cores
+from justright.utils.progress import Track
+from justright.utils.types import Array
 
 Rows = Int[Array, " rows"]
 

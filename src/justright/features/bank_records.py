@@ -20,11 +20,11 @@ from typing import Literal, get_args
 import numpy as np
 import torch
 
-from justright.errors import DataError, JustrightError
 from justright.features.cuts import Stored
-from justright.files import replacing
-from justright.hashing import SIZE
-from justright.types import Array
+from justright.utils.errors import DataError, JustrightError
+from justright.utils.files import replacing
+from justright.utils.hashing import SIZE
+from justright.utils.types import Array
 
 BankPrecision = Literal["float32", "float16", "int8"]
 BANK_PRECISIONS: tuple[str, ...] = get_args(BankPrecision)

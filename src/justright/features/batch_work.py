@@ -18,7 +18,7 @@ from justright.features import bank_records
 from justright.features.bad_rows import Reasons, reason_at
 from justright.features.feature_network import FeatureNetwork
 from justright.features.workers import refuse_other_tools
-from justright.types import Array
+from justright.utils.types import Array
 
 
 class WorkedBatch(NamedTuple):

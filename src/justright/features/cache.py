@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from justright.errors import DataError
 from justright.features.cache_section import Block, CacheSection, blocks_of
-from justright.files import UNITS, home, parsed_json, remove_leftovers, write_json
-from justright.hashing import hash_value
-from justright.locks import EXPIRY, is_gone
+from justright.utils.errors import DataError
+from justright.utils.files import UNITS, home, parsed_json, remove_leftovers, write_json
+from justright.utils.hashing import hash_value
+from justright.utils.locks import EXPIRY, is_gone
 
 logger = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
 from justright.features.store import FeatureRows
-from justright.files import replacing
-from justright.hashing import hash_bytes, hash_file, hash_value
-from justright.types import Array
+from justright.utils.files import replacing
+from justright.utils.hashing import hash_bytes, hash_file, hash_value
+from justright.utils.types import Array
 
 logger = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from justright.errors import JustrightError
 from justright.features.choices import BACKBONES, BackboneSpec
 from justright.features.guarded_timm import timm
-from justright.files import home
+from justright.utils.errors import JustrightError
+from justright.utils.files import home
 
 FILE_ON_HUB = "model.safetensors"
 HUB_SECONDS = 4.0  # a hub that does not answer within this time is taken for out of reach

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from justright.registry import Registry
+from justright.utils.registry import Registry
 
 BATCH_SIZE = 16  # on a CPU larger ones leave its caches: efficientnet_lite0 took 1.3 times as long with 32
 Precision = Literal["float32", "bfloat16", "float16"]

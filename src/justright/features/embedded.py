@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from justright.data.catalog.glyphs import SCRIPTS
 from justright.data.recipe import ImageRecipe
-from justright.errors import JustrightError
 from justright.features.choices import BackboneSpec
+from justright.utils.errors import JustrightError
 
 RECIPE = ImageRecipe(resolution=64, resize=64, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
 

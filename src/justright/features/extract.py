@@ -24,7 +24,6 @@ from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.data.sent_images import sent_in_parts
 from justright.engines import Engine, threads
-from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.features.bad_rows import Reasons, content_ids, quarantined, refuse_bad_rows
 from justright.features.cache import FeatureCache
@@ -36,10 +35,11 @@ from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store, expect_place
 from justright.features.table import FeatureTable
 from justright.features.workers import one_core_a_thread
-from justright.parallel import n_cores
-from justright.progress import Track, silent
-from justright.remote import Place, place_of
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.parallel import n_cores
+from justright.utils.progress import Track, silent
+from justright.utils.remote import Place, place_of
+from justright.utils.types import Array
 
 HASHED_ROWS = 16
 

@@ -22,9 +22,9 @@ from justright.features.bank_records import record_type
 from justright.features.cache_section import CacheSection, Digests, blocks_of
 from justright.features.choices import BATCH_SIZE
 from justright.features.kept_banks import INDEX, alone, hold
-from justright.files import write_json
-from justright.hashing import hash_value
-from justright.types import Array
+from justright.utils.files import write_json
+from justright.utils.hashing import hash_value
+from justright.utils.types import Array
 
 WAITING_BYTES = 32 << 20  # of views that wait in memory for the next file
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from justright.parallel import n_cores
+from justright.utils.parallel import n_cores
 
 _log = logging.getLogger(__name__)
 

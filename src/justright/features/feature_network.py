@@ -10,14 +10,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from justright.errors import DataError
 from justright.features.backbone import Backbone
 from justright.features.choices import Pooling, Precision
 from justright.features.cuts import ClassTokenCut, Stored, uncut_features
 from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
 from justright.features.fused_norms import folded
 from justright.features.workers import tools
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.types import Array
 
 Features: TypeAlias = Float[Array, " batch *axes"]
 Batch: TypeAlias = Float[Tensor, "batch 3 side side"]

@@ -16,8 +16,8 @@ from typing import Any
 from weakref import finalize
 
 from justright.features.cache import parse_size
-from justright.files import bytes_of, home, parsed_json, size_text
-from justright.locks import LeaseHeldError, lease
+from justright.utils.files import bytes_of, home, parsed_json, size_text
+from justright.utils.locks import LeaseHeldError, lease
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from justright.features.checkpoints import CheckpointError, file_in
-from justright.files import parsed_json
+from justright.utils.files import parsed_json
 
 State = dict[str, Tensor]
 
@@ -127,8 +127,8 @@ def by_order(state: State, model: nn.Module) -> State:
         raise CheckpointError(f"a checkpoint of {len(state)} tensors", expected=f"{len(wanted)}")
     for (theirs, tensor), (ours, place) in zip(state.items(), wanted.items(), strict=True):
         if tensor.shape != place.shape:
-            came, expected = tuple(tensor.shape), tuple(place.shape)
-            raise CheckpointError(f"{theirs} has shape {came}", expected=f"{expected} for {ours}")
+            shape, expected = tuple(tensor.shape), tuple(place.shape)
+            raise CheckpointError(f"{theirs} has shape {shape}", expected=f"{expected} for {ours}")
     return dict(zip(wanted, state.values(), strict=True))
 
 

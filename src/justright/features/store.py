@@ -28,14 +28,14 @@ from jaxtyping import Float
 
 from justright.audit.quarantine import Quarantined
 from justright.engines import FileRows
-from justright.errors import BadKind, MissingDataError
 from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
 from justright.features.store_shards import n_intact, read_shards
-from justright.files import parsed_json, reader_of, write_json
-from justright.hashing import hash_file, signed, verified
-from justright.remote import Place, RemotePath
-from justright.types import Array
+from justright.utils.errors import BadKind, MissingDataError
+from justright.utils.files import parsed_json, reader_of, write_json
+from justright.utils.hashing import hash_file, signed, verified
+from justright.utils.remote import Place, RemotePath
+from justright.utils.types import Array
 
 FeatureRows: TypeAlias = Float[Array, " rows *axes"]  # (rows, dim), or (rows, patches, dim) where these were asked for
 StoredRows: TypeAlias = Float[Any, " rows *axes"]  # the same, or `FileRows` of a store elsewhere

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from justright.errors import DataError
-from justright.hashing import hash_pieces
-from justright.settings import flat
+from justright.utils.errors import DataError
+from justright.utils.hashing import hash_pieces
+from justright.utils.settings import flat
 
 PRINT_ROWS = 4096  # labels are hashed in pieces of so many: another number is another print
 COMPARABLE = ("backbone", "transform")  # features that agree in these parts of the header may be compared

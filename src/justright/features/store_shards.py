@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from justright.features.store_header import Header
-from justright.files import parsed_json
-from justright.hashing import hash_value
-from justright.remote import Place
+from justright.utils.files import parsed_json
+from justright.utils.hashing import hash_value
+from justright.utils.remote import Place
 
 
 @dataclass(frozen=True)

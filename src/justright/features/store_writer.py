@@ -21,15 +21,15 @@ import pyarrow.parquet as pq
 from jaxtyping import Int
 
 from justright.audit.quarantine import Quarantined
-from justright.errors import DataError
 from justright.features import store
 from justright.features.store_header import DamagedStoreError, Header, StoreMismatchError, indented
 from justright.features.store_shards import Shard, n_intact, read_shards, shard_line
-from justright.files import home, replacing, write_json
-from justright.hashing import hash_bytes
-from justright.locks import LeaseHeldError, lease
-from justright.remote import Place, RemotePath
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.files import home, replacing, write_json
+from justright.utils.hashing import hash_bytes
+from justright.utils.locks import LeaseHeldError, lease
+from justright.utils.remote import Place, RemotePath
+from justright.utils.types import Array
 
 INDEX_ROWS = 16_384  # small row groups keep the memory of writing them small
 

@@ -12,9 +12,9 @@ from justright.data.views import Transform, transform_named
 from justright.features.backbone import Backbone
 from justright.features.cuts import Stored
 from justright.features.view_work import ViewDrawer
-from justright.parallel import n_cores
-from justright.seeding import generator
-from justright.types import Array
+from justright.utils.parallel import n_cores
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 
 class Views(ABC):

@@ -13,12 +13,12 @@ from jaxtyping import Float, Int
 
 from justright.audit.quarantine import Quarantined
 from justright.data.columns import NAME
-from justright.errors import DataError
 from justright.features.store import FeatureRows, StoredRows, mapped, read_bad_rows, read_quarantine, read_store
 from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store
-from justright.remote import Place, place_of
-from justright.types import UNLABELED, Array, Labels
+from justright.utils.errors import DataError
+from justright.utils.remote import Place, place_of
+from justright.utils.types import UNLABELED, Array, Labels
 
 BLOCK_ROWS = 4096
 

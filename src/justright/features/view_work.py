@@ -21,11 +21,11 @@ from justright.data.pixels import Pixels, to_pixels
 from justright.data.readers import Reader
 from justright.data.recipe import ImageRecipe
 from justright.data.views import Transform, draw_view
-from justright.errors import BadImageError
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.workers import refuse_other_tools, tools
-from justright.types import Array
+from justright.utils.errors import BadImageError
+from justright.utils.types import Array
 
 Batch = Float[Tensor, "batch 3 size size"]
 
@@ -62,7 +62,7 @@ def _decoded(images: ImageSet, place: int, row: int) -> Pixels:
         return to_pixels(images.image(place))
     except BadImageError as error:
         raise BadImageError(
-            f"image {row}: {error.came}",
+            f"image {row}: {error.problem}",
             error.kind,
             expected=error.expected,
             advice="leave it out: take the good rows alone",

@@ -15,7 +15,7 @@ import PIL
 import torch
 
 from justright.engines import Engine, threads
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

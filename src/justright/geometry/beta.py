@@ -7,8 +7,8 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from justright.errors import DegenerateError, JustrightError
-from justright.types import Array
+from justright.utils.errors import DegenerateError, JustrightError
+from justright.utils.types import Array
 
 DOMAINS = ("clip", "affine", "minmax", "rank", "target", "raw")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DataError
 from justright.geometry.rows import CHUNK_ROWS
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.types import Array
 
 
 class ClassSums:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.geometry.similarity import cosine_chunks, row_quantile
-from justright.types import Array
+from justright.utils.types import Array
 
 N_HISTOGRAM_BINS = 8192
 MAX_EXACT_COSINES = 64_000_000  # 256 MB in single precision

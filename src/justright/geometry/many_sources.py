@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.geometry.rows import CHUNK_ROWS
-from justright.types import Array
+from justright.utils.types import Array
 
 SAMPLED = 8
 """One in so many sources is in the small problem whose prices say where the others go."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DegenerateError
-from justright.types import Array
+from justright.utils.errors import DegenerateError
+from justright.utils.types import Array
 
 CHUNK_ROWS = 8192
 """Rows handled at once, so that memory does not grow with the number of images."""

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from justright.geometry.rows import CHUNK_ROWS, row_chunks, row_norms, unit_rows
-from justright.types import Array
+from justright.utils.types import Array
 
 MAX_CHUNK_COSINES = 8_192_000  # 33 MB in single precision: large enough for a fast product, whatever the classes
 

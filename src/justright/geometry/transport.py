@@ -10,10 +10,10 @@ from types import ModuleType
 import numpy as np
 from jaxtyping import Float
 
-from justright.errors import DegenerateError
 from justright.geometry.many_sources import Pairs, PerSink, PerSource, flow_from_many
 from justright.geometry.rows import unit_rows
-from justright.types import Array
+from justright.utils.errors import DegenerateError
+from justright.utils.types import Array
 
 MAX_ITERATIONS = 100_000_000  # effectively none: a flow cut short would be no optimum
 MANY_SOURCES = 20_000

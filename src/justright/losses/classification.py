@@ -11,8 +11,8 @@ from torch.nn.functional import cross_entropy
 
 from justright.losses.contrastive import ContrastiveSettings
 from justright.losses.reduction import Labels, Scalar, Weights, at_least_float32, labeled_mean
-from justright.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, setting
-from justright.types import UNLABELED
+from justright.utils.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, setting
+from justright.utils.types import UNLABELED
 
 Logits = Float[Tensor, "views batch categories"]
 StudentLogits = Float[Tensor, "2 batch categories"]

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from justright.losses.reduction import Labels, Scalar, Weights, at_least_float32, labeled_mean
-from justright.settings import POSITIVE, SHARE, refuse_out_of_range, setting
-from justright.types import UNLABELED
+from justright.utils.settings import POSITIVE, SHARE, refuse_out_of_range, setting
+from justright.utils.types import UNLABELED
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from torch.nn.functional import cross_entropy, logsigmoid
 
 from justright.losses.classification import Logits, SimGCDSettings, WeightedCrossEntropy
 from justright.losses.reduction import Labels, Scalar, Weights, at_least_float32, labeled_mean
-from justright.settings import NOT_NEGATIVE, POSITIVE, SHARE, setting
-from justright.types import UNLABELED
+from justright.utils.settings import NOT_NEGATIVE, POSITIVE, SHARE, setting
+from justright.utils.types import UNLABELED
 
 Margins = Float[Tensor, "2 batch known"]
 """How much closer an image is to a known class than to its opposite: a difference of two cosines."""

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from justright.losses.classification import Logits, SimGCDSettings
 from justright.losses.reduction import Labels, Scalar, at_least_float32
-from justright.settings import NOT_NEGATIVE, POSITIVE, SHARE, setting
-from justright.types import UNLABELED
+from justright.utils.settings import NOT_NEGATIVE, POSITIVE, SHARE, setting
+from justright.utils.types import UNLABELED
 
 
 @dataclass(frozen=True)

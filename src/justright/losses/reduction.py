@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from justright.types import UNLABELED
+from justright.utils.types import UNLABELED
 
 Labels = Int[Tensor, " batch"]  # the class of each image of a batch, -1 for an unlabeled one
 Weights = Float[Tensor, " batch"]  # how much each of them counts

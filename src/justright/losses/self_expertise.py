@@ -12,8 +12,8 @@ from torch.nn.functional import normalize
 from justright.losses.contrastive import ContrastiveSettings, WeightedSupConLoss
 from justright.losses.objectives import LossParts, Projections
 from justright.losses.reduction import Labels, Scalar, Weights
-from justright.settings import SHARE, setting
-from justright.types import UNLABELED
+from justright.utils.settings import SHARE, setting
+from justright.utils.types import UNLABELED
 
 Levels = Int[Tensor, "levels batch"]  # the cluster of each image, finest level first
 Apart = Float[Tensor, "rows rows"]  # how far apart the clusters of two rows are: at least 0, a row with itself 0

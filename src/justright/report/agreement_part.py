@@ -19,7 +19,7 @@ from justright.evaluation.counts import adjusted_rand_index
 from justright.report.elements import Name, Table, Values, attempt, optional
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.report.seed_groups import ComparedRun
-from justright.types import Array, Mask
+from justright.utils.types import Array, Mask
 
 MOST_RUNS = 12  # runs that are compared pair by pair
 MOST_SHOWN = 4  # runs whose categories stand beside each other: the first ones

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from justright.errors import DataError
 from justright.geometry import ClassSums, cosine_similarity, evenly_spaced
-from justright.progress import Track, silent
 from justright.report.elements import Missing, Name, Picture, Table, Values, attempt, cut_in_the_middle, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import SavedSelection
+from justright.utils.errors import DataError
+from justright.utils.progress import Track, silent
 
 MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes
 SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images a card and pixels a side, from the best on

@@ -13,7 +13,7 @@ from justright.discovery.predictions import Category, Predictions
 from justright.geometry import ClassSums, row_chunks, unit_or_zero_rows
 from justright.report.elements import optional
 from justright.runs.run_folder import RunFolder
-from justright.types import Array
+from justright.utils.types import Array
 
 
 @dataclass(frozen=True)

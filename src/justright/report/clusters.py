@@ -8,13 +8,13 @@ import numpy as np
 
 from justright.discovery.predictions import Predictions
 from justright.geometry.rows import evenly_spaced
-from justright.progress import Track, silent
 from justright.report.cluster_views import ClusterView
 from justright.report.elements import Name, Table, Values, Words, join, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.report.review_part import COLUMNS as REVIEW_COLUMNS
 from justright.report.review_part import review_cells
 from justright.review.findings import Review
+from justright.utils.progress import Track, silent
 
 MOST_CLUSTERS = 3000  # more cards than this are cut: those stay where most images are likely wrong
 # central images, outliers, pixels a side, columns: the more clusters, the less of each, so that all are there

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from justright.errors import DataError
 from justright.evaluation.scores import GROUPS
 from justright.report.agreement_part import Agreement
 from justright.report.seed_groups import ComparedRun, ScoreChange, SeedGroup, change
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import DataError
 
 BASELINES = {"own": "own labels alone", "none": "no selection"}  # others are compared with the first that is there
 

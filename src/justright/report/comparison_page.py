@@ -11,13 +11,13 @@ import numpy as np
 
 from justright.evaluation import break_down
 from justright.evaluation.scores import GROUPS, LEVEL
-from justright.files import write_text
 from justright.report.comparison import Comparison
 from justright.report.elements import Missing, Name, Table, Values, attempt, optional, plain, read_parts, render
 from justright.report.error_figures import draw_errors
 from justright.report.run_figures import draw_scores, draw_training
 from justright.report.score_parts import judged, percent
 from justright.report.seed_groups import ScoreChange, mean_and_spread
+from justright.utils.files import write_text
 
 MOST_CLASSES = 300  # classes whose weights are listed: those on which the runs agree least
 MOST_DRAWN = 12  # runs whose errors and curves are drawn

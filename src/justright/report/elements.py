@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from justright.errors import JustrightError
 from justright.report.drawing import for_page
+from justright.utils.errors import JustrightError
 
 MOST_DECIMALS = 5
 LONGEST = 120

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from justright.evaluation.confusions import Confusion, Errors
 from justright.report.drawing import INK, name_rows, write_above
 from justright.report.elements import short
-from justright.types import Array
+from justright.utils.types import Array
 
 TAKEN_FOR = {"n_as_old": ("an Old class", "#d1603d"), "n_as_new": ("a New class or none", "#2f6db3")}
 CAUSE = {

@@ -18,8 +18,8 @@ from justright.report.drawing import INK, TIGHT, add_legend, color_of, quiet_pan
 from justright.report.elements import Missing, Picture, short
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.report.pool_and_target import datasets
-from justright.seeding import generator
-from justright.types import Array
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 MOST_POINTS = 500  # of pool and of target each; more would hide each other, and t-SNE would take long
 N_STEPS = 500

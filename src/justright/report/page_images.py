@@ -14,12 +14,12 @@ from PIL import Image, ImageOps
 
 from justright.data.export import contact_sheet
 from justright.data.image_set import ImageSet
-from justright.errors import JustrightError
-from justright.parallel import in_threads
-from justright.progress import Track, silent
 from justright.report.elements import Missing, Picture
-from justright.seeding import generator
-from justright.types import Array
+from justright.utils.errors import JustrightError
+from justright.utils.parallel import in_threads
+from justright.utils.progress import Track, silent
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 GAP = 2
 QUALITY = 55  # of WebP: a face is still a face, in a third of the bytes of a fine JPEG

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from justright.benchmark.paper_table import EVERY, PaperTable
 from justright.benchmark.table_text import IN_DOUBT, TextTable, notes
-from justright.files import write_text
 from justright.report.drawing import COLORS, INK, LINE, add_legend, name_rows, panel_grid, quiet_panels
 from justright.report.elements import Table, render, short
 from justright.report.error_figures import TAKEN_FOR
+from justright.utils.files import write_text
 
 PART = re.compile(r"(?P<transfer>transfer, )?part (?P<number>\d+) of (?P<count>\d+)")
 DISCOVERY, TRANSFER = COLORS[5], COLORS[1]  # pink and orange, as in the paper

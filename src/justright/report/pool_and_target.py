@@ -12,8 +12,8 @@ from justright.report.elements import Missing, Name, Table, Values, attempt, sho
 from justright.report.page_images import PageImages, SheetOrder
 from justright.runs.left_out import summary
 from justright.runs.run_folder import RunFolder
-from justright.seeding import generator
-from justright.types import Array
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 N_IMAGES, PIXELS, COLUMNS = 16, 64, 8
 MOST_SETS = 12  # data sets that get a sheet; more are only counted

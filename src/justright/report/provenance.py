@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from justright import settings
 from justright.report.elements import Missing, Table, Values
+from justright.utils import settings
 
 FIRST = ("method", "selector", "seed", "n_target", "k_source", "n_categories", "n_known", "scale")
 TITLES = {

@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from justright.discovery.configs import MOST_EPOCHS as HEADS_EPOCHS
-from justright.errors import DataError
-from justright.files import write_text
-from justright.progress import Track, silent
 from justright.report import provenance
 from justright.report.class_cards import class_cards
 from justright.report.cluster_views import ClusterView, look_at_clusters, target_features
@@ -26,6 +23,9 @@ from justright.report.review_part import review_of
 from justright.report.run_figures import draw_counts, draw_training, reported
 from justright.report.score_parts import errors_part, judged, scores_part
 from justright.runs.run_folder import RunFolder
+from justright.utils.errors import DataError
+from justright.utils.files import write_text
+from justright.utils.progress import Track, silent
 
 NAME = "report.html"
 MOST_BYTES = 10_000_000  # a page that can be sent by mail

@@ -22,7 +22,7 @@ from justright.report.pool_and_target import datasets
 from justright.runs.saved_selection import SavedSelection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.class_weights import from_the_closest
-from justright.types import Array
+from justright.utils.types import Array
 
 SIZE = (5.6, 4.9)  # inches: at phone width the letters are still readable
 MOST_MARKS = 3000  # more marks than this go into the file as pixels

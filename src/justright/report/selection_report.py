@@ -12,17 +12,17 @@ from PIL import ImageOps
 from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
-from justright.errors import JustrightError
 from justright.features.store import INDEX
 from justright.features.table import FeatureTable
-from justright.files import write_text
 from justright.geometry import evenly_spaced
 from justright.report.drawing import INK, PAPER, to_svg
 from justright.report.elements import Missing, Table, attempt, cut_in_the_middle, render
 from justright.report.page_images import data_uri
 from justright.report.selection_figures import draw_selection
 from justright.runs.selection_result import SelectionResult
-from justright.seeding import generator
+from justright.utils.errors import JustrightError
+from justright.utils.files import write_text
+from justright.utils.seeding import generator
 
 N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
 MOST_CLASSES = 4000  # a longer table of classes is cut in the middle: the page stays within a few megabytes

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic_core import PydanticCustomError
 
-from justright.registry import Registry
 from justright.review.changes import Change, ConflictError
 from justright.review.state import REJECTED, ReviewState
+from justright.utils.registry import Registry
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview

@@ -7,8 +7,8 @@ from typing import Any
 
 from jaxtyping import Int
 
-from justright.errors import JustrightError
-from justright.types import Array
+from justright.utils.errors import JustrightError
+from justright.utils.types import Array
 
 
 class ConflictError(JustrightError):

@@ -13,7 +13,7 @@ from pathlib import Path
 from justright.data import ImageSet
 from justright.data.folder import is_image_name
 from justright.data.readers import FolderReader
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)

@@ -9,11 +9,11 @@ from jaxtyping import Float, Int
 from pydantic import Field
 
 from justright.discovery.predictions import CategoryKind
-from justright.errors import DegenerateError
 from justright.review.actions import Action, Cluster, ClusterOrRejected, GivenName, Row, Rows
 from justright.review.changes import Change, ConflictError, Moved, edit
 from justright.review.state import REJECTED, Label, Opinion, ReviewState
-from justright.types import Array
+from justright.utils.errors import DegenerateError
+from justright.utils.types import Array
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview

@@ -13,7 +13,7 @@ from justright.geometry import unit_or_zero_rows
 from justright.review.cluster_actions import Move
 from justright.review.payoff import corrections_per_click
 from justright.review.state import REJECTED, ReviewState, Status
-from justright.types import Array
+from justright.utils.types import Array
 
 ClusterOrder = Literal["corrections", "largest", "name"]
 ImageOrder = Literal["uncertain", "central", "outlying"]

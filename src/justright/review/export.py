@@ -14,13 +14,13 @@ from justright.audit.quarantine import printable
 from justright.data import ImageSet
 from justright.data.columns import COLUMNS, CONTENT, column, names_column, with_columns, write_csv
 from justright.data.parquet import write_parquet
-from justright.errors import DataError, DegenerateError
-from justright.files import replacing
 from justright.review.class_folders import write_class_folders
 from justright.review.open_review import OpenReview
 from justright.review.state import REJECTED
 from justright.runs.problem import OWN, REVIEWED
-from justright.types import Array
+from justright.utils.errors import DataError, DegenerateError
+from justright.utils.files import replacing
+from justright.utils.types import Array
 
 N_NAMED = 5  # files that a refusal names
 

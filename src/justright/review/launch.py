@@ -12,12 +12,12 @@ from pathlib import Path
 
 import uvicorn
 
-from justright.errors import JustrightError
-from justright.files import replacing
 from justright.review.connections import LIMITS, ConnectionLimits, GuardedConnection
 from justright.review.open_review import OpenReview
 from justright.review.security import Access, Guard
 from justright.review.server import make_app
+from justright.utils.errors import JustrightError
+from justright.utils.files import replacing
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 WAITING = 128  # connections that the system keeps in line for the server

@@ -18,11 +18,11 @@ from typing import IO
 
 from pydantic import ValidationError
 
-from justright.errors import DataError
-from justright.files import temporary_of
-from justright.locks import lock
 from justright.review.actions import LogLine
 from justright.review.sealed import read_count, sealed, unsealed, write_count
+from justright.utils.errors import DataError
+from justright.utils.files import temporary_of
+from justright.utils.locks import lock
 
 FORMAT = "justright review 1"
 RESTART = "put the file back from a copy; to begin anew, move the folder `review` of the run away"

@@ -11,8 +11,6 @@ from functools import cached_property, lru_cache
 
 from jaxtyping import Float
 
-from justright.errors import DataError
-from justright.hashing import hash_file
 from justright.review.actions import Action, LogLine, Request
 from justright.review.changes import ConflictError
 from justright.review.cluster_lists import ClusterLists
@@ -21,7 +19,9 @@ from justright.review.random_checks import draw_order
 from justright.review.state import REJECTED, Entry, ReviewState
 from justright.review.thumbnails import Thumbnails
 from justright.runs.run_folder import RunFolder
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.hashing import hash_file
+from justright.utils.types import Array
 
 logger = logging.getLogger(__name__)
 

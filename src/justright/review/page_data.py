@@ -13,7 +13,6 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from justright.discovery.doubts import Doubt
-from justright.errors import DataError, MissingDataError
 from justright.review.actions import MAX_ROWS, ClusterOrRejected, Reviewer
 from justright.review.agreement import agreement, disputes
 from justright.review.cluster_actions import MAX_PARTS
@@ -22,6 +21,7 @@ from justright.review.open_review import OpenReview
 from justright.review.random_checks import accuracy, n_more_checks
 from justright.review.state import REJECTED, Status
 from justright.review.undo import Undo
+from justright.utils.errors import DataError, MissingDataError
 
 N_EXAMPLES = 8  # images that stand for a cluster next to the one to be checked
 MAX_PAGE = 2000  # entries of a list that are given at once

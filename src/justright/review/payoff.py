@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.types import Array
+from justright.utils.types import Array
 
 N_CLICKS = 3  # for what was found in a cluster: the action, where its images go, keep and go on (v or m, Enter, k)
 

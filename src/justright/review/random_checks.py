@@ -15,13 +15,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field
 
-from justright.errors import DegenerateError
 from justright.evaluation import HALF_WIDTH, CheckedAccuracy, estimate_accuracy, forecast_looks
 from justright.review.actions import Action, Cluster, Row
 from justright.review.changes import Change, ConflictError, edit
 from justright.review.state import REJECTED, ReviewState
-from justright.seeding import generator
-from justright.types import Array, Mask
+from justright.utils.errors import DegenerateError
+from justright.utils.seeding import generator
+from justright.utils.types import Array, Mask
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview

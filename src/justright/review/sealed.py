@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from justright.files import parsed_json, replacing
+from justright.utils.files import parsed_json, replacing
 
 CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}$')
 

@@ -12,13 +12,13 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 
-from justright.errors import BadImageError, JustrightError
 from justright.review.actions import Request, Strict, first_problem
 from justright.review.changes import ConflictError
 from justright.review.export import Form, export
 from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
 from justright.review.thumbnails import SIZES
+from justright.utils.errors import BadImageError, JustrightError
 
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 STATIC = {  # every file of the page; no other name is served

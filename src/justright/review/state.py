@@ -11,7 +11,7 @@ from jaxtyping import Int
 
 from justright.discovery.predictions import CategoryKind, Predictions
 from justright.review.changes import Change, ConflictError, Edit
-from justright.types import Array
+from justright.utils.types import Array
 
 if TYPE_CHECKING:
     from justright.review.actions import Action, LogLine

@@ -9,8 +9,8 @@ from pathlib import Path
 from PIL import Image
 
 from justright.data import ImageSet
-from justright.files import replacing
-from justright.hashing import hash_bytes
+from justright.utils.files import replacing
+from justright.utils.hashing import hash_bytes
 
 SIZES = (160, 640)  # longest side in pixels: a tile of the page, and the large view
 CONTENT_ID = re.compile(r"[0-9a-f]{32}")

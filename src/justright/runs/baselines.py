@@ -15,7 +15,7 @@ from justright.evaluation.scores import GROUPS
 from justright.features.table import FeatureTable
 from justright.geometry import evenly_spaced
 from justright.runs.run_folder import RunFolder
-from justright.types import UNLABELED, Array
+from justright.utils.types import UNLABELED, Array
 
 ScoresByMethod = dict[str, dict[str, Any]]  # all, old, new and names, which has the same three
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from justright.data.columns import write_csv
 from justright.discovery.doubts import Doubt
 from justright.discovery.predictions import Predictions
-from justright.errors import DataError
-from justright.files import replacing
+from justright.utils.errors import DataError
+from justright.utils.files import replacing
 
 NAME = "clusters.csv"
 COLUMNS = ("category", "kind", "images", "expected_purity", "doubt", "with")

@@ -10,13 +10,13 @@ from typing import Any
 
 from justright.discovery.configs import PlannedTraining
 from justright.discovery.methods import METHODS
-from justright.errors import JustrightError
-from justright.files import parsed_json, size_text
 from justright.runs.counting import MOST_CHECKED
 from justright.runs.disk import FEATURE_BYTES, PLATEAU_IMAGES, DiskPlan
 from justright.runs.frozen_check import LEAST_TRAINED
 from justright.runs.spec import RunSpec, config_of
 from justright.runs.work import Work
+from justright.utils.errors import JustrightError
+from justright.utils.files import parsed_json, size_text
 
 IMAGE_BYTES = 550  # of one image in memory, its row and its content id as text: 300,000 rows of a CSV were measured
 TREE_IMAGES = 6000  # images that the tree of the estimate looks at, at most: see `SpreadCounter.max_images`

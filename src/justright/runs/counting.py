@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from justright.errors import DegenerateError
 from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.features.table import FeatureTable
-from justright.progress import Track, silent
 from justright.runs.problem import Problem
-from justright.types import UNLABELED
+from justright.utils.errors import DegenerateError
+from justright.utils.progress import Track, silent
+from justright.utils.types import UNLABELED
 
 ENOUGH_CLASSES = 10  # that tell how wide a class is, or half of all labeled ones
 MOST_CHECKED = 20_000  # of more images no K is checked: an estimate would take minutes, and memory

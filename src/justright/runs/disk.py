@@ -12,9 +12,9 @@ from typing import Any
 
 from justright.discovery.configs import PlannedTraining
 from justright.discovery.methods import FIRST_PARTS, METHODS
-from justright.errors import JustrightError
-from justright.files import bytes_of, home, parsed_json, size_text
 from justright.runs.work import Work
+from justright.utils.errors import JustrightError
+from justright.utils.files import bytes_of, home, parsed_json, size_text
 
 FEATURE_BYTES = 4  # features are float32
 PLATEAU_IMAGES = 2048  # whose categories a checkpoint remembers, see `discovery.plateau`

@@ -14,11 +14,11 @@ from jaxtyping import Float, Int
 from justright.data.class_names import nfc
 from justright.data.columns import NAME, names_column
 from justright.data.pool import Origin
-from justright.errors import DataError
 from justright.features.table import FeatureTable
 from justright.selection import row_shards
 from justright.selection.shards import ArrayLike
-from justright.types import UNLABELED, Array, Labels
+from justright.utils.errors import DataError
+from justright.utils.types import UNLABELED, Array, Labels
 
 
 @dataclass(frozen=True)

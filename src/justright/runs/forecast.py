@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from justright.data import ImageSet
-from justright.progress import Track, silent
 from justright.runs.costs import CostPlan, Rates, time_text
 from justright.runs.spec import RunSpec
 from justright.runs.work import Work
+from justright.utils.progress import Track, silent
 
 LONG = 120.0  # seconds; shorter runs print no forecast
 SHORTER = 3  # the advice is a training of a third of the time

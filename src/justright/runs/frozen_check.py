@@ -15,7 +15,7 @@ from justright.evaluation import evaluate
 from justright.evaluation.scores import GROUPS
 from justright.features.table import FeatureTable
 from justright.runs.baselines import ScoresByMethod, judged_rows
-from justright.types import UNLABELED, Array, Labels, Mask
+from justright.utils.types import UNLABELED, Array, Labels, Mask
 
 MOST_IMAGES = 20_000  # of the target that are clustered
 N_COMPARED = 2_000  # of those, for the silhouette, whose time grows with the square

@@ -22,11 +22,11 @@ from justright.data.checked_columns import text_column
 from justright.data.class_names import nfc
 from justright.data.manifest import read_table
 from justright.data.pool import OWN, Origin
-from justright.errors import DataError
 from justright.runs.feature_pool import FeaturePool
 from justright.selection import ClassWeights, Selector
 from justright.selection.class_weights import ImageWeights
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.types import Array
 
 GIVEN = "given"  # what stands in the place of a selector's name
 ROWS = "a table with the columns class_name and weight, a row a class; with a column id too, a row an image"
@@ -113,7 +113,7 @@ def _table(file: Path) -> pa.Table:
     try:
         table = read_table(file)
     except DataError as error:
-        raise DataError(error.came, expected=ROWS) from error
+        raise DataError(error.problem, expected=ROWS) from error
     if missing := {"class_name", "weight"} - set(table.column_names):
         raise DataError(f"{file} has no column {min(missing)}", expected=ROWS, advice="justright select --out")
     return table

@@ -15,7 +15,7 @@ from justright.audit.quarantine import printable
 from justright.data import Pool
 from justright.data.class_names import look_alikes
 from justright.data.pool import OWN, Origin
-from justright.progress import Track, silent
+from justright.utils.progress import Track, silent
 
 N_SHOWN = 3
 

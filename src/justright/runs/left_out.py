@@ -19,9 +19,9 @@ from justright.data.decoding import HEIF_EXTRA
 from justright.data.folder import is_image_name, why_unrecognised
 from justright.data.opening import unrecognised
 from justright.data.pool import OWN
-from justright.errors import BadKind, DataError
 from justright.features.table import FeatureTable
-from justright.files import replacing
+from justright.utils.errors import BadKind, DataError
+from justright.utils.files import replacing
 
 Side = Literal["labeled", "pool", "target"]
 NAME = "left_out.csv"

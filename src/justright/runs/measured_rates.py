@@ -18,13 +18,13 @@ from PIL import Image
 from justright.clustering import SemiSupKMeans
 from justright.data import ImageSet, Split, open_images
 from justright.discovery.methods import METHODS
-from justright.errors import BadImageError
 from justright.estimation import COUNTERS
 from justright.geometry import evenly_spaced
-from justright.parallel import n_cores
-from justright.progress import Track, silent
 from justright.runs.costs import Rates
 from justright.runs.disk import DiskPlan
+from justright.utils.errors import BadImageError
+from justright.utils.parallel import n_cores
+from justright.utils.progress import Track, silent
 
 Item = TypeVar("Item")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from justright.errors import JustrightError
-from justright.files import naming
-from justright.locks import LeaseHeldError, lease
+from justright.utils.errors import JustrightError
+from justright.utils.files import explain_disk_full
+from justright.utils.locks import LeaseHeldError, lease
 
 LOCK = ".owner"  # what the file of the lease in the folder begins with; it goes when the work is done
 
@@ -25,7 +25,7 @@ def owned(folder: Path) -> Iterator[None]:
     """
     was_there = folder.exists()
     try:
-        with naming(folder / LOCK):
+        with explain_disk_full(folder / LOCK):
             held = lease(folder / LOCK)
     except LeaseHeldError as error:
         raise OwnedError(

@@ -15,10 +15,10 @@ from jaxtyping import Bool, Int
 from justright.data import ImageSet, Pool, Split, Truth, merge_pool
 from justright.data.columns import column, names_column, with_columns
 from justright.data.pool import OWN as OWN
-from justright.errors import DataError, DegenerateError
 from justright.features.table import FeatureTable
-from justright.progress import Track, silent
-from justright.types import UNLABELED, Array
+from justright.utils.errors import DataError, DegenerateError
+from justright.utils.progress import Track, silent
+from justright.utils.types import UNLABELED, Array
 
 REVIEWED = "reviewed"  # in the column `split`: labeled images that were confirmed in a review, cluster by cluster
 PoolRole = Literal["guide", "rival"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from justright.audit.quarantine import MAX_BAD
-from justright.errors import DegenerateError, JustrightError
 from justright.evaluation.files import expect_truth
 from justright.runs.counting import refuse_k
 from justright.runs.given_weights import expect_fit
@@ -17,6 +16,7 @@ from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS, BetaSelector, Selector
 from justright.selection.by_name import selector_of
 from justright.selection.clustered import ClusteredSelector
+from justright.utils.errors import DegenerateError, JustrightError
 
 
 def refuse_request(spec: RunSpec, tensorboard: bool = False) -> None:

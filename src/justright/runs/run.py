@@ -31,12 +31,9 @@ from justright.discovery.methods import METHODS
 from justright.discovery.predictions import UNCALIBRATED
 from justright.discovery.probability import ExpectedRight, expected_right
 from justright.engines import Engine, in_process
-from justright.errors import DegenerateError, JustrightError
 from justright.evaluation import evaluate
 from justright.evaluation.files import JudgedPredictions, copy_truth, expect_truth
 from justright.features.table import FeatureTable
-from justright.files import naming, remove_leftovers, replacing
-from justright.progress import Track, silent
 from justright.runs.baselines import baseline_scores
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_json, write_clusters
@@ -53,6 +50,9 @@ from justright.runs.run_folder import DOUBTS, RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.spec import RunSpec, config_of
 from justright.runs.work import Work
+from justright.utils.errors import DegenerateError, JustrightError
+from justright.utils.files import explain_disk_full, remove_leftovers, replacing
+from justright.utils.progress import Track, silent
 
 _log = logging.getLogger(__name__)
 
@@ -360,6 +360,6 @@ class Run:
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
-        with naming(self.out):
+        with explain_disk_full(self.out):
             yield
         self.seconds[stage] = time.perf_counter() - started

@@ -13,15 +13,15 @@ from jaxtyping import Int
 from justright.audit.quarantine import MAX_BAD
 from justright.data import ImageSet
 from justright.engines import Engine
-from justright.errors import DataError
 from justright.features.bad_rows import Reasons, quarantined, reason_now
 from justright.features.store import DamagedStoreError, read_header
 from justright.features.store_header import COMPARABLE, Header, StoreMismatchError, data_fingerprint, indented
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import BLOCK_ROWS, FeatureTable
-from justright.progress import Track, silent
-from justright.remote import Place
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.progress import Track, silent
+from justright.utils.remote import Place
+from justright.utils.types import Array
 
 
 class GivenStores:
@@ -144,7 +144,7 @@ def frozen_features(
     """Features before training: from stores that were given, found in the folder of the run, or computed into it."""
     from justright.features.cache import FeatureCache
     from justright.features.extract import extract
-    from justright.files import home
+    from justright.utils.files import home
 
     try:
         if stores is not None and (found := stores.copied(images, path)) is not None:
@@ -156,9 +156,9 @@ def frozen_features(
     except StoreMismatchError as error:
         expected = "the same images, read by the same network, to go on with this run"
         advice = f"another --out, or delete {path.parent} to start anew"
-        raise StoreMismatchError(error.came, expected=expected, advice=advice) from error
+        raise StoreMismatchError(error.problem, expected=expected, advice=advice) from error
     except DamagedStoreError as error:
-        raise DamagedStoreError(error.came, advice=f"delete {path}; it is computed again") from error
+        raise DamagedStoreError(error.problem, advice=f"delete {path}; it is computed again") from error
 
 
 def _empty_store(images: ImageSet, backbone: Any, path: Path) -> FeatureTable:

@@ -46,19 +46,19 @@ from justright.discovery.doubts import Doubt
 from justright.discovery.methods import FIRST_PARTS
 from justright.discovery.predictions import Predictions
 from justright.discovery.probability import ExpectedRight
-from justright.errors import DataError, MissingDataError
 from justright.evaluation import Scores
 from justright.evaluation.files import JudgedPredictions, read_judged
 from justright.features.table import FeatureTable
-from justright.files import parsed_json, write_json
-from justright.hashing import hash_file, signed, verified
-from justright.progress import Track, silent
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_from
 from justright.runs.left_out import NAME as LEFT_OUT
 from justright.runs.left_out import LeftOut, read_left_out
 from justright.runs.saved_selection import SavedSelection, load_selection
-from justright.types import Array
+from justright.utils.errors import DataError, MissingDataError
+from justright.utils.files import parsed_json, write_json
+from justright.utils.hashing import hash_file, signed, verified
+from justright.utils.progress import Track, silent
+from justright.utils.types import Array
 
 _log = logging.getLogger(__name__)
 

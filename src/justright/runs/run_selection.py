@@ -12,9 +12,7 @@ from jaxtyping import Float
 
 from justright.diagnosis.diagnose import diagnose
 from justright.engines import Engine
-from justright.errors import DegenerateError, NothingSelectedError
 from justright.features.table import FeatureTable
-from justright.progress import Track
 from justright.runs.counting import counted_tables, fitted_counter
 from justright.runs.feature_pool import FeaturePool, merge_tables
 from justright.runs.given_weights import GIVEN, GivenWeights
@@ -25,7 +23,9 @@ from justright.runs.selection_result import SelectionResult, save_selection, sta
 from justright.runs.spec import AUTO, RunSpec
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.selection.by_name import selector_of
-from justright.types import Array
+from justright.utils.errors import DegenerateError, NothingSelectedError
+from justright.utils.progress import Track
+from justright.utils.types import Array
 
 FALLBACK = "none"  # what `AUTO` takes where the diagnosis cannot choose
 
@@ -85,7 +85,7 @@ class RunSelection:
         except NothingSelectedError as error:
             if len(merged) == len(pool):  # no own labels stay
                 raise
-            self.notes.append(f"{name} leaves out the whole pool ({error.came}): the target's own labels alone")
+            self.notes.append(f"{name} leaves out the whole pool ({error.problem}): the target's own labels alone")
             return "own", OwnSelector().fit_stream(merged, row_shards(target.features))
         self.notes += [remark.for_command_line() for remark in selector.weights_.remarks]
         return name, selector
@@ -105,7 +105,7 @@ class RunSelection:
         try:
             found = diagnose(own, others, target.features, n_target, seed=self.spec.seed, track=self.track).to_json()
         except DegenerateError as error:
-            why = f"Take {FALLBACK}, for nothing can be rehearsed: {error.came}"
+            why = f"Take {FALLBACK}, for nothing can be rehearsed: {error.problem}"
             found = {"winner": FALLBACK, "verdict": why}
         found |= {"made_with": made_with}
         folder.save_json("diagnosis.json", found)

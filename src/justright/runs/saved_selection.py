@@ -27,10 +27,10 @@ from jaxtyping import Bool, Float
 
 from justright.data.parquet import read_parquet
 from justright.data.pool import dataset_title
-from justright.errors import DataError
-from justright.files import parsed_json
 from justright.selection import ClassWeights
-from justright.types import Array
+from justright.utils.errors import DataError
+from justright.utils.files import parsed_json
+from justright.utils.types import Array
 
 CLASS_COLUMNS = ("label", "dataset", "class_name", "n_images", "weight", "reason")
 IMAGE_COLUMNS = ("id", "dataset", "path", "label", "class_name", "weight", "reason")

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from justright.data.columns import NAME, names_column
 from justright.data.parquet import write_parquet
 from justright.features.table import FeatureTable
-from justright.progress import Track, silent
 from justright.runs.feature_pool import FeaturePool
 from justright.runs.saved_selection import CLASS_COLUMNS, FORMAT, KEY, STABILITY_COLUMNS, SavedSelection, class_file
 from justright.selection import ClassWeights, Selector, Stability, stability
+from justright.utils.progress import Track, silent
 
 KEPT = "kept: one of the target's own classes"
 

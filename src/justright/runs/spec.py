@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from justright.discovery.methods import METHODS, is_trained
-from justright.errors import JustrightError, MissingDataError
 from justright.estimation import BEST
-from justright.hashing import hash_file
-from justright.remote import Place
 from justright.runs.problem import PoolRole
 from justright.selection import DEFAULT_SELECTOR
-from justright.settings import flat
+from justright.utils.errors import JustrightError, MissingDataError
+from justright.utils.hashing import hash_file
+from justright.utils.remote import Place
+from justright.utils.settings import flat
 
 AUTO = "auto"  # a selector, device, network or scale that is chosen for the person
 Scale = Literal["paper", "full", "small"]

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from justright.discovery.training_data import n_held_out
 from justright.runs.problem import Problem
 from justright.runs.spec import RunSpec, config_of
-from justright.types import Array
+from justright.utils.types import Array
 
 IMAGES_A_CATEGORY = 30  # of the target, where K is not known yet
 NEW_A_KNOWN = 1  # new categories for each known class, where K is not known yet

@@ -13,12 +13,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.engines import Engine, in_process
-from justright.errors import DataError, JustrightError
-from justright.progress import Track, silent
 from justright.selection.class_weights import ClassWeights, SelectionPlot
 from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_labels, as_numpy
-from justright.settings import refuse_out_of_range
-from justright.types import Array
+from justright.utils.errors import DataError, JustrightError
+from justright.utils.progress import Track, silent
+from justright.utils.settings import refuse_out_of_range
+from justright.utils.types import Array
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ Resample: TypeAlias = Callable[[Int[Array, " rows"], int], Float[Array, " classe
 class Selector(ABC):
     """Weighs the classes of a labeled pool by how well they guide discovery in a target.
 
-    A selector is a dataclass whose fields are its parameters (`justright.settings.setting`) and supplies `_weigh`. With
+    A selector is a dataclass whose fields are its parameters (`utils.settings.setting`) and supplies `_weigh`. With
     a line in `justright.selection.SELECTORS`, commands, their options, files, figures and pages know it. It may also
     say what its figure shows (`plot`), which parameters do not go together (`check`), and what a resample of the target
     leaves as it is (`resampler`).
@@ -104,8 +104,8 @@ class Selector(ABC):
         wanted = as_labels(labels, len(as_numpy(labels)), "sample_weight")
         position = np.searchsorted(self.classes_, wanted).clip(max=len(self.classes_) - 1)
         if len(unknown := wanted[self.classes_[position] != wanted]):
-            came = f"label {unknown[0]} is none of the {len(self.classes_)} classes of the pool"
-            raise DataError(came, expected="labels of the pool that fit saw")
+            problem = f"label {unknown[0]} is none of the {len(self.classes_)} classes of the pool"
+            raise DataError(problem, expected="labels of the pool that fit saw")
         images = self.weights_.images
         if images is None:
             return self.class_weight_[position]

@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.geometry import DOMAINS, cosine_similarity, row_norms
 from justright.selection.base import Resample, Selector
 from justright.selection.beta_weights import BetaCurve, harden, remarks_about, weight_reasons
@@ -16,8 +15,9 @@ from justright.selection.class_weights import ClassWeights, ImageWeights, Select
 from justright.selection.shards import PoolFeatures, TargetFeatures, check_classes, n_rows
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount, cluster_target
 from justright.selection.target_similarity import REDUCTION, reduce_cosines, similarity_to_target
-from justright.settings import NOT_NEGATIVE, POSITIVE, WHOLE, Range, one_of, setting
-from justright.types import Array
+from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
+from justright.utils.settings import NOT_NEGATIVE, POSITIVE, WHOLE, Range, one_of, setting
+from justright.utils.types import Array
 
 IMAGE_BLOCK = 1024  # pool images met with the whole target at once, at image level
 MAX_KEPT_COSINES = 250_000_000  # 1 GB in single precision, for resampling
@@ -65,8 +65,8 @@ class BetaSelector(Selector):
         """Refuse parameters that cannot be, alone or together."""
         super().check()
         if self.threshold is not None and self.normalize != "none":
-            came = f"threshold={self.threshold:g} together with normalize={self.normalize!r}"
-            raise JustrightError(came, expected="one of the two: thresholded weights are 0 and 1 already")
+            problem = f"threshold={self.threshold:g} together with normalize={self.normalize!r}"
+            raise JustrightError(problem, expected="one of the two: thresholded weights are 0 and 1 already")
 
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         """At class level both are read once. At image level the target is read anew for every 1,024 pool images."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from justright.errors import DegenerateError
 from justright.geometry import beta_density, to_unit_interval
 from justright.selection.class_weights import Remark
-from justright.types import Array
+from justright.utils.errors import DegenerateError
+from justright.utils.types import Array
 
 TINY_WEIGHT = 1e-3
 TINY_SHARE = 0.9

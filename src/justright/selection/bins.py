@@ -8,15 +8,15 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from justright.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
-from justright.progress import Track, silent
-from justright.seeding import generator
 from justright.selection.class_weights import ClassWeights, SelectionPlot, from_the_closest
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
-from justright.settings import COUNT, WHOLE, YES_OR_NO, Range, is_whole_number, one_of, setting
-from justright.types import Array
+from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
+from justright.utils.progress import Track, silent
+from justright.utils.seeding import generator
+from justright.utils.settings import COUNT, WHOLE, YES_OR_NO, Range, is_whole_number, one_of, setting
+from justright.utils.types import Array
 
 ADVICE = "a pool closer to the target, fewer n_bins, discard=False, or BetaSelector, which weighs without discarding"
 DISCARDED = 0  # the bin of classes that are too far

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.types import Array
+from justright.utils.types import Array
 
 MEASURES = ("similarity", "distance")  # columns that say how close a class is to the target
 

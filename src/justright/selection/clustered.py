@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.geometry import DISTANCES, ClassSums
-from justright.progress import Track, silent
 from justright.selection.base import Resample, Selector
 from justright.selection.class_weights import ClassWeights
 from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.selection.target_clusters import ClusterCount, cluster_target
-from justright.settings import one_of
-from justright.types import Array
+from justright.utils.progress import Track, silent
+from justright.utils.settings import one_of
+from justright.utils.types import Array
 
 METRIC, METRIC_HELP = one_of(*DISTANCES), "distance of centroids; l2: of images brought to length 1"
 MASS, MASS_HELP = one_of("images", "uniform"), "a class or cluster counts as its images, or all alike"

@@ -6,15 +6,15 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from justright.errors import DegenerateError, NothingSelectedError
 from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
-from justright.progress import Track, silent
 from justright.selection.bins import BinsSelector
 from justright.selection.class_weights import ClassWeights, SelectionPlot
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
-from justright.settings import COUNT, NOT_NEGATIVE, WHOLE, Range, one_of, setting
-from justright.types import Array
+from justright.utils.errors import DegenerateError, NothingSelectedError
+from justright.utils.progress import Track, silent
+from justright.utils.settings import COUNT, NOT_NEGATIVE, WHOLE, Range, one_of, setting
+from justright.utils.types import Array
 
 AS_BINS = "bins"
 CLASS_COUNT = Range(
@@ -79,8 +79,8 @@ class CuiSelector(ClusteredSelector):
                 n_kept = None
         n_kept = n_pool_classes // 2 if n_kept is None else int(n_kept)
         if not 1 <= n_kept <= n_pool_classes:
-            came = f"n_classes={n_kept} of a pool with {n_pool_classes} classes"
-            raise DegenerateError(came, expected=f"a number from 1 to {n_pool_classes}")
+            problem = f"n_classes={n_kept} of a pool with {n_pool_classes} classes"
+            raise DegenerateError(problem, expected=f"a number from 1 to {n_pool_classes}")
         return n_kept
 
     def _reason(self, rank: int, n_kept: int) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DegenerateError
-from justright.types import Array
+from justright.utils.errors import DegenerateError
+from justright.utils.types import Array
 
 SHRINKAGE = 0.1  # share of a plain sphere mixed into the scatter within classes, so that it can be inverted
 

@@ -12,10 +12,10 @@ from jaxtyping import Float, Int
 
 from justright.engines.file_rows import ArrayLike as ArrayLike
 from justright.engines.ordered_map import Engine, Result, in_process
-from justright.errors import DataError, DegenerateError
 from justright.geometry import ClassSums, check_rows, unit_rows
-from justright.progress import Track, silent
-from justright.types import Array
+from justright.utils.errors import DataError, DegenerateError
+from justright.utils.progress import Track, silent
+from justright.utils.types import Array
 
 PoolItem: TypeAlias = tuple[int, tuple[ArrayLike, ArrayLike]]
 TargetItem: TypeAlias = tuple[int, ArrayLike]
@@ -108,8 +108,8 @@ def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[A
 def check_classes(classes: Int[Array, " classes"]) -> None:
     """There is something to select from."""
     if len(classes) < 2:
-        came = "the pool is empty" if len(classes) == 0 else f"the pool has one class only, {classes[0]}"
-        raise DegenerateError(came, expected="at least two classes to select from", advice="add labeled data")
+        problem = "the pool is empty" if len(classes) == 0 else f"the pool has one class only, {classes[0]}"
+        raise DegenerateError(problem, expected="at least two classes to select from", advice="add labeled data")
 
 
 def n_rows(shard: ArrayLike) -> int:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from justright.seeding import generator
 from justright.selection.base import Resample, Selector
 from justright.selection.class_weights import ClassWeights
 from justright.selection.shards import PoolFeatures, TargetFeatures
-from justright.settings import SHARE, WHOLE, setting
+from justright.utils.seeding import generator
+from justright.utils.settings import SHARE, WHOLE, setting
 
 
 class UniformSelector(Selector):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DegenerateError, JustrightError
-from justright.progress import Track, silent
-from justright.seeding import generator
 from justright.selection.base import Selector
 from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_numpy
-from justright.types import Array
+from justright.utils.errors import DegenerateError, JustrightError
+from justright.utils.progress import Track, silent
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def stability(
         except DegenerateError:
             n_failed += 1
     if not weights:
-        came = f"nothing was left to select in any of {n_resamples} resamples"
-        raise DegenerateError(came, expected="a selector that fits this target")
+        problem = f"nothing was left to select in any of {n_resamples} resamples"
+        raise DegenerateError(problem, expected="a selector that fits this target")
     drawn, classes = np.stack(weights), np.unique(as_numpy(pool_labels))
     kept_share = (drawn > 0).mean(axis=0)
     return Stability(classes, kept_share, drawn.mean(axis=0), drawn.std(axis=0), len(weights), n_failed)

@@ -9,12 +9,12 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.errors import DataError, DegenerateError, JustrightError
 from justright.geometry import ClassSums, row_chunks
-from justright.seeding import generator
 from justright.selection.shards import ArrayLike, TargetFeatures, TargetItem, as_labels, as_numpy, n_rows, target_batch
-from justright.settings import Range, at_least
-from justright.types import Array
+from justright.utils.errors import DataError, DegenerateError, JustrightError
+from justright.utils.seeding import generator
+from justright.utils.settings import Range, at_least
+from justright.utils.types import Array
 
 MAX_FIT_IMAGES = 50_000  # k-means places its centers on at most this many images, drawn by seed; all join the nearest
 Centers = Float[Array, "clusters dim"]
@@ -79,8 +79,8 @@ def _given(target: TargetFeatures, given: ArrayLike, dim: int, normalize: bool) 
         sums.update(batch[: len(own)], own)
         start += len(batch)
     if start != len(clusters):
-        came = f"{len(clusters)} target_clusters for {start} target images"
-        raise DataError(came, expected="one cluster per target image")
+        problem = f"{len(clusters)} target_clusters for {start} target images"
+        raise DataError(problem, expected="one cluster per target image")
     return clusters, sums
 
 

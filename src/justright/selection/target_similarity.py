@@ -11,8 +11,8 @@ from jaxtyping import Float
 
 from justright.geometry import CosineQuantile, farthest_similarity, nearest_similarity, row_quantile
 from justright.selection.shards import TargetFeatures, TargetItem, target_batch
-from justright.settings import SHARE, Range
-from justright.types import Array
+from justright.utils.settings import SHARE, Range
+from justright.utils.types import Array
 
 Centroids = Float[Array, "n dim"]
 Similarity = Float[Array, " n"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from justright.data.catalog import DATA_SETS
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 LISTS = {
     "images_variant_trainval.txt": "0000003 Hawk T1\n0000001 707-320\n0000002 A300B4\n",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from justright.data.catalog import DATA_SETS
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 LISTS = {
     "classes.txt": "1 001.Black_footed_Albatross\n2 002.Laysan_Albatross\n3 003.Indigo_Bunting\n",

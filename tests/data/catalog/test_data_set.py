@@ -13,7 +13,7 @@ from tests.contributing_examples import example
 from justright.cli import main
 from justright.data import ImageSet, open_images
 from justright.data.catalog import DATA_SETS, DataSet
-from justright.errors import DataError, JustrightError, MissingDataError
+from justright.utils.errors import DataError, JustrightError, MissingDataError
 
 
 @pytest.fixture

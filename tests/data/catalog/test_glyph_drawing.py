@@ -8,7 +8,7 @@ import numpy as np
 
 from justright.data.catalog.glyph_alphabet import BLOCKS, faces_of
 from justright.data.catalog.glyph_drawing import LUMA, MIN_CONTRAST, draw_look, render
-from justright.seeding import generator
+from justright.utils.seeding import generator
 
 PAIRS = [(block, character) for block in BLOCKS for character in block.characters]
 

@@ -15,7 +15,7 @@ from justright.data import glyph_set, open_images
 from justright.data.catalog.glyph_alphabet import BLOCKS
 from justright.data.catalog.glyph_drawing import outline_mask
 from justright.data.catalog.glyphs import GLYPH_CLASSES, SCRIPTS, classes_of, draw_glyph
-from justright.errors import BadImageError, DataError
+from justright.utils.errors import BadImageError, DataError
 
 SOME = [(label, index) for label in range(0, len(GLYPH_CLASSES), 90) for index in (0, 7)]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from justright.data.catalog import DATA_SETS
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from justright.data.catalog import DATA_SETS
 from justright.data.catalog.imagenet import chosen_classes
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 
 def touch(file: Path) -> None:

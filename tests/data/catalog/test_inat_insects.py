@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from justright.data.catalog import DATA_SETS
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 WORM = "00000_Animalia_Annelida_Clitellata_Haplotaxida_Lumbricidae_Lumbricus_terrestris"
 BEE = "00204_Animalia_Arthropoda_Insecta_Hymenoptera_Apidae_Apis_mellifera"

@@ -20,7 +20,7 @@ from justright.data.catalog.layouts import (
     train_then_test,
     whole_numbers,
 )
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 @pytest.fixture

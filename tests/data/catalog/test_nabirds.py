@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from justright.data.catalog import DATA_SETS
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 LISTS = {
     "classes.txt": "0 Birds\n1 Ducks, Geese, and Swans\n22 Grebes\n100 Common Eider\n295 Eared Grebe\n"

@@ -7,7 +7,7 @@ import pytest
 from scipy.io import savemat
 
 from justright.data.catalog import DATA_SETS
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 # A piece of the official order, which is not the alphabet's: Integra stands behind TSX.
 NAMES = [

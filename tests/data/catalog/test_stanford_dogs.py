@@ -9,7 +9,7 @@ from scipy.io import savemat
 from justright.data import ClassSplit, graded
 from justright.data.catalog import DATA_SETS
 from justright.data.catalog.stanford_dogs import KINDS, kind_of
-from justright.errors import DataError, MissingDataError
+from justright.utils.errors import DataError, MissingDataError
 
 TRAIN = [
     ("n02085782-Japanese_spaniel/n02085782_2.jpg", 2),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from justright.data.image_set import ImageSet
-from justright.errors import DataError, MissingDataError
-from justright.registry import Registry
+from justright.utils.errors import DataError, MissingDataError
+from justright.utils.registry import Registry
 
 
 @dataclass(frozen=True)

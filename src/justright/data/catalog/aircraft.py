@@ -9,7 +9,7 @@ import numpy as np
 from justright.data.catalog import DataSet
 from justright.data.catalog.layouts import Listing, check_present, inside, train_then_test
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 PARTS = ("trainval", "test")
 LEVELS = ("family", "manufacturer")

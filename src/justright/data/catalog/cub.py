@@ -7,7 +7,7 @@ from pathlib import Path
 from justright.data.catalog import DataSet
 from justright.data.catalog.layouts import Listing, assemble, check_present, inside
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def load(root: Path) -> ImageSet:

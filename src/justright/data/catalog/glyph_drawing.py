@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import UInt8
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from justright.types import Array
+from justright.utils.types import Array
 
 Color = tuple[int, int, int]
 

@@ -22,10 +22,10 @@ from justright.data.catalog.glyph_alphabet import BLOCKS, faces_of
 from justright.data.catalog.glyph_drawing import draw_look, render
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
-from justright.errors import BadImageError, DataError
-from justright.hashing import hash_bytes
-from justright.seeding import generator
-from justright.types import Array
+from justright.utils.errors import BadImageError, DataError
+from justright.utils.hashing import hash_bytes
+from justright.utils.seeding import generator
+from justright.utils.types import Array
 
 DRAWING_VERSION = 1  # raised whenever the same (seed, class, index) gives other pixels; what is on disk is keyed by it
 DEFAULT_SIZE = 64
@@ -132,8 +132,8 @@ def parse_glyphs(options: Path) -> ImageSet:
     given = dict(word.partition("=")[::2] for word in words)
     scripts = given.pop("scripts", "+".join(SCRIPTS)).split("+")
     if not (set(given) <= {"per_class", "seed", "size"} and all(value.isdecimal() for value in given.values())):
-        came = f"glyphs:{options} cannot be drawn"
-        raise DataError(came, expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek")
+        problem = f"glyphs:{options} cannot be drawn"
+        raise DataError(problem, expected="options such as glyphs:per_class=20,seed=0,size=64,scripts=latin+greek")
     numbers: dict[str, Any] = {name: int(value) for name, value in given.items()}
     return glyph_set(scripts=scripts, **numbers)
 

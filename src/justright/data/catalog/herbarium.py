@@ -7,7 +7,7 @@ from pathlib import Path
 from justright.data.catalog import DataSet
 from justright.data.catalog.layouts import class_folders, images_in, train_then_test
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 TRAIN, TEST = "small-train", "small-validation"
 

@@ -8,7 +8,7 @@ from justright.data.catalog import DataSet
 from justright.data.catalog.layouts import class_folders, first_present, images_in, missing, train_then_test
 from justright.data.class_split import legacy_generator
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 N_CLASSES = 1000
 LICENCE = "non-commercial research and educational use, after registration"

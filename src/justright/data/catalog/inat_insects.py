@@ -7,7 +7,7 @@ from pathlib import Path
 from justright.data.catalog import DataSet
 from justright.data.catalog.layouts import class_folders, first_present, images_in, missing, train_then_test
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 TRAIN, TEST = ("train_mini", "2021_train_mini"), ("val", "2021_valid")  # as in the archive, and as torchvision has it
 RANKS = ("number", "kingdom", "phylum", "class", "order", "family", "genus", "species")

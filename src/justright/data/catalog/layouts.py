@@ -16,8 +16,8 @@ from justright.data.columns import names_column
 from justright.data.folder import is_image_name, walk
 from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader
-from justright.errors import DataError
-from justright.types import Array, Labels, Mask
+from justright.utils.errors import DataError
+from justright.utils.types import Array, Labels, Mask
 
 # paths of images and one label each; no name for the axis: two parts differ in length
 LabeledPaths: TypeAlias = tuple[list[str], Int[Array, " _"]]

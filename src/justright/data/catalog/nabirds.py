@@ -10,7 +10,7 @@ from justright.data.catalog import DataSet
 from justright.data.catalog.layouts import Listing, assemble, check_present, inside, whole_numbers
 from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 
 def load(root: Path) -> ImageSet:

@@ -9,7 +9,7 @@ import numpy as np
 
 from justright.data.catalog import DataSet, layouts
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 TREES = ("", "car_data", "car_data/car_data")  # where class folders lie; the usual archive nests them twice
 NAME_FILES = ("devkit/cars_meta.mat", "cars_meta.mat", "names.csv")  # any of these gives the order of the classes

@@ -7,7 +7,7 @@ from pathlib import Path
 from justright.data.catalog import DataSet, layouts
 from justright.data.columns import levels_of
 from justright.data.image_set import ImageSet
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 N_CLASSES = 120
 
@@ -75,8 +75,8 @@ def _read_list(root: Path, name: str, names: dict[int, str]) -> layouts.LabeledP
     for row, (path, label) in enumerate(zip(paths, labels.tolist(), strict=True), start=1):
         folder = path.partition("/")[0]
         if names.setdefault(label, folder) != folder:
-            came = f"{file}, row {row}: class {label + 1} is {folder} here and {names[label]} before"
-            raise DataError(came, expected="one folder a class")
+            problem = f"{file}, row {row}: class {label + 1} is {folder} here and {names[label]} before"
+            raise DataError(problem, expected="one folder a class")
     return paths, labels
 
 

@@ -1,4 +1,4 @@
-"""The few errors a user can meet. Each says what came, what was expected and what to try."""
+"""The few errors a user can meet. Each states the problem, what was expected and what to try."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class JustrightError(Exception):
     The command line prints it without a traceback and exits with 1.
     """
 
-    def __init__(self, came: str, *, expected: str = "", advice: str = ""):
-        self.came = came
+    def __init__(self, problem: str, *, expected: str = "", advice: str = ""):
+        self.problem = problem
         self.expected = expected
         self.advice = advice
-        lines = (came, expected and f"Expected: {expected}", advice and f"Try: {advice}")
+        lines = (problem, expected and f"Expected: {expected}", advice and f"Try: {advice}")
         super().__init__("\n".join(filter(None, lines)))
 
 
@@ -47,8 +47,8 @@ class BadKind(StrEnum):
 class BadImageError(DataError):
     """One image cannot be used; `kind` says why: unreadable, truncated, too large, no image at all, ..."""
 
-    def __init__(self, came: str, kind: BadKind = BadKind.UNREADABLE, *, expected: str = "", advice: str = ""):
-        super().__init__(came, expected=expected, advice=advice)
+    def __init__(self, problem: str, kind: BadKind = BadKind.UNREADABLE, *, expected: str = "", advice: str = ""):
+        super().__init__(problem, expected=expected, advice=advice)
         self.kind = kind
 
 

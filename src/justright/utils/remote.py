@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from justright.errors import DataError
+from justright.utils.errors import DataError
 
 T = TypeVar("T")
 

@@ -71,7 +71,7 @@ def in_blocks(values: Any, size: int = BLOCK) -> Iterator[list[Any]]:
         yield block.tolist() if hasattr(block, "tolist") else block.to_pylist()
 
 
-def collect_rarely() -> None:
+def raise_gc_threshold() -> None:
     """Have this process look for garbage after every 10,000 new objects, not after 700.
 
     What is imported stays. Looking through it while torch was loaded took a tenth of the time of a short command.

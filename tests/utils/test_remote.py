@@ -9,8 +9,8 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from justright.errors import DataError
-from justright.remote import RemotePath, place_of
+from justright.utils.errors import DataError
+from justright.utils.remote import RemotePath, place_of
 
 
 def test_paths_of_this_machine_stay_paths_and_addresses_keep_their_slashes():

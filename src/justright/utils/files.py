@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from justright.locks import WRITER, is_gone, renewed, writer_name
+from justright.utils.locks import WRITER, is_gone, renewed, writer_name
 
 IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What the system says where a file cannot grow: the disk is full, or a limit is reached."""
@@ -28,7 +28,7 @@ def home() -> Path:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def explain_disk_full(path: Path) -> Iterator[None]:
     """Where a file cannot grow, say so with its name, as an OSError, whatever library wrote it."""
     try:
         yield
@@ -54,7 +54,7 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
     """
     temporary = temporary_of(path)
     try:
-        with naming(path), renewed(temporary):
+        with explain_disk_full(path), renewed(temporary):
             _create(temporary)
             yield temporary
             if is_flushed:

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from justright import errors
-from justright.errors import JustrightError
+from justright.utils import errors
+from justright.utils.errors import JustrightError
 
 
 def test_an_error_says_what_came_what_was_expected_and_what_to_try():
     error = JustrightError("three eyes", expected="two", advice="close one")
     assert str(error) == "three eyes\nExpected: two\nTry: close one"
-    assert (error.came, error.expected, error.advice) == ("three eyes", "two", "close one")
+    assert (error.problem, error.expected, error.advice) == ("three eyes", "two", "close one")
 
 
 def test_what_is_not_said_leaves_no_line():

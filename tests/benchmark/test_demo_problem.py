@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from justright.demo import experiments
-from justright.demo.experiments import (
+from justright.benchmark import demo as experiments
+from justright.benchmark.demo import (
     CLASSES_A_SET,
     LABELED_SETS,
     N_EPOCHS,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from justright.types import UNLABELED, Features, Labels, Mask
+from justright.utils.types import UNLABELED, Features, Labels, Mask
 
 
 def test_the_mark_of_an_unlabeled_image_can_be_no_class():

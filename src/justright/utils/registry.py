@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 import threadpoolctl
 
-from justright.parallel import blas_threads, collect_rarely, in_blocks, in_order, in_threads, n_cores
+from justright.utils.parallel import blas_threads, in_blocks, in_order, in_threads, n_cores, raise_gc_threshold
 
 
 def test_results_keep_the_order_and_no_more_is_begun_than_allowed():
@@ -64,7 +64,7 @@ def test_garbage_is_looked_for_less_often_but_is():
     before = gc.get_threshold()
     try:
         gc.set_threshold(700)
-        collect_rarely()
+        raise_gc_threshold()
         assert 700 < gc.get_threshold()[0] < 100_000
     finally:
         gc.set_threshold(*before)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
-from justright.errors import JustrightError
+from justright.utils.errors import JustrightError
 
 
 @dataclass(frozen=True)

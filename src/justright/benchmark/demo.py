@@ -12,13 +12,13 @@ from typing import Any
 from justright.data import gcd_split, glyph_set, merge_pool, random_half
 from justright.discovery.methods import METHODS, is_trained
 from justright.estimation import COUNTERS
-from justright.progress import Track, silent
 from justright.runs.counting import fitted_counter
 from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 from justright.selection.by_name import choosing_selectors
+from justright.utils.progress import Track, silent
 
 TARGET_SCRIPTS = ("armenian", "georgian")  # the embedded backbone has seen neither
 # from alphabets much like the target to what has nothing to do with it

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from justright.losses.classification import log_probability
-from justright.models.heads import ProjectionHead, PrototypeClassifier, cosine_logits, random_vectors
+from justright.losses.heads import ProjectionHead, PrototypeClassifier, cosine_logits, random_vectors
 
 
 def test_is_a_weight_normed_linear_layer_of_gain_1_with_the_same_gradient():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from justright.models.teacher import MeanTeacher
+from justright.discovery.teacher import MeanTeacher
 
 
 @pytest.fixture

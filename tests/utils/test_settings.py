@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from justright.errors import JustrightError
-from justright.settings import COUNT, POSITIVE, SHARE, at_least, flat, one_of, refuse_out_of_range, setting
+from justright.utils.errors import JustrightError
+from justright.utils.settings import COUNT, POSITIVE, SHARE, at_least, flat, one_of, refuse_out_of_range, setting
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from justright.errors import JustrightError
-from justright.registry import Registry
+from justright.utils.errors import JustrightError
+from justright.utils.registry import Registry
 
 
 @pytest.fixture

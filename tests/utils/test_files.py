@@ -11,13 +11,13 @@ import pytest
 from tests.leases import left_by_a_dead_process
 
 import justright
-from justright import locks
-from justright.files import (
+from justright.utils import locks
+from justright.utils.files import (
     ABANDONED,
     bytes_of,
+    explain_disk_full,
     home,
     leftovers,
-    naming,
     parsed_json,
     reader_of,
     remove_leftovers,
@@ -68,7 +68,7 @@ def test_what_another_machine_writes_is_removed_only_when_it_was_not_renewed_for
 WRITE = """
 import sys
 from pathlib import Path
-from justright import files, locks
+from justright.utils import files, locks
 locks._host = lambda: sys.argv[2]
 locks.os.getpid = lambda: 1
 with files.replacing(Path(sys.argv[1])) as temporary, temporary.open("w") as file:
@@ -154,11 +154,11 @@ def test_a_file_that_cannot_grow_is_named_whoever_writes_it(tmp_path, raised):
 
 
 def test_an_array_that_cannot_be_written_whole_counts_as_a_full_disk_and_other_errors_stay(tmp_path):
-    with pytest.raises(OSError, match="full") as caught, naming(tmp_path / "a"):
+    with pytest.raises(OSError, match="full") as caught, explain_disk_full(tmp_path / "a"):
         raise OSError("800 requested and 12 written")
     assert caught.value.errno == errno.ENOSPC
     for other in (OSError("no image"), ValueError("no number"), FileNotFoundError(errno.ENOENT, "gone", "b")):
-        with pytest.raises(type(other)) as same, naming(tmp_path / "a"):
+        with pytest.raises(type(other)) as same, explain_disk_full(tmp_path / "a"):
             raise other
         assert same.value is other
     assert other.filename == "b"

@@ -11,13 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from justright import locks
-from justright.locks import EXPIRY, HEARTBEAT, WRITER, LeaseHeldError, is_gone, lease, lock, renewed, writer_name
+from justright.utils import locks
+from justright.utils.locks import EXPIRY, HEARTBEAT, WRITER, LeaseHeldError, is_gone, lease, lock, renewed, writer_name
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from justright import locks
+from justright.utils import locks
 if sys.argv[2] != "here":
     locks._host = lambda: sys.argv[2]
     locks.os.getpid = lambda: 1

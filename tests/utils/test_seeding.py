@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from justright.seeding import generator
+from justright.utils.seeding import generator
 
 
 def first(*key):

@@ -5,7 +5,16 @@ import json
 
 import pytest
 
-from justright.hashing import SIGNATURE, hash_bytes, hash_file, hash_list, hash_pieces, hash_value, signed, verified
+from justright.utils.hashing import (
+    SIGNATURE,
+    hash_bytes,
+    hash_file,
+    hash_list,
+    hash_pieces,
+    hash_value,
+    signed,
+    verified,
+)
 
 
 def test_bytes_and_files_of_the_same_content_have_the_same_fingerprint(tmp_path):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from justright.cli.terminal import Terminal
-from justright.progress import Track, silent
+from justright.utils.progress import Track, silent
 
 
 def test_silent_passes_every_step_on_and_says_nothing(capsys):

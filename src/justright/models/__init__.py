@@ -1,1 +1,0 @@
-"""What is trained on top of a backbone, its moving average, and how rates and temperatures move."""

@@ -1,0 +1,51 @@
+"""What all stages of one piece of work share: how progress is shown, where work runs, where results are cached.
+
+Example:
+    with use(progress=terminal.track, engine=engine):
+        extract(images, backbone, out)  # shows a progress bar, computes on the engine
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from justright.utils.progress import Track, silent
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Context:
+    """Shared by all calls below a `with use(...)`. None of it changes a result, so it is no argument of functions."""
+
+    progress: Track = silent
+    engine: Any = None  # where features, views and weights are computed; None: threads of this process
+    cache: Path | None = None  # folder of the cache; None: JUSTRIGHT_HOME, or the user's cache folder
+
+
+_current: ContextVar[Context] = ContextVar("context", default=Context())  # noqa: B039  # it is frozen
+
+
+def current() -> Context:
+    """The context of this call."""
+    return _current.get()
+
+
+@contextmanager
+def use(**changes: Any) -> Iterator[Context]:
+    """Change some fields of the context for the calls in this block."""
+    token = _current.set(replace(_current.get(), **changes))
+    try:
+        yield _current.get()
+    finally:
+        _current.reset(token)
+
+
+def track(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
+    """Yield `steps` and show progress: `total` is the number of steps, `what` names them, such as "images"."""
+    return current().progress(steps, total, what)
