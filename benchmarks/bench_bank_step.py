@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2, help="recipe steps; the bank takes ten for each")
     # one thread for both sides by default: on a shared machine threads that wait for each other drown short steps
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--precision", default="float32", choices=["float32", "float16", "int8"])
+    parser.add_argument("--precision", default="float32", choices=["float32", "float16"])
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)

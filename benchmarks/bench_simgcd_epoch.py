@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=64)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--precision", default="float32", choices=["float32", "float16", "int8"])
+    parser.add_argument("--precision", default="float32", choices=["float32", "float16"])
     options = parser.parse_args()
 
     torch.set_num_threads(options.threads)

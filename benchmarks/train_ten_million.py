@@ -65,9 +65,6 @@ class MadeUpViews(Views):
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> np.ndarray:
         return np.repeat(np.arange(n_views)[:, None], n_images, axis=1)
 
-    def refresh(self, epoch: int) -> None:
-        """Nothing is stored."""
-
 
 def made_up_images(n: int, name: str, n_classes: int | None) -> ImageSet:
     blocks = ([f"{name}/images/{row:08d}" for row in block] for block in in_blocks(np.arange(n)))

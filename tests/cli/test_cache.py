@@ -39,7 +39,7 @@ def test_banks_and_leftovers_of_killed_builds_are_listed_and_cleared_too(tmp_pat
     assert (bank["backbone"], bank["precision"], bank["images"], bank["views"]) == ("glyph_vit", "float16", 64, 3)
     assert bank["bytes"] > 64 * 3 * 4000
     assert bank["name"] in call("cache", "list")
-    half = left_by_a_dead_process(tmp_path / "home" / "banks" / bank["name"] / "rows000000-view000-round0000.npy")
+    half = left_by_a_dead_process(tmp_path / "home" / "banks" / bank["name"] / "rows000000-view000.npy")
     half.write_bytes(bytes(5000))
     listed = json.loads(call("cache", "list", "--json"))
     assert listed["leftovers"] == {"files": [str(half)], "bytes": 5000}

@@ -35,7 +35,7 @@ def test_every_setting_of_a_method_is_listed_with_range_and_help(method):
 def test_a_setting_that_would_be_refused_is_not_offered():
     assert "n_init" in listed("gcd")
     assert "n_init" not in listed("simgcd")
-    assert "refresh" not in listed("gcd", "--scale", "paper")
+    assert "bank_precision" not in listed("gcd", "--scale", "paper")
 
 
 def test_defaults_are_those_of_the_scale():

@@ -56,7 +56,6 @@ WRONG = {
     "hidden_dim": [0],
     "out_dim": [0],
     "views": [0, 1, "frsh", 2.5, None],
-    "refresh": [-0.1, 1.1],
     "bank_precision": ["float64"],
     "precision": ["int8", "double"],
     "micro_batch": [0, -1, 0.5],
@@ -118,7 +117,7 @@ def test_every_setting_has_a_range_and_a_help_line():
 
 
 def test_the_ends_of_a_range_belong_to_it():
-    ends = {"n_epochs": 1, "batch_size": 1, "learning_rate": 0.0, "views": 2, "micro_batch": None, "refresh": 1.0}
+    ends = {"n_epochs": 1, "batch_size": 1, "learning_rate": 0.0, "views": 2, "micro_batch": None}
     ends |= {"supervised_share": 0.0, "n_warmup": 0, "held_out_share": 0.0}
     assert SimGCDConfig(**ends).views == 2
     assert SimGCDConfig(views="fresh").views == "fresh"
@@ -221,3 +220,10 @@ def test_two_trainings_share_the_time_as_the_first_one_says(asked, expected):
 def test_a_first_training_does_not_get_more_time_than_both():
     with pytest.raises(JustrightError, match=r"(?s)12 minutes for the first training, 10 for both.*share"):
         MuGCDConfig().with_settings({"minutes": 10.0, "stage1": {"minutes": 12.0}})
+
+
+def test_removed_settings_of_old_runs_are_ignored():
+    assert SimGCDConfig().with_settings({"refresh": 0.0, "n_epochs": 3}) == SimGCDConfig(n_epochs=3)
+    assert MuGCDConfig().with_settings({"stage1": {"refresh": 0.0}}) == MuGCDConfig()
+    with pytest.raises(JustrightError, match="no setting 'refresh'"):
+        SimGCDConfig().with_settings({"refresh": 0.5})

@@ -387,26 +387,6 @@ def test_without_a_folder_nothing_is_kept(split, backbone, bank, tmp_path, monke
     assert not list(tmp_path.iterdir())
 
 
-def test_a_renewed_bank_is_the_same_after_a_resume(split, backbone, left_alone, tmp_path, saved_often):
-    learned("gcd", split, backbone, tmp_path / "a", tmp_path / "whole", refresh=0.5)
-    with pytest.raises(Stopped):  # in the second epoch, which has renewed it
-        learned("gcd", split, backbone, tmp_path / "b", tmp_path / "left", refresh=0.5, fit=stop_after(8))
-    learned("gcd", split, backbone, tmp_path / "b", tmp_path / "left", refresh=0.5)
-    assert final_bytes(tmp_path / "left") == final_bytes(tmp_path / "whole")
-    assert final_bytes(left_alone("gcd").folder) != final_bytes(tmp_path / "whole")
-
-
-def test_a_bank_that_is_renewed_is_not_shared_with_other_runs(split, backbone, tmp_path):
-    def kinds(root):
-        return {json.loads(path.read_text())["transform"]["kind"] for path in root.glob("*/index.json")}
-
-    learned("gcd", split, backbone, tmp_path / "banks", tmp_path / "run", refresh=0.5)
-    assert kinds(tmp_path / "banks") == {"Plain"}
-    assert kinds(tmp_path / "run" / "bank") == {"Weak"}
-    learned("gcd", split, backbone, tmp_path / "banks", tmp_path / "still")
-    assert kinds(tmp_path / "banks") == {"Plain", "Weak"}
-
-
 @pytest.mark.parametrize(("name", "n_stages"), [("simgcd", 1), ("mugcd", 2)])
 def test_a_center_is_the_same_after_a_resume(name, n_stages, split, backbone, bank, left_alone, tmp_path, saved_often):
     folder, whole = left_alone(name, center="always")

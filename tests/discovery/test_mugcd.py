@@ -155,10 +155,9 @@ def test_views_of_the_first_training_are_as_its_own_settings_say(split, backbone
         run(self, *arguments)
 
     monkeypatch.setattr(Training, "run", noted)
-    first = {"views": 3, "bank_precision": "int8", "refresh": 0.5}
+    first = {"views": 3, "bank_precision": "float32"}
     learned("mugcd", split, backbone, tmp_path / "bank", tmp_path / "run", n_epochs=1, views="fresh", stage1=first)
     (kind, weak), second = trained_on[0]["weak"], {name: kind for name, (kind, _) in trained_on[1].items()}
     assert kind == "ViewBank"
-    assert (weak.n_views, weak.refresh_share, "scale" in weak.layout.names) == (3, 0.5, True)
+    assert (weak.n_views, weak.layout["n"].base) == (3, np.float32)
     assert second == {"strong": "FreshViews", "weak": "FreshViews"}
-    assert (tmp_path / "run" / "stage1" / "bank").is_dir(), "a bank that changes is no one else's"

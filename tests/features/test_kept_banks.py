@@ -37,11 +37,11 @@ def root(tmp_path):
     for number, (name, backbone) in enumerate((("old", "a"), ("middle", "b"), ("new", "a")), start=1):
         folder = tmp_path / name
         folder.mkdir()
-        about = {"backbone": backbone, "transform": {"kind": "Weak"}, "precision": "int8", "n_images": 7}
+        about = {"backbone": backbone, "transform": {"kind": "Weak"}, "precision": "float16", "n_images": 7}
         text = json.dumps(about)
         (folder / "index.json").write_text(text)
         for view in range(2):
-            shard = folder / f"rows000000-view{view:03d}-round0000.npy"
+            shard = folder / f"rows000000-view{view:03d}.npy"
             shard.write_bytes(bytes(1000 * number - len(text) if view == 0 else 0))
             os.utime(shard, (number, number))
         os.utime(folder, (number, number))
@@ -54,7 +54,7 @@ def names(kept):
 
 def test_each_bank_says_what_it_is(root):
     (bank,) = [bank for bank in KeptBanks(root).all() if bank["name"] == "middle"]
-    said = {"name": "middle", "backbone": "b", "transform": "weak", "precision": "int8", "images": 7, "views": 2}
+    said = {"name": "middle", "backbone": "b", "transform": "weak", "precision": "float16", "images": 7, "views": 2}
     assert bank == said | {"bytes": 2000, "used": 2.0}
 
 

@@ -67,8 +67,8 @@ def test_banks_are_counted_by_views_precision_and_streams(plan_of):
     four, eight = (banks(plan_of(views=views))[f"{views} weak views of each image in float16"] for views in (4, 8))
     assert 2 * four == eight
     assert set(banks(plan_of(views="fresh"))) == set(plain)
-    mugcd = banks(plan_of("mugcd", views=4, bank_precision="int8"))
-    assert set(mugcd) == {*plain, "4 strong views of each image in int8", "4 weak views of each image in int8"}
+    mugcd = banks(plan_of("mugcd", views=4, bank_precision="float32"))
+    assert set(mugcd) == {*plain, "4 strong views of each image in float32", "4 weak views of each image in float32"}
     kmeans = METHODS["kmeans"].config_class()
     assert banks(replace(plan_of(), method="kmeans", config=kmeans)) == plain
 
@@ -146,7 +146,6 @@ def test_what_does_not_fit_is_refused_with_the_mildest_setting_that_does(plan_of
     plan = plan_of(views=32)
     for settings, said in (
         ({"views": 2}, "Try: --set views=2, or free"),
-        ({"views": 2, "bank_precision": "int8"}, "Try: --set views=2 --set bank_precision=int8, or free"),
         ({"views": "fresh"}, "Try: --set views=fresh, or free"),
     ):
         free(needed(plan_of(**settings)), monkeypatch)
@@ -158,18 +157,6 @@ def test_what_does_not_fit_is_refused_with_the_mildest_setting_that_does(plan_of
         plan.expect_room()
     free(needed(plan), monkeypatch)
     plan.expect_room()
-
-
-def test_int8_is_named_where_it_is_enough(plan_of, monkeypatch):
-    free(needed(plan_of(views=2, bank_precision="int8")), monkeypatch)
-    with pytest.raises(JustrightError, match="Try: --set bank_precision=int8, or free"):
-        plan_of(views=2, bank_precision="float32").expect_room()
-
-
-def test_a_renewed_bank_lies_in_the_run_and_each_disk_is_counted_for_itself(plan_of, tmp_path):
-    places = {each.what: each.place for each in plan_of("mugcd", refresh=0.5).files()}
-    assert places["4 strong views of each image in float16"] == tmp_path / "run" / "bank"
-    assert places["1 plain view of each image in float32"] == tmp_path / "home" / "banks"
 
 
 def test_features_of_other_images_make_no_room(plan_of, home):

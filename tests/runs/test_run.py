@@ -435,17 +435,14 @@ def test_of_processes_that_train_together_only_the_first_takes_the_folder(proble
         run.all()
 
 
-def test_a_finished_run_keeps_one_small_checkpoint_and_no_bank_of_its_own_and_can_be_called_again(
-    problem, backbone, tmp_path
-):
+def test_finished_run_keeps_one_small_checkpoint_and_can_be_called_again(problem, backbone, tmp_path):
     few = Problem(merge_pool([problem.pool.images.take(range(0, 80, 4))]), problem.target.take(range(0, 132, 3)))
-    spec = spec_of(method="mugcd", settings=SETTINGS | {"refresh": 0.5})
+    spec = spec_of(method="mugcd", settings=SETTINGS)
     run = Run(few, spec, tmp_path / "run", backbone).all()
     for folder in (run.path, run.path / "stage1"):
         (checkpoint,) = (folder / "checkpoint").iterdir()
         with safe_open(checkpoint, framework="np") as file:
             assert {name.split("/")[0] for name in file.keys()} == {"network"}  # noqa: SIM118
-        assert not (folder / "bank").exists()
     before = {name: (run.path / name).read_bytes() for name in ("predictions.parquet", "model.safetensors")}
     again = Run(few, spec, run.path, backbone).all()
     assert {name: (again.path / name).read_bytes() for name in before} == before

@@ -78,8 +78,16 @@ def test_epochs_and_rate_reach_both_trainings_of_mugcd(scale):
         ("mugcd", {"max_iter": 5}, "max_iter does nothing in mugcd: prototypes decide"),
         ("mugcd", {"stage1": {"n_init": 5}}, "stage1.n_init does nothing in mugcd: prototypes decide"),
         ("cms", {"n_init": 5}, "n_init does nothing in cms: mean shift and a tree decide"),
-        ("gcd", {"views": "fresh", "refresh": 0.5}, "refresh does nothing in gcd: views=fresh stores no views"),
-        ("mugcd", {"stage1": {"views": "fresh", "refresh": 0.5}}, "stage1.refresh does nothing in mugcd: views=fresh"),
+        (
+            "gcd",
+            {"views": "fresh", "bank_precision": "float32"},
+            "bank_precision does nothing in gcd: views=fresh stores no views",
+        ),
+        (
+            "mugcd",
+            {"stage1": {"views": "fresh", "bank_precision": "float32"}},
+            "stage1.bank_precision does nothing in mugcd: views=fresh",
+        ),
     ],
 )
 def test_a_setting_that_is_asked_for_and_does_nothing_is_refused(method, settings, why):
@@ -89,14 +97,14 @@ def test_a_setting_that_is_asked_for_and_does_nothing_is_refused(method, setting
 
 def test_stored_views_cannot_be_set_where_the_scale_stores_none():
     with pytest.raises(JustrightError, match="bank_precision does nothing in xcon: views=fresh stores no views"):
-        config_of(RunSpec(method="xcon", scale="paper", settings={"bank_precision": "int8"}))
-    stored = {"bank_precision": "int8", "views": 4}
-    assert config_of(RunSpec(method="xcon", scale="paper", settings=stored)).bank_precision == "int8"
+        config_of(RunSpec(method="xcon", scale="paper", settings={"bank_precision": "float32"}))
+    stored = {"bank_precision": "float32", "views": 4}
+    assert config_of(RunSpec(method="xcon", scale="paper", settings=stored)).bank_precision == "float32"
 
 
 def test_a_setting_that_acts_in_one_of_two_trainings_is_taken():
-    first_stores = {"views": "fresh", "bank_precision": "int8", "stage1": {"views": 4}}
-    second_stores = {"bank_precision": "int8", "stage1": {"views": "fresh"}}
+    first_stores = {"views": "fresh", "bank_precision": "float32", "stage1": {"views": 4}}
+    second_stores = {"bank_precision": "float32", "stage1": {"views": "fresh"}}
     for settings in (first_stores, second_stores):
         config_of(RunSpec(method="mugcd", settings=settings))
 

@@ -82,7 +82,7 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --backbone, --checkpoint and --device."""
     about = (
         "Network that computes features; `justright extract --help` lists them. auto: DINOv2 where its checkpoint is "
-        "here or can be fetched, else the best one that an installed package brings. A+B: both side by side."
+        "here or can be fetched, else the best one that an installed package brings."
     )
     return click.option("--backbone", default=AUTO, help=about)(checkpoint_option(device_option(command)))
 

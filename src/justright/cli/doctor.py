@@ -49,7 +49,7 @@ def doctor(terminal: Terminal) -> None:
     terminal.table("Caches", ("what", "size", "free there", "place"), kept)
     auto = found["auto"]
     lines = [f"Checkpoints on the hub: {hub or 'it answers'}.", f"--device auto is {auto['device']}."]
-    lines += [f"--backbone auto is {auto['backbone']}: {auto['why']}.", "--backbone A+B is two of them side by side."]
+    lines += [f"--backbone auto is {auto['backbone']}: {auto['why']}."]
     terminal.result(found, "\n".join(lines))
 
 

@@ -28,7 +28,6 @@ from justright.utils.remote import Place
 
 NETWORKS = {name: BACKBONES.about(name) for name in BACKBONES} | {
     "any name of timm": "weights from the Hugging Face hub, or --checkpoint",
-    "efficientnet_lite0+efficientnet_lite2": "two networks side by side; any two names with a plus between them",
 }
 N_SHOWN = 20
 

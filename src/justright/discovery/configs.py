@@ -41,7 +41,8 @@ STEADY_SHARE = 0.6  # of the epochs are at the first rate
 MOST_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
 KMEANS_FIELDS = ("n_init", "max_iter")
-STORED_VIEW_FIELDS = ("bank_precision", "refresh")
+STORED_VIEW_FIELDS = ("bank_precision",)
+REMOVED = {"refresh": 0.0}  # settings that no longer exist, with the only value that old runs may have for them
 
 # two views of an image make a pair
 VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')
@@ -75,6 +76,7 @@ class Config:
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """The same with some settings changed, as `asdict` gives them; a name that it lacks is refused."""
+        settings = {name: value for name, value in settings.items() if (name, value) not in REMOVED.items()}
         known = {item.name for item in fields(self)}
         if unknown := sorted(set(settings) - known):
             raise JustrightError(
@@ -135,7 +137,6 @@ class TrainConfig(ContrastiveSettings, Config):
     out_dim: int = setting(256, "output size of the projection head", COUNT)
     views: int | Literal["fresh"] = setting(4, 'views of an image in the bank; "fresh": new ones at every step', VIEWS)
     views_by_seed: bool = setting(False, "views drawn by the seed of the run; else all seeds share them", YES_OR_NO)
-    refresh: float = setting(0.0, "share of the bank that is drawn anew at each epoch", SHARE)
     bank_precision: BankPrecision = setting("float16", "number format of stored views", one_of(*BANK_PRECISIONS))
     precision: Precision = setting("float32", "precision of training; losses stay in float32", one_of(*PRECISIONS))
     # less memory, more time, the same gradient

@@ -54,6 +54,3 @@ class FeatureViews(Views):
         """Views of each image, drawn without replacement."""
         chance = generator(self.seed, "views of heads", epoch, step).random((self.n_views, n_images))
         return chance.argsort(axis=0)[:n_views]
-
-    def refresh(self, epoch: int) -> None:
-        """They stay as they are."""

@@ -11,7 +11,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,8 +118,6 @@ class Training:
             rate = learning_rate(epoch, progress.n_epochs, config.learning_rate, config.floor_share, n_steady)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate * group["share"]
-            for views in self.views.values():  # one process draws what is missing, the others then find it
-                self.processes.in_turn(partial(views.refresh, epoch))
             if not progress.step:  # else a checkpoint had what it leaves
                 self.learner.begin_epoch(epoch, self.views)
             while progress.step < self.n_steps:

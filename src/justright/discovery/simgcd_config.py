@@ -111,7 +111,6 @@ class SimGCDConfig(KnownEntropySettings, DebGCDSettings, TrainConfig):
             n_warmup=MOST_EPOCHS // 5,
             minutes=minutes,
             guide_share=0.0,
-            refresh=0.0,
         )
 
     def after_heads(self) -> Any:

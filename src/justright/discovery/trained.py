@@ -35,17 +35,16 @@ class TrainedDiscovery(Discovery):
 
         Parameters:
             config: the settings of this training; a method may have several trainings, one after the other.
-            part: the folder in that of the run for its checkpoints, curves and a bank that is renewed on the way.
+            part: the folder in that of the run for its checkpoints and curves.
             more: what else a resumed run must find unchanged.
         """
         data, track, folder = inputs.data, inputs.track, None if self.folder is None else self.folder / part
         learner.guide = self._guide(inputs, config)
-        # a bank that changes while it is read is no one else's
-        root = folder / "bank" if config.refresh and folder else self.bank
-        options = {"views": config.views, "precision": config.bank_precision, "refresh": config.refresh}
+        options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision}
         options["seed"] = self.seed if config.views_by_seed else 0
         views: dict[str, Views] = {
-            stream: self._views(learner.transform(stream), data, root, track, **options) for stream in learner.streams
+            stream: self._views(learner.transform(stream), data, self.bank, track, **options)
+            for stream in learner.streams
         }
         if not learner.is_tuned:
             rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])

@@ -17,7 +17,6 @@ from justright.features.cuts import Cut, Stored, cut
 from justright.features.fast_cpu import CompiledOnce, FastModule, NetworkPart
 from justright.features.fused_norms import fuse_norms
 from justright.features.guarded_timm import Network
-from justright.features.joined_networks import JoinedCut, JoinedNetworks
 from justright.features.networks import loaded_network, random_network
 from justright.features.state_dicts import State
 from justright.utils.errors import DataError
@@ -42,7 +41,7 @@ class Backbone(nn.Module):
         self.recipe = recipe
         self.model: Network = model.eval().requires_grad_(False)
         probe = torch.randn(2, 3, recipe.resolution, recipe.resolution, generator=torch.Generator().manual_seed(0))
-        self.cut = (JoinedCut if isinstance(model, JoinedNetworks) else cut)(model, probe.to(self.device))
+        self.cut = cut(model, probe.to(self.device))
         if self.cut.is_staged:
             model.to(memory_format=torch.channels_last)  # conv nets run twice as fast so, on CPU and GPU
             fuse_norms(model, self.cut.tuned, probe.to(self.device))
@@ -152,8 +151,7 @@ class Backbone(nn.Module):
         return hash_pieces(self._pieces({name: tensor for name, tensor in state.items() if name not in tuned}))
 
     def _pieces(self, state: State) -> Iterator[bytes | memoryview]:
-        of_parts = [recipe.as_dict() for recipe in getattr(self.model, "recipes", ())]
-        yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names, *of_parts], sort_keys=True).encode()
+        yield json.dumps([self.name, self.recipe.as_dict(), self.stored_names], sort_keys=True).encode()
         for name, tensor in sorted(state.items()):
             yield f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
             yield tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
@@ -166,10 +164,9 @@ def _plain(tensor: Tensor) -> Tensor:
 def load_backbone(
     name: str, checkpoint: Path | None = None, device: str = "cpu", img_size: int | None = None
 ) -> Backbone:
-    """A backbone by its name here or in timm, with its parameters from a file, a package or the hub.
+    """Load a backbone by its name here or in timm, with its parameters from a file, a package or the hub.
 
-    Two names with a plus between them are two networks side by side, each with its own checkpoint. `img_size` overrides
-    the resolution, that of the largest of several; position embeddings are interpolated to it.
+    `img_size` overrides the resolution; position embeddings are interpolated to it.
     """
     network, recipe = loaded_network(name, checkpoint, img_size)
     return Backbone(network.to(device), name, recipe)

@@ -42,9 +42,8 @@ from justright.utils.types import Array
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 2
+FORMAT = 3
 SHARD_BYTES = 64 << 20
-MAX_VIEWS = 1 << 20  # a renewed view has the number round * MAX_VIEWS + view, so that it is new for any number of views
 
 
 class ViewBank(Views):
@@ -56,8 +55,7 @@ class ViewBank(Views):
     Parameters, beside those of `Views`:
         root: the folder of all banks.
         n_views: how many views of each image are stored.
-        precision: float32, float16, or int8 with one scale a token.
-        refresh: the share of the bank that is renewed every epoch.
+        precision: float32 or float16.
         batch_size: images that go through the prefix at once; of plain views those of an extraction.
         shard_bytes: about how large a file gets.
         engine: where views are drawn and computed instead of in threads, one a core; it changes no byte.
@@ -72,7 +70,6 @@ class ViewBank(Views):
         *,
         n_views: int = 2,
         precision: BankPrecision = "float16",
-        refresh: float = 0.0,
         batch_size: int = 32,
         shard_bytes: int = SHARD_BYTES,
         is_built: bool = False,
@@ -80,12 +77,12 @@ class ViewBank(Views):
         **of_views: Any,
     ):
         super().__init__(backbone, images, **of_views)
-        if not (0 < n_views <= MAX_VIEWS and 0.0 <= refresh <= 1.0):
-            raise JustrightError(f"{n_views} views, {refresh} of them renewed", expected="1 or more, and a share")
+        if n_views < 1:
+            raise JustrightError(f"{n_views} views", expected="at least 1")
         # plain views have the bytes that extraction would give them
         self.is_plain = isinstance(self.transform, Plain)
         self.batch_size = BATCH_SIZE if self.is_plain else batch_size
-        self.n_views, self.refresh_share = n_views, refresh
+        self.n_views = n_views
         self.engine, self.is_built = engine, is_built
         self.layout = bank_records.record_type(backbone.stored_names, backbone.stored_shapes, precision)
         self.rows_per_shard = max(1, shard_bytes // self.layout.itemsize)
@@ -93,7 +90,9 @@ class ViewBank(Views):
         self.blocks = [range(start, min(start + size, n)) for start in range(0, n, size)]
         self.index = self._index(precision)
         self.directory = root / hash_value(self.index)[:24]
-        self._set_rounds(np.zeros((len(self.blocks), n_views), dtype=np.int64))
+        name = "rows{:06d}-view{:03d}.npy"
+        shards = np.ndindex(len(self.blocks), n_views)
+        self._paths = {shard: self.directory / name.format(*shard) for shard in shards}
         self._whole: set[Path] = set()
         self._lock: finalize[Any, Any] | None = None
         self._opened = lru_cache(maxsize=256)(self._open)  # each map holds a file descriptor
@@ -107,7 +106,6 @@ class ViewBank(Views):
             "n_images": len(self.images),
             "images": hash_list(in_blocks(self.ids)),
             "precision": precision,
-            "refresh": self.refresh_share,
             "rows_per_shard": self.rows_per_shard,
         }
         return prefix_key(self.backbone) | about | ({"batch_size": self.batch_size} if self.is_plain else {})
@@ -152,7 +150,7 @@ class ViewBank(Views):
         if needed > free:
             raise JustrightError(
                 f"the view bank needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free in {self.directory.parent}",
-                advice="fewer views, precision int8, another root, or fresh views, which store nothing",
+                advice="fewer views, another root, or fresh views, which store nothing",
             )
         write_json(self.directory / "index.json", self.index)
         own = self.backbone if self.backbone.device.type == "cpu" else None
@@ -187,8 +185,7 @@ class ViewBank(Views):
         missing = []
         for block, rows in enumerate(self.blocks):
             views = [view for view in range(self.n_views) if not self._paths[block, view].exists()]
-            numbers = [int(self._round[block, view]) * MAX_VIEWS + view for view in views]
-            missing.append(MissingBlock(rows, numbers, [self._paths[block, view] for view in views]))
+            missing.append(MissingBlock(rows, views, [self._paths[block, view] for view in views]))
         return [each for each in missing if each.paths]
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
@@ -208,25 +205,6 @@ class ViewBank(Views):
             raise DataError(f"{n_views} views a step", expected=f"at most {self.n_views}, what the bank holds")
         chance = generator(self.seed, "views", epoch, step).random((self.n_views, n_images))
         return chance.argsort(axis=0)[:n_views]
-
-    def refresh(self, epoch: int) -> None:
-        """Bring the bank to an epoch: its share of shards is drawn anew, in turn, and the old ones are deleted.
-
-        Which view stands where is a function of the epoch alone, so a resumed run sees what it would have seen.
-        """
-        n_shards = self._round.size
-        n_renewed = int(epoch * self.refresh_share * n_shards)
-        turn = generator(self.seed, "refresh").permutation(n_shards)
-        old = set(self._paths.values())
-        self._set_rounds(np.maximum(0, -((turn - n_renewed) // n_shards)).reshape(self._round.shape))
-        self.build()
-        for path in old.difference(self._paths.values()):
-            path.unlink(missing_ok=True)
-
-    def _set_rounds(self, rounds: Int[Array, "blocks views"]) -> None:
-        """Say how often each shard has been drawn anew, and so what its file is called."""
-        self._round, name = rounds, "rows{:06d}-view{:03d}-round{:04d}.npy"
-        self._paths = {shard: self.directory / name.format(*shard, each) for shard, each in np.ndenumerate(rounds)}
 
     def _open(self, path: Path, n_rows: int) -> Array:
         if not path.exists():
@@ -249,6 +227,6 @@ def open_views(
 ) -> Views:
     """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
     if views == "fresh":
-        of_banks = ("precision", "refresh", "batch_size", "shard_bytes", "is_built", "engine")
+        of_banks = ("precision", "batch_size", "shard_bytes", "is_built", "engine")
         return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})
     return ViewBank(backbone, images, root, n_views=views, **options).build(track)

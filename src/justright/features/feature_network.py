@@ -91,8 +91,7 @@ class FeatureNetwork:
         """What follows the prefix, where a faster runtime computes both."""
         backbone = self.backbone
         is_plain = self.pooling == "class" and self.precision == "float32" and self.device.type == "cpu"
-        is_one_network = len(backbone.stored_shapes) == 1  # networks side by side store a tensor each
-        if not (is_plain and is_one_network) or backbone.runtime == "torch":
+        if not is_plain or backbone.runtime == "torch":
             return None
         tensors = [*backbone.model.parameters(), *backbone.model.buffers()]
         height_width_channels = backbone.stored_shapes[0]

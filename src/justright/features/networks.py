@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from justright.data.recipe import ImageRecipe
-from justright.features.checkpoints import CheckpointError, find_checkpoint, spec_of, where_to_put
+from justright.features.checkpoints import CheckpointError, find_checkpoint, spec_of
 from justright.features.choices import BackboneSpec
 from justright.features.guarded_timm import Network, timm
-from justright.features.joined_networks import JOIN, JoinedNetworks
 from justright.features.state_dicts import State, architecture_in, by_order, positions_for, read, with_timm_names
 
 
 def loaded_network(name: str, checkpoint: Path | None, img_size: int | None) -> tuple[Network, ImageRecipe]:
-    """The network of a name, or several side by side, with the parameters of its checkpoint."""
-    if JOIN in name and checkpoint is not None:
-        raise CheckpointError(
-            f"one checkpoint, {checkpoint}, for {name}",
-            expected="one for each of them, where they are looked for by name",
-            advice=" and ".join(where_to_put(part) for part in name.split(JOIN)),
-        )
-    return _joined(name, img_size, partial(_loaded, checkpoint))
+    """A network by name, with the parameters of its checkpoint, and how it wants its images."""
+    spec = spec_of(name)
+    recipe = _recipe(spec, img_size)
+    return _loaded(checkpoint, name, spec, recipe.resolution), recipe
 
 
 def random_network(name: str, img_size: int | None) -> tuple[Network, ImageRecipe]:
-    """The network of a name, or several side by side, with random parameters."""
-    return _joined(name, img_size, lambda part, what, resolution: _create(what, resolution))
+    """A network by name, with random parameters."""
+    spec = spec_of(name)
+    recipe = _recipe(spec, img_size)
+    return _create(spec, recipe.resolution), recipe
 
 
-def _joined(
-    name: str, img_size: int | None, network: Callable[[str, BackboneSpec, int], Network]
-) -> tuple[Network, ImageRecipe]:
-    """One network or several, each made by `network`."""
-    parts = [(part, spec_of(part)) for part in name.split(JOIN)]
-    recipes = [_recipe(what) for _, what in parts]
-    if img_size is not None:
-        largest = max(recipe.resolution for recipe in recipes)
-        recipes = [recipe.at(round(recipe.resolution * img_size / largest)) for recipe in recipes]
-    networks = [network(*part, recipe.resolution) for part, recipe in zip(parts, recipes, strict=True)]
-    if len(networks) == 1:
-        return networks[0], recipes[0]
-    model = JoinedNetworks(networks, recipes)
-    return model, model.recipe
+def _recipe(what: BackboneSpec, img_size: int | None) -> ImageRecipe:
+    recipe = _own_recipe(what)
+    return recipe if img_size is None else recipe.at(img_size)
 
 
-def _recipe(what: BackboneSpec) -> ImageRecipe:
+def _own_recipe(what: BackboneSpec) -> ImageRecipe:
     if what.recipe is not None:
         return ImageRecipe(**what.recipe)
     config = timm.models.get_pretrained_cfg(what.architecture)

@@ -50,10 +50,6 @@ class Views(ABC):
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Which views a step uses: different ones for each image, the same for the same arguments."""
 
-    @abstractmethod
-    def refresh(self, epoch: int) -> None:
-        """Prepare the views of an epoch."""
-
 
 class FreshViews(Views):
     """The frozen prefix anew at every step, nothing stored: the public recipe to the letter."""
@@ -66,6 +62,3 @@ class FreshViews(Views):
     def choose(self, epoch: int, step: int, n_images: int, n_views: int = 2) -> Int[Array, "views batch"]:
         """Views that no other step has."""
         return generator(self.seed, "views", epoch, step).integers(1 << 62, size=(n_views, n_images))
-
-    def refresh(self, epoch: int) -> None:
-        """Every view is new anyway."""

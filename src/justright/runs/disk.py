@@ -20,7 +20,7 @@ FEATURE_BYTES = 4  # features are float32
 PLATEAU_IMAGES = 2048  # whose categories a checkpoint remembers, see `discovery.plateau`
 CHECKPOINTS = 2  # kept of each training, see `discovery.checkpoints`; one more while it is written
 EPOCH_BYTES = 600  # of the record of an epoch in a checkpoint
-SMALLER = ({"views": 2}, {"bank_precision": "int8"}, {"views": 2, "bank_precision": "int8"}, {"views": "fresh"})
+SMALLER = ({"views": 2}, {"views": "fresh"})
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,10 @@ class DiskPlan:
     def views(self) -> dict[tuple[str, str, Path], int]:
         """How many views are stored, the plain one included, by what they are, their precision and their folder."""
         found = {("plain", "float32", home() / "banks"): 1}
-        for config, streams, part in self.trainings:
+        for config, streams, _ in self.trainings:
             for stream in streams if config.views != "fresh" else ():
-                root = self.folder / part / "bank" if config.refresh else home() / "banks"
-                # else all seeds share them
-                n_views = config.views * (self.work.n_seeds if config.refresh or config.views_by_seed else 1)
-                bank = stream, config.bank_precision, root
+                n_views = config.views * (self.work.n_seeds if config.views_by_seed else 1)  # else all seeds share them
+                bank = stream, config.bank_precision, home() / "banks"
                 found[bank] = max(found.get(bank, 0), n_views)
         return found
 
@@ -179,9 +177,8 @@ def existing(place: Path) -> Path:
 
 
 def tidy(folder: Path) -> None:
-    """Delete what a finished run no longer needs: all but one small checkpoint, and view banks of its own."""
+    """Delete what a finished run no longer needs: all but one small checkpoint."""
     from justright.discovery.checkpoints import Checkpoints
 
     for each in (seed / part for seed in (folder, *folder.glob("seed-*")) for part in (".", *FIRST_PARTS)):
         Checkpoints(each / "checkpoint").finish()
-        shutil.rmtree(each / "bank", ignore_errors=True)

@@ -162,7 +162,7 @@ def _training(backbone: Any, plan: DiskPlan, photos: ImageSet, folder: Path, an_
             raise _EnoughError
 
     size = min(trainings[-1].config.batch_size, largest)
-    light = {"n_epochs": 1, "n_steps": 1 + N_STEPS, "batch_size": size, "views": 2, "refresh": 0.0, "minutes": None}
+    light = {"n_epochs": 1, "n_steps": 1 + N_STEPS, "batch_size": size, "views": 2, "minutes": None}
     method: Any = METHODS[plan.method]
     if method.has_categories:
         light["heads_first"] = int(any(not each.is_tuned for each in trainings))
