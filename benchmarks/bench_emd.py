@@ -14,8 +14,7 @@ import scipy.sparse as sp
 from measuring import load, timed
 from scipy.optimize import linprog
 
-from justright.geometry.many_sources import flow_from_many
-from justright.geometry.transport import _solve, emd, euclidean_distance
+from justright.geometry.transport import _solve, emd, euclidean_distance, flow_from_many
 
 
 def linear_program(distance: np.ndarray, source_mass: np.ndarray, target_mass: np.ndarray) -> float:
@@ -37,7 +36,7 @@ def compare_many(n: int, m: int) -> None:
     sources = sinks[rng.integers(0, m, n)] + rng.normal(size=(n, 64)) * rng.uniform(0.2, 1.0, (n, 1))
     a, b = rng.integers(1, 50, n).astype(float), rng.integers(1, 200, m).astype(float)
     given = a / a.sum(), b / b.sum(), euclidean_distance(sources, sinks)
-    _, quick, few = timed(lambda: flow_from_many(_solve, *given))
+    _, quick, few = timed(lambda: flow_from_many(*given))
     _, slow, (every, _) = timed(lambda: _solve(*given))
     print(
         f"{n} x {m}: most left out {quick:.1f} s, all at once {slow:.1f} s, ratio {slow / quick:.1f}, "

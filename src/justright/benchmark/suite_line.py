@@ -11,7 +11,7 @@ from justright.discovery.predictions import Category
 from justright.evaluation import break_down
 from justright.evaluation.confusions import Errors
 from justright.evaluation.files import JudgedPredictions
-from justright.geometry import unit_or_zero_rows
+from justright.geometry import unit_rows
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.utils.types import UNLABELED, Labels
@@ -95,4 +95,4 @@ def probe(features: Any, labels: Labels) -> float:
     from sklearn.model_selection import KFold, cross_val_score
 
     folds = KFold(4, shuffle=True, random_state=0)
-    return float(cross_val_score(RidgeClassifier(0.1), unit_or_zero_rows(features), labels, cv=folds).mean())
+    return float(cross_val_score(RidgeClassifier(0.1), unit_rows(features), labels, cv=folds).mean())

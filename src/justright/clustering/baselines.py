@@ -19,7 +19,7 @@ from justright.clustering.arrays import row_blocks
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.semisup_kmeans import SemiSupKMeans
 from justright.clustering.ward import cut_tree
-from justright.geometry import unit_or_zero_rows
+from justright.geometry import unit_rows
 from justright.utils.parallel import blas_threads
 from justright.utils.types import UNLABELED, Array, Features, Labels
 
@@ -58,7 +58,7 @@ class FrozenFeatures:
 
     def like_centered(self, features: Float[Array, "rows dim"]) -> Float[Array, "rows dim"]:
         """Rows less the mean of the target, at unit length."""
-        return unit_or_zero_rows(features - self.target.mean(axis=0))
+        return unit_rows(features - self.target.mean(axis=0))
 
     @property
     def n_target(self) -> int:
@@ -86,7 +86,7 @@ def pair_distances(x: Features, method: Linkage) -> Float[Array, " pairs"]:
     Euclidean for Ward, d_ij^2 = |x_i|^2 + |x_j|^2 - 2 x_i . x_j; else cosine, d_ij = 1 - x_i . x_j of unit rows.
     """
     x = x.astype(np.float64)
-    x = x - x.mean(axis=0) if method == "ward" else unit_or_zero_rows(x)  # around the mean rounding is least
+    x = x - x.mean(axis=0) if method == "ward" else unit_rows(x)  # around the mean rounding is least
     n, norms = len(x), np.vecdot(x, x)
     distances, start = np.empty(n * (n - 1) // 2), 0
     for rows in row_blocks(n, n):

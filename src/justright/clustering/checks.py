@@ -9,6 +9,7 @@ from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
 from justright.clustering.arrays import to_numpy
+from justright.geometry import unit_rows
 from justright.utils.errors import DegenerateError
 from justright.utils.types import UNLABELED, Array
 
@@ -73,5 +74,4 @@ def prepared(features: Float[Any, "images dim"], normalize: bool) -> Float[Any, 
     x = features if features.dtype in (xp.float32, xp.float64) else xp.astype(features, xp.float32)
     if not normalize:
         return x
-    length = xp.linalg.vector_norm(x, axis=1, keepdims=True)
-    return x / xp.where(length > 0, length, xp.ones_like(length))
+    return unit_rows(x)

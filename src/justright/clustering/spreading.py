@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
 from justright.clustering.arrays import row_blocks
-from justright.geometry import unit_or_zero_rows
+from justright.geometry import unit_rows
 from justright.utils.parallel import blas_threads, in_threads, n_cores
 from justright.utils.types import UNLABELED, Array
 
@@ -39,7 +39,7 @@ def nearest_rows(
     own: the place of each image among the others, which is not its own neighbor; None where x are other images. Of
         these one that is the same as a row, to about a thousandth, does not have it for a neighbor either.
     """
-    x, others = unit_or_zero_rows(x), unit_or_zero_rows(others)
+    x, others = unit_rows(x), unit_rows(others)
     n = max(1, min(n_neighbors, len(others) - 1))
 
     def block(rows: slice) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from scipy.cluster.hierarchy import linkage
 
 from justright.clustering.arrays import row_blocks
-from justright.geometry import unit_or_zero_rows
+from justright.geometry import unit_rows
 from justright.utils.types import Array
 
 
@@ -27,7 +27,7 @@ def mean_shifted(x: Float[Array, "images dim"], n_neighbors: int, share: float) 
         similarity[np.arange(len(similarity)), np.arange(rows.start, rows.stop)] = -np.inf
         nearest = np.argpartition(-similarity, n_neighbors - 1, axis=1)[:, :n_neighbors]
         moved[rows] = (1 - share) * x[rows] + share * x[nearest].mean(axis=1)
-    return unit_or_zero_rows(moved)
+    return unit_rows(moved)
 
 
 def ward_merges(x: Float[Array, "images dim"]) -> Int[Array, "merges 2"]:

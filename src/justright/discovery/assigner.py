@@ -13,7 +13,7 @@ from justright.clustering import SemiSupKMeans
 from justright.clustering.principal import in_directions, principal_directions
 from justright.discovery.configs import Config
 from justright.discovery.training_data import TrainingData
-from justright.geometry import unit_or_zero_rows
+from justright.geometry import unit_rows
 from justright.utils.errors import DataError
 from justright.utils.parallel import blas_threads, in_threads, n_cores
 from justright.utils.types import Array, Mask
@@ -47,7 +47,7 @@ class CategoryAssigner:
     @staticmethod
     def of_prototypes(prototypes: Float[Array, "categories dim"], center: Center = None) -> CategoryAssigner:
         """An assigner that takes the prototype with the largest cosine."""
-        unit = unit_or_zero_rows(prototypes).astype(np.float32)
+        unit = unit_rows(prototypes).astype(np.float32)
         return CategoryAssigner(unit, np.zeros(len(unit), np.float32), center=center)
 
     @staticmethod
@@ -58,7 +58,7 @@ class CategoryAssigner:
 
     def scores(self, features: Float[Array, "images dim"]) -> Float[Array, "images categories"]:
         """s for every image and category."""
-        return unit_or_zero_rows(self.compared(features)) @ self.vectors.T + self.offset
+        return unit_rows(self.compared(features)) @ self.vectors.T + self.offset
 
     def compared(self, features: Float[Array, "images dim"]) -> Float[Array, "images kept"]:
         """Features as they are compared with the categories, not yet of length 1."""

@@ -21,7 +21,7 @@ from justright.clustering.constrained_ward import MOST_ROWS, constrained_ward
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike, spread
 from justright.discovery.evidence import MEMBERS, CategoryShapes, Member, evidence
-from justright.geometry import unit_or_zero_rows
+from justright.geometry import unit_rows
 from justright.geometry.rows import evenly_spaced
 from justright.utils.types import UNLABELED, Array, Mask
 
@@ -48,7 +48,7 @@ class PrincipalView:
 
     def of_images(self, features: Float[Array, "images dim"]) -> Float[Array, "images kept"]:
         """Other features along them."""
-        return unit_or_zero_rows(in_directions(features, self.center, self.directions))
+        return unit_rows(in_directions(features, self.center, self.directions))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from justright.estimation.base import CategoryCounter, Curve, Given, checked_level
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
-from justright.geometry import unit_or_zero_rows
+from justright.geometry import unit_rows
 from justright.utils.progress import Track, silent
 from justright.utils.settings import SHARE, at_least, setting
 
@@ -53,7 +53,7 @@ class CombinedCounter(CategoryCounter):
         z = given.axes(self.n_axes)
         has_classes = not given.has_pool and given.n_classes > 1
         if has_classes:  # clusters lie apart along many axes, not along the first few
-            z = unit_or_zero_rows(z / np.sqrt(z.std(axis=0)))
+            z = unit_rows(z / np.sqrt(z.std(axis=0)))
         z = z.astype(np.float32)
         n = self._n_images = given.n_counted
         self._n_classes, self._has_pool = given.n_classes, given.has_pool

@@ -1,4 +1,4 @@
-"""The beta density, and the ways a cosine enters its domain."""
+"""The beta density, and maps of cosines to its domain [0, 1]."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def beta_density(x: Float[Array, " n"], alpha: float, beta: float) -> Float[Arra
 
 
 def _times(exponent: float, log: Float[Array, " n"]) -> Float[Array, " n"]:
-    return np.zeros_like(log) if exponent == 0 else exponent * log  # 0^0 = 1, as polynomials have it
+    return np.zeros_like(log) if exponent == 0 else exponent * log  # 0^0 = 1
 
 
 def to_unit_interval(
     similarity: Float[Array, " n"], domain: str = "clip", reference: float = math.nan
 ) -> Float[Array, " n"]:
-    """Bring cosines in [-1, 1] to [0, 1], where the beta density lives.
+    """Map cosines in [-1, 1] to [0, 1], the domain of the beta density.
 
-    clip    max(s, 0): what is more than a right angle away counts as 0
+    clip    max(s, 0): more than a right angle apart counts as 0
     affine  (s + 1) / 2
     minmax  (s - min) / (max - min) over all classes
     rank    (rank - 1/2) / n over all classes, ties sharing their mean rank: shape without scale

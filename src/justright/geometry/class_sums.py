@@ -16,8 +16,8 @@ class ClassSums:
     h_c = 1 / N_c * sum_{y_i = c} f(x_i)          of the N_c images of class c
     h^u_c = 1 / N^u_c * sum_{yhat_j = c} f(x_j)   yhat_j the cluster of target image j
 
-    Memory is classes x dim, however many images pass. Sums are kept in double precision, so how images are cut
-    into batches shows at 1e-15 and no more. Classes need not be known beforehand.
+    Memory is classes x dim, however many images are added. Sums are in double precision: how images are divided into
+    batches changes them by 1e-15. Classes need not be known in advance.
 
     Attributes: classes (ascending), sums, counts, aligned.
     """
@@ -32,7 +32,7 @@ class ClassSums:
         classes, counts = np.unique(labels, return_counts=True)
         sums = np.zeros((len(classes), features.shape[1]))
         by_class = np.split(np.argsort(labels, kind="stable"), np.cumsum(counts)[:-1])
-        # Class by class, few rows are widened at a time: fifty times faster than np.add.at, and memory stays small.
+        # Class by class, a few rows at a time in double precision: fifty times faster than np.add.at.
         for k, members in enumerate(by_class):
             for start in range(0, len(members), CHUNK_ROWS):
                 rows = features[members[start : start + CHUNK_ROWS]]
@@ -40,7 +40,7 @@ class ClassSums:
         return self._add(classes, sums, counts)
 
     def merge(self, other: ClassSums) -> ClassSums:
-        """Add what another accumulator has seen."""
+        """Add the images of another accumulator."""
         return self._add(other.classes, other.sums, other.counts)
 
     def centroids(self) -> Float[Array, "classes dim"]:
@@ -58,13 +58,13 @@ class ClassSums:
                 expected="one dimension throughout",
                 advice="extract all features with the same backbone",
             )
-        known = np.union1d(self.classes, classes)
-        if len(known) > len(self.classes):
-            old = np.searchsorted(known, self.classes)
-            grown_sums, grown_counts = np.zeros((len(known), sums.shape[1])), np.zeros(len(known), dtype=np.int64)
+        every = np.union1d(self.classes, classes)
+        if len(every) > len(self.classes):
+            old = np.searchsorted(every, self.classes)
+            grown_sums, grown_counts = np.zeros((len(every), sums.shape[1])), np.zeros(len(every), dtype=np.int64)
             if len(old):
                 grown_sums[old], grown_counts[old] = self.sums, self.counts
-            self.classes, self.sums, self.counts = known, grown_sums, grown_counts
+            self.classes, self.sums, self.counts = every, grown_sums, grown_counts
         where = np.searchsorted(self.classes, classes)
         self.sums[where] += sums
         self.counts[where] += counts

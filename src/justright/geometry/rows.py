@@ -1,13 +1,14 @@
-"""Features row by row, in pieces that fit the cache."""
+"""Rows of features: chunks that fit the cache, norms, unit length."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
-from justright.utils.errors import DegenerateError
 from justright.utils.types import Array
 
 CHUNK_ROWS = 8192
@@ -19,7 +20,7 @@ def row_chunks(
 ) -> Iterator[Float[Array, "chunk dim"]]:
     """The rows of features in order, at most `chunk_rows` at a time, in single or double precision.
 
-    Half precision, as feature stores keep it, is widened here and only here: a chunk at a time.
+    Half precision, as feature stores keep it, is widened one chunk at a time.
     """
     wide = np.float64 if features.dtype == np.float64 else np.float32
     for start in range(0, len(features), chunk_rows):
@@ -27,7 +28,7 @@ def row_chunks(
 
 
 def evenly_spaced(n_rows: int, most: int) -> Int[Array, " places"]:
-    """Places of at most so many of the rows, from the first to the last, evenly apart."""
+    """At most `most` row numbers, evenly spaced from the first row to the last."""
     return np.unique(np.linspace(0, n_rows - 1, most if n_rows else 0).astype(np.int64))
 
 
@@ -37,40 +38,9 @@ def row_norms(features: Float[Array, "images dim"]) -> Float[Array, " images"]:
     return np.concatenate(norms) if norms else np.zeros(0)
 
 
-def unit_rows(features: Float[Array, "images dim"], what: str = "features") -> Float[Array, "images dim"]:
-    """Each row divided by its norm; a row that has no direction is an error."""
-    norms = check_rows(features, what)
-    wide = np.result_type(features.dtype, np.float32)
-    return np.asarray(features.astype(wide, copy=False) / norms[:, None].astype(wide))
-
-
-def unit_or_zero_rows(features: Float[Array, "images dim"]) -> Float[Array, "images dim"]:
-    """As `unit_rows`, but a row of zeros stays as it is, where `unit_rows` would refuse it."""
-    wide = features.astype(np.result_type(features.dtype, np.float32), copy=False)
-    # not `row_norms`, whose last bits differ: clusters and confidences of finished runs were computed so
-    return wide / np.maximum(np.linalg.norm(wide, axis=1, keepdims=True), 1e-12)
-
-
-def check_rows(features: Float[Array, "images dim"], what: str) -> Float[Array, " images"]:
-    """The norms of rows that are all finite and nonzero; otherwise an error that names the rows."""
-    norms = row_norms(features)
-    # One pass tells all: a NaN or an infinity anywhere in a row shows in its norm.
-    if not np.all(np.isfinite(norms)):
-        raise DegenerateError(
-            f"{what}: NaN or infinite values in {_named(~np.isfinite(norms))}",
-            expected="finite numbers",
-            advice="extract these features again, in float32, or leave these images out",
-        )
-    if not np.all(norms):
-        raise DegenerateError(
-            f"{what}: only zeros in {_named(norms == 0)}",
-            expected="features with a direction; a zero vector has no cosine",
-            advice="look at these images: features of all zeros come from blank input or a broken extraction",
-        )
-    return norms
-
-
-def _named(is_bad: Array, show: int = 5) -> str:
-    rows = np.flatnonzero(is_bad)
-    listed = ", ".join(str(row) for row in rows[:show]) + (", ..." if len(rows) > show else "")
-    return f"{len(rows)} of {len(is_bad)} rows ({'row' if len(rows) == 1 else 'rows'} {listed})"
+def unit_rows(features: Float[Any, "images dim"]) -> Float[Any, "images dim"]:
+    """Scale each row of an array or tensor to length 1, in at least single precision; a row of zeros stays."""
+    xp = array_namespace(features)
+    wide = features if features.dtype in (xp.float32, xp.float64) else xp.astype(features, xp.float32)
+    length = xp.linalg.vector_norm(wide, axis=1, keepdims=True)
+    return wide / xp.where(length > 0, length, xp.ones_like(length))

@@ -1,17 +1,21 @@
-"""Cosines between centroids and images, and their reductions to one similarity per centroid."""
+"""Cosines between centroids and images, and their minimum, maximum or quantile per centroid."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from justright.geometry.rows import CHUNK_ROWS, row_chunks, row_norms, unit_rows
+from justright.utils.parallel import in_threads, n_cores
 from justright.utils.types import Array
 
-MAX_CHUNK_COSINES = 8_192_000  # 33 MB in single precision: large enough for a fast product, whatever the classes
+MAX_CHUNK_COSINES = 8_192_000  # 33 MB in single precision: large enough for a fast product, however many classes
+N_HISTOGRAM_BINS = 8192
+MAX_EXACT_COSINES = 64_000_000  # 256 MB in single precision
 
 
 def cosine_similarity(
@@ -47,20 +51,95 @@ def row_quantile(values: Float[Array, "rows columns"], quantile: float) -> Float
     its mean with the next one. So q = 0.5 is the usual median, and repeating every column changes nothing,
     which interpolating between order statistics does not give.
     """
-    share = quantile * values.shape[1]
-    low, high = max(math.ceil(share) - 1, 0), min(math.floor(share), values.shape[1] - 1)
-    # Row by row, because sorting copies. Sorting whole rows is quicker than partitioning them: it is vectorized.
-    found = np.array([np.sort(row)[[low, high]] for row in values], dtype=np.float64)
-    return np.clip(found.mean(axis=1), -1.0, 1.0)
+    return np.clip([_quantile(row.copy(), quantile) for row in values], -1.0, 1.0)
+
+
+def _quantile(row: Float[Array, " columns"], quantile: float) -> float:
+    """The quantile of one row, which is partitioned in place."""
+    share = quantile * len(row)
+    low, high = max(math.ceil(share) - 1, 0), min(math.floor(share), len(row) - 1)
+    row.partition(high)  # at one place only: numpy vectorizes that, and not several places
+    upper = float(row[high])
+    return upper if low == high else (float(row[:high].max()) + upper) / 2
 
 
 def cosine_chunks(
     centroids: Float[Array, "classes dim"], features: Float[Array, "images dim"]
 ) -> Iterator[Float[Array, "classes chunk"]]:
     """The columns of `cosine_similarity`, some thousands at a time, in the precision of the features."""
-    unit = unit_rows(centroids, "centroids")
+    unit = unit_rows(centroids)
     for rows in row_chunks(features, min(CHUNK_ROWS, max(1, MAX_CHUNK_COSINES // len(unit)))):
         cosines = unit.astype(rows.dtype, copy=False) @ rows.T
         # Dividing the product in place spares a normalized copy of the features.
         cosines /= row_norms(rows)
         yield cosines
+
+
+@dataclass(repr=False, eq=False)
+class CosineQuantile:
+    """A quantile of the cosines of each centroid, over target images that arrive in batches.
+
+    Exact up to `max_exact` cosines (classes x target images), which are kept. Beyond that they are counted in a
+    histogram over [-1, 1] per centroid: memory stops growing, and the result is within 1 / `n_bins` of the exact one
+    (half the width of a bin; 0.00012 by default).
+    """
+
+    centroids: Float[Array, "classes dim"]
+    quantile: float = 0.5
+    n_bins: int = N_HISTOGRAM_BINS
+    max_exact: int = MAX_EXACT_COSINES
+    n_images: int = field(default=0, init=False)
+    _kept: list[Float[Array, "classes _"]] = field(default_factory=list, init=False)
+    _counts: Int[Array, "classes bins"] | None = field(default=None, init=False)
+
+    def update(self, target: Float[Array, "target dim"]) -> CosineQuantile:
+        """Add a batch of target images."""
+        for cosines in cosine_chunks(self.centroids, target):
+            self._add(cosines)
+        return self
+
+    def merge(self, other: CosineQuantile) -> CosineQuantile:
+        """Add the images of another accumulator with the same centroids, quantile and bins."""
+        for cosines in other._kept:
+            self._add(cosines)
+        if other._counts is not None:
+            counts = self._count_kept()
+            counts += other._counts
+            self.n_images += other.n_images
+        return self
+
+    def similarity(self) -> Float[Array, " classes"]:
+        """The quantile of each centroid over all batches."""
+        if self._counts is None:
+            rows = in_threads(self._of_class, range(len(self.centroids)), n_cores())
+            return np.clip(list(rows), -1.0, 1.0)
+        seen = self._counts.cumsum(axis=1)
+        share = self.quantile * self.n_images
+        # As in `row_quantile`: the first bin that reaches the share, averaged with the next occupied bin where a bin
+        # meets the share exactly.
+        low, high = (seen < share).sum(axis=1), (seen <= share).sum(axis=1)
+        if share == 0:
+            low = high  # nothing lies below the smallest cosine
+        elif share >= self.n_images:
+            high = low  # nor above the largest
+        return (low + high + 1) / self.n_bins - 1.0
+
+    def _of_class(self, place: int) -> float:
+        return _quantile(np.concatenate([cosines[place] for cosines in self._kept]), self.quantile)
+
+    def _add(self, cosines: Float[Array, "classes chunk"]) -> None:
+        self.n_images += cosines.shape[1]
+        self._kept.append(cosines)
+        if self._counts is not None or self.n_images * len(self.centroids) > self.max_exact:
+            self._count_kept()
+
+    def _count_kept(self) -> Int[Array, "classes bins"]:
+        """Move the kept cosines into the histogram and return it."""
+        if self._counts is None:
+            self._counts = np.zeros((len(self.centroids), self.n_bins), dtype=np.int64)
+        for cosines in self._kept:
+            bins = np.clip((cosines + 1.0) * (self.n_bins / 2), 0, self.n_bins - 1).astype(np.int64)
+            for row, of_class in zip(self._counts, bins, strict=True):
+                row += np.bincount(of_class, minlength=self.n_bins)
+        self._kept = []
+        return self._counts

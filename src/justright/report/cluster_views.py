@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from justright.discovery.doubts import Doubt
 from justright.discovery.predictions import Category, Predictions
-from justright.geometry import ClassSums, row_chunks, unit_or_zero_rows
+from justright.geometry import ClassSums, row_chunks, unit_rows
 from justright.report.elements import optional
 from justright.runs.run_folder import RunFolder
 from justright.utils.types import Array
@@ -59,11 +59,11 @@ def look_at_clusters(
     near: dict[int, Surroundings] = {}
     if features is not None and len(predictions):
         sums, of_directions = ClassSums().update(features, predictions.cluster), ClassSums()
-        unit = unit_or_zero_rows(sums.centroids())
+        unit = unit_rows(sums.centroids())
         place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
         for block in row_chunks(features):  # a block in memory at a time
             own, place = place[: len(block)], place[len(block) :]
-            rows = unit_or_zero_rows(block)
+            rows = unit_rows(block)
             of_directions.update(rows, own)
             cosines.append(np.einsum("id,id->i", rows, unit[own]))
         centrality = np.concatenate(cosines)

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from justright.data.image_set import ImageSet
 from justright.data.pool import dataset_title
 from justright.features.table import FeatureTable
-from justright.geometry import unit_or_zero_rows
+from justright.geometry import unit_rows
 from justright.report.drawing import INK, TIGHT, add_legend, color_of, quiet_panels
 from justright.report.elements import Missing, Picture, short
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
@@ -54,7 +54,7 @@ def feature_map(pool: FeatureTable, target: FeatureTable, seed: int = 0) -> Feat
     drawn = [generator(seed, "feature map", side).permutation(len(table)) for side, table in tables.items()]
     rows = [np.sort(each[:MOST_POINTS]) for each in drawn]
     x = np.concatenate([np.asarray(t.features[r], np.float64) for t, r in zip(tables.values(), rows, strict=True)])
-    x = unit_or_zero_rows(x.reshape(len(x), -1))
+    x = unit_rows(x.reshape(len(x), -1))
     names, of_image = datasets(pool.index["dataset"])
     source = np.concatenate([of_image[rows[0]], np.full(len(rows[1]), TARGET)]).astype(np.int64)
     with threadpool_limits(1):  # for so few points threads only wait for each other, minutes on a busy machine

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.discovery.predictions import Predictions
-from justright.geometry import unit_or_zero_rows
+from justright.geometry import unit_rows
 from justright.review.cluster_actions import Move
 from justright.review.payoff import corrections_per_click
 from justright.review.state import REJECTED, ReviewState, Status
@@ -77,7 +77,7 @@ class ClusterLists:
         if self.features is None or not others or not len(given):
             return others
         centroids = np.stack([self._middles(each, self.state.changed_at(each))[1] for each in others])
-        similarity = centroids @ unit_or_zero_rows(self.features[given]).mean(axis=0)
+        similarity = centroids @ unit_rows(self.features[given]).mean(axis=0)
         return [others[place] for place in np.argsort(-similarity, kind="stable")]
 
     def images(self, cluster: int, order: ImageOrder) -> Int[Array, " rows"]:
@@ -115,12 +115,12 @@ class ClusterLists:
         """The most central image of a cluster, and the direction of its centroid."""
         rows = self.state.rows_of(cluster)
         similarity, centroid = self._similarity(rows)
-        return int(rows[similarity.argmax()]), unit_or_zero_rows(centroid[None])[0]
+        return int(rows[similarity.argmax()]), unit_rows(centroid[None])[0]
 
     def _similarity(self, rows: Int[Array, " rows"]) -> tuple[Float[Array, " rows"], Float[Array, " dim"]]:
         """Similarity of each image to the centroid of them all, and that; confidence where there are no features."""
         if self.features is None or not len(rows):
             return self.confidence[rows], np.zeros(0)
-        x = unit_or_zero_rows(self.features[rows])
+        x = unit_rows(self.features[rows])
         centroid = x.mean(axis=0)
         return x @ centroid, centroid

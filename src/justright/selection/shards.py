@@ -12,10 +12,11 @@ from jaxtyping import Float, Int
 
 from justright.engines.file_rows import ArrayLike as ArrayLike
 from justright.engines.ordered_map import Engine, Result, in_process
-from justright.geometry import ClassSums, check_rows, unit_rows
+from justright.geometry import ClassSums, unit_rows
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.progress import Track, silent
 from justright.utils.types import Array
+from justright.utils.validation import check_directions, check_features
 
 PoolItem: TypeAlias = tuple[int, tuple[ArrayLike, ArrayLike]]
 TargetItem: TypeAlias = tuple[int, ArrayLike]
@@ -102,7 +103,7 @@ def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[A
             expected="pool and target in one space",
             advice="extract both with the same backbone",
         )
-    return unit_rows(array, what) if normalize else array
+    return unit_rows(array) if normalize else array
 
 
 def check_classes(classes: Int[Array, " classes"]) -> None:
@@ -120,12 +121,8 @@ def n_rows(shard: ArrayLike) -> int:
 
 def as_features(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
     """Features as a 2-d float array, finite and nowhere all zero. Half precision stays half."""
-    array = as_numpy(features)
-    if array.ndim != 2:
-        raise DataError(f"{what}: an array of shape {array.shape}", expected="images x dimensions")
-    if not np.issubdtype(array.dtype, np.floating):
-        array = array.astype(np.float64)
-    check_rows(array, what)
+    array: Array = check_features(as_numpy(features), what, min_images=0)
+    check_directions(array, what)
     return array
 
 
@@ -167,7 +164,7 @@ def _pool_batch(item: PoolItem) -> tuple[Float[Array, "images dim"], Int[Array, 
 
 def _class_sums(item: PoolItem, normalize: bool) -> ClassSums:
     features, labels = _pool_batch(item)
-    return ClassSums().update(unit_rows(features, f"pool shard {item[0]}") if normalize else features, labels)
+    return ClassSums().update(unit_rows(features) if normalize else features, labels)
 
 
 def _classes(item: PoolItem) -> Int[Array, " classes"]:
