@@ -112,5 +112,5 @@ def test_pictures_in_memory_are_saved_with_the_table(tmp_path):
 def test_what_is_no_data_set_is_refused():
     with pytest.raises(DataError, match="x is a int"):
         from_dataset(3, "x")
-    with pytest.raises(DataError, match="has no targets"):
-        from_dataset([picture(0)], "x")
+    with pytest.raises(DataError, match="and no targets"):
+        from_dataset([3], "x")

@@ -144,11 +144,14 @@ def test_what_is_no_file_has_a_reason(folder, tmp_path):
         ZipReader(tmp_path / "a.zip").content_id("y.png")
 
 
-def test_pictures_of_any_form_are_read_from_objects_and_named_by_their_pixels():
+def test_content_id_of_an_object_is_that_of_its_file_or_its_pixels(folder):
     image = picture(3)
-    forms = [image, np.asarray(image), file_of(image)]
+    forms = [image, np.asarray(image), file_of(image), {"bytes": None, "path": str(folder / "0.png")}]
     reader = ObjectReader("forms", [[form] for form in forms], 0)
-    assert {reader.content_id(str(row)) for row in range(3)} == {reader.content_id("0")}
+    pixels, again, of_bytes, of_file = (reader.content_id(str(row)) for row in range(4))
+    assert pixels == again
+    assert of_bytes == hash_bytes(file_of(image))
+    assert of_file == hash_bytes((folder / "0.png").read_bytes())
     with pytest.raises(DataError, match="image 0 is a int"):
         ObjectReader("numbers", [[0]], 0).image("0")
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 from PIL import Image
 
-from justright.data.class_names import nfc_column
+from justright.data.class_names import nfc, nfc_column
 from justright.data.columns import (
     COLUMNS,
     CONTENT,
@@ -130,26 +130,33 @@ class ImageSet:
     def image(self, row: int) -> Image.Image:
         """Decode one image, RGB; BadImageError with a reason where that fails."""
         path = self.table["path"][row].as_py()
-        if self.known_content(row) is None:
-            return self._reader(row).image(path)
+        reader = self._reader(row)
+        if not reader.has_files or self.known_content(row) is None:
+            return reader.image(path)
         return decode(self.encoded(row), path)
 
     def encoded(self, row: int) -> bytes:
         """One image as a file holds it; BadImageError where that is not what the column `content` says."""
         path, content = self.table["path"][row].as_py(), self.known_content(row)
-        data = self._reader(row).encoded(path)
-        if content is not None and hash_bytes(data) != content:
+        reader = self._reader(row)
+        data = reader.encoded(path)
+        if content is not None and reader.has_files and hash_bytes(data) != content:
             raise BadImageError(f"{path}: {CHANGED}")
         return data
 
     def known_content(self, row: int) -> str | None:
-        """The content id that the file of an image had when a run saw it; None where nothing is known."""
+        """The content id that an image had when a run read it; None where nothing is known."""
         found: str | None = self.table[CONTENT][row].as_py() if CONTENT in self.table.column_names else None
         return found
 
     def computed_id(self, row: int) -> str:
-        """The id of one image computed from its content, whatever id the table has."""
-        return self._reader(row).content_id(self.table["path"][row].as_py())
+        """The id of one image computed from its content, whatever id the table has.
+
+        Images without a file cannot change, so their id is the one that a run wrote into the column `content`.
+        """
+        reader = self._reader(row)
+        content = None if reader.has_files else self.known_content(row)
+        return reader.content_id(self.table["path"][row].as_py()) if content is None else content
 
     def _reader(self, row: int) -> Reader:
         return self.readers[self.table["source"][row].as_py()]
@@ -187,14 +194,12 @@ class ImageSet:
     def with_content(self, content: pa.ChunkedArray | None = None) -> ImageSet:
         """The same table with a column `content`: `content`, or what the files hold now.
 
-        From then on `image` and `encoded` refuse a file that holds something else. Images that are no files of the user
-        have no entry: they cannot change.
+        From then on `image` and `encoded` refuse a file that holds something else. Images without a file keep the id
+        that they have here after the table was saved and opened again.
         """
         if content is None:
             content = self.content_column(is_strict=False)
-        sources = pa.array([source for source, reader in self.readers.items() if reader.has_files], pa.string())
-        is_known = pc.and_(pc.is_in(self.table["source"].cast(pa.string()), sources), pc.not_equal(content, ""))
-        content = pc.if_else(pc.fill_null(is_known, False), content, pa.scalar(None, pa.string()))
+        content = pc.if_else(pc.fill_null(pc.not_equal(content, ""), False), content, pa.scalar(None, pa.string()))
         table = self.table.drop_columns([CONTENT]) if CONTENT in self.table.column_names else self.table
         return ImageSet(table.append_column(CONTENT, content), self.readers)
 
@@ -241,6 +246,11 @@ class ImageSet:
     def named_by(self, ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
         """The same images under these ids."""
         return ImageSet(with_columns(self.table, {"id": column("id", ids, len(self))}), self.readers)
+
+    def named(self, dataset: str) -> ImageSet:
+        """The same images as one data set of this name."""
+        same = names_column([nfc(dataset)], np.zeros(len(self), np.int32))
+        return ImageSet(with_columns(self.table, {"dataset": same}), self.readers)
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> ImageSet:
         """The images at these positions, in this order."""

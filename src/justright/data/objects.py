@@ -1,4 +1,7 @@
-"""A Hugging Face or torchvision data set as an ImageSet. Neither library is needed: only their shape is read."""
+"""Data sets in memory as an ImageSet: torchvision-style ones, Hugging Face ones, lists of images.
+
+Neither library is imported; an object is recognized by its attributes.
+"""
 
 from __future__ import annotations
 
@@ -19,73 +22,107 @@ from justright.utils.hashing import hash_bytes
 from justright.utils.types import UNLABELED
 
 EXPECTED = (
-    "a Hugging Face data set (with features and an image column), or a torchvision one (with samples, or with "
-    "targets and items of image and label)"
+    "a Hugging Face Dataset with an image column, a torchvision-style data set (a length, and items of image and "
+    "label), or a list of images"
 )
+LABEL_COLUMNS = ("label", "labels", "class_name", "class", "category")
 
 
 class ObjectReader(Reader):
-    """A data set in memory: each of its rows holds a picture, in a column by name or number, read only when needed."""
+    """Images of an object in memory, by row: `rows[i]`, or `rows[i][column]`. Nothing is decoded before it is read."""
 
-    def __init__(self, name: str, rows: Any, column: str | int):
+    def __init__(self, name: str, rows: Any, column: str | int | None):
         self.rows, self.column = rows, column
         self.source = f"object:{name}-{id(self):x}"
+        self._ids: dict[str, str] = {}
 
     def image(self, path: str) -> Image.Image:
-        """The picture at a position, whatever form the object keeps it in."""
-        try:
-            picture = self.rows[int(path)][self.column]
-            # with decoding off, Hugging Face gives the file's bytes, or where they are
-            if isinstance(picture, dict) and {"bytes", "path"} & set(picture):
-                picture = (
-                    picture["bytes"] if picture.get("bytes") is not None else read_file(Path(picture["path"]), path)
-                )
-            if isinstance(picture, Image.Image):
-                return to_rgb(picture)
-            if isinstance(picture, bytes):
-                return decode(picture, path)
-            if isinstance(picture, np.ndarray) and picture.dtype == np.uint8:
-                return to_rgb(Image.fromarray(picture))
-        except BadImageError:
-            raise
-        except Exception as error:  # somebody else's code, and images that it opened but did not read
-            raise BadImageError(f"{path}: cannot be read ({type(error).__name__}: {error})") from error
-        raise DataError(
-            f"image {path} is a {type(picture).__name__}",
-            expected="a PIL image, encoded bytes or a uint8 array",
-            advice="give the data set without a transform",
-        )
+        """The image of a row, RGB."""
+        stored = self._stored(path)
+        return decode(stored, path) if isinstance(stored, bytes) else stored
+
+    def encoded(self, path: str) -> bytes:
+        """The bytes of the file that the row holds or names; an image without a file as PNG."""
+        stored = self._stored(path)
+        return stored if isinstance(stored, bytes) else super().encoded(path)
 
     def content_id(self, path: str) -> str:
-        """Hash of the pixels: a PNG of them may differ between versions of a library."""
-        image = self.image(path)
-        return hash_bytes(repr(image.size).encode() + image.tobytes())
+        """Hash of the file, as for an image on disk, or of the pixels where there is no file.
+
+        A PNG of the pixels may differ between library versions, so it is not hashed.
+        """
+        if path not in self._ids:
+            stored = self._stored(path)
+            content = stored if isinstance(stored, bytes) else repr(stored.size).encode() + stored.tobytes()
+            self._ids[path] = hash_bytes(content)
+        return self._ids[path]
+
+    def _stored(self, path: str) -> bytes | Image.Image:
+        """The encoded file of a row, or its decoded image."""
+        try:
+            item = self.rows[int(path)]
+            item = item if self.column is None else item[self.column]
+            if isinstance(item, dict) and {"bytes", "path"} & set(item):  # a Hugging Face image that is not decoded
+                item = item["path"] if item.get("bytes") is None else item["bytes"]
+            if isinstance(item, str | os.PathLike):
+                return read_file(Path(item), path)
+            if isinstance(item, bytes):
+                return item
+            if isinstance(item, Image.Image):
+                return to_rgb(item)
+            if isinstance(item, np.ndarray) and item.dtype == np.uint8:
+                return to_rgb(Image.fromarray(item))
+        except BadImageError:
+            raise
+        except Exception as error:  # the object's own code may raise anything
+            raise BadImageError(f"{path}: cannot be read ({type(error).__name__}: {error})") from error
+        raise DataError(
+            f"image {path} is a {type(item).__name__}",
+            expected="a PIL image, a path, encoded bytes or a uint8 array",
+            advice="open the data set without a transform",
+        )
 
 
 def from_dataset(data: Any, name: str) -> ImageSet:
-    """The images of a data set object. Labels are read at once, images when asked for, files straight from disk."""
+    """The images of a data set object. Labels are read now, images when they are needed, files directly from disk."""
     if hasattr(data, "features") and hasattr(data, "column_names"):
         return _from_hugging_face(data, name)
+    if hasattr(data, "dataset") and hasattr(data, "indices"):  # torch.utils.data.Subset
+        return from_dataset(data.dataset, name).take(data.indices)
     if hasattr(data, "samples") or hasattr(data, "imgs"):
         return _from_image_folder(data, name)
-    if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, str | bytes | dict):
         return _from_items(data, name)
     raise DataError(f"{name} is a {type(data).__name__}", expected=EXPECTED)
 
 
 def _from_hugging_face(data: Any, name: str) -> ImageSet:
+    if not hasattr(data, "__len__"):
+        raise DataError(
+            f"{name} is a streamed data set without a length",
+            expected="a datasets.Dataset",
+            advice="load it with streaming=False",
+        )
+    if hasattr(data, "with_format"):
+        data = data.with_format(None)  # as stored, whatever format or transform was set
     kinds = {column: type(feature).__name__ for column, feature in data.features.items()}
 
-    def first_column(wanted: str, *usual: str) -> str | None:
-        of_kind = [column for column, kind in kinds.items() if kind == wanted]
+    def first_column(kind: str, *usual: str) -> str | None:
+        of_kind = [column for column in kinds if kinds[column] == kind]
         return next(iter(of_kind + [column for column in usual if column in kinds]), None)
 
-    image, label = first_column("Image", "image", "img"), first_column("ClassLabel", "label", "labels")
+    image, label = first_column("Image", "image", "img"), first_column("ClassLabel", *LABEL_COLUMNS)
     if image is None:
-        raise DataError(f"{name} has the columns {', '.join(kinds)}", expected="one that holds images")
-    pictures = ObjectReader(name, data, image)
+        raise DataError(
+            f"{name} has the columns {', '.join(kinds)}",
+            expected="a column of images",
+            advice="data.cast_column(NAME, datasets.Image())",
+        )
     labels = None if label is None else list(data[label])
-    return _labeled(pictures, name, range(len(data)), labels, getattr(data.features.get(label), "names", None))
+    names = getattr(data.features.get(label), "names", None)
+    if hasattr(data, "cast_column") and kinds[image] == "Image":
+        data = data.cast_column(image, type(data.features[image])(decode=False))  # the bytes of the files
+    return _labeled(ObjectReader(name, data, image), name, range(len(data)), labels, names)
 
 
 def _from_image_folder(data: Any, name: str) -> ImageSet:
@@ -96,18 +133,32 @@ def _from_image_folder(data: Any, name: str) -> ImageSet:
 
 
 def _from_items(data: Any, name: str) -> ImageSet:
-    found = [getattr(data, attribute, None) for attribute in ("targets", "labels", "_labels")]
-    labels = next((labels for labels in found if labels is not None), None)
-    if labels is None:
-        first = data[0] if len(data) else None
-        if not (isinstance(first, tuple) and len(first) == 2):
-            raise DataError(f"{name} gives {type(first).__name__} items and has no targets", expected=EXPECTED)
-        labels = [label for _, label in (data[i] for i in range(len(data)))]
-    return _labeled(ObjectReader(name, data, 0), name, range(len(data)), labels, getattr(data, "classes", None))
+    candidates = [getattr(data, attribute, None) for attribute in ("targets", "labels", "_labels")]
+    labels = next((labels for labels in candidates if labels is not None), None)
+    classes = getattr(data, "classes", None)
+    if labels is not None:
+        return _labeled(ObjectReader(name, data, 0), name, range(len(data)), labels, classes)
+    first = data[0] if len(data) else None
+    if isinstance(first, Image.Image | np.ndarray | bytes):
+        return _labeled(ObjectReader(name, data, None), name, range(len(data)), None, None)
+    if not (isinstance(first, tuple | list) and len(first) == 2):
+        raise DataError(f"{name} has items of the type {type(first).__name__} and no targets", expected=EXPECTED)
+    if isinstance(first[0], str | os.PathLike):
+        paths, labels = zip(*(data[row] for row in range(len(data))), strict=True)
+        return _labeled(FolderReader(Path.cwd()), name, map(os.fspath, paths), labels, classes)
+    labels = [label for _, label in (data[row] for row in range(len(data)))]
+    return _labeled(ObjectReader(name, data, 0), name, range(len(data)), labels, classes)
 
 
 def _labeled(reader: Reader, name: str, paths: Iterable[Any], labels: Any, names: Sequence[str] | None) -> ImageSet:
     columns: dict[str, Any] = {"path": [*map(str, paths)]}
+    labels = None if labels is None else list(labels)
+    if labels is not None and labels and all(label is None or isinstance(label, str) for label in labels):
+        names = names or sorted({label for label in labels if label is not None})
+        number = {class_name: label for label, class_name in enumerate(names)}
+        if unknown := sorted({*labels} - {*number, None}):
+            raise DataError(f"{name} has the label {unknown[0]!r}", expected=f"one of its classes, {', '.join(names)}")
+        labels = [None if label is None else number[label] for label in labels]
     if labels is not None:
         numbers = [_whole(label, name, row) for row, label in enumerate(labels)]
         if names and max(numbers, default=0) >= len(names):

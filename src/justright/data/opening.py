@@ -1,37 +1,181 @@
-"""Open the images that a person names (a folder, a table, a zip, a known data set) as an ImageSet."""
+"""Open images as an ImageSet, wherever they are: in a folder, a table, a zip, a known data set, an object in memory."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from justright.data.archive import open_archive, other_members
 from justright.data.catalog import DATA_SETS
-from justright.data.folder import is_recognised, open_folder, walk
+from justright.data.folder import is_image_name, is_recognised, no_images, open_folder, walk
 from justright.data.image_set import ImageSet
-from justright.data.manifest import open_manifest
-from justright.utils.errors import MissingDataError
+from justright.data.manifest import LAYOUT, PATH_NAMES, images_of_table, open_manifest, path_column
+from justright.data.objects import from_dataset
+from justright.data.readers import FolderReader
+from justright.utils.errors import DataError, MissingDataError
 
 ACCEPTED = (
-    "a folder with one folder a class, a manifest (.csv or .parquet), a zip of images, NAME:ROOT for a data set that "
+    "a folder with one folder a class, a table (.csv or .parquet), a zip of images, NAME:FOLDER for a data set that "
     "`justright data --list` names, or glyphs"
 )
+OBJECTS = (
+    "a folder, zip, CSV or Parquet file; a list of paths; a dict of class and paths; a DataFrame or Arrow table with "
+    "the columns path and label; a torchvision-style data set; a Hugging Face Dataset"
+)
+TABLE_COLUMNS = ("label", "class_name", "id", "split", "dataset")
+CONTAINERS = (".csv", ".parquet", ".zip")
 
 
-def open_images(source: str | Path) -> ImageSet:
-    """Open a folder, a manifest, a saved ImageSet, a zip, or a data set of the catalog (`cub:/data/cub`, `glyphs`)."""
-    name, _, root = str(source).partition(":")
-    if name in DATA_SETS and not Path(source).exists():
+def open_images(source: Any, name: str | None = None) -> ImageSet:
+    """Open images as an ImageSet.
+
+    Parameters:
+        source: a folder, a zip, a CSV or Parquet file, or a data set of the catalog (`"cub:/data/cub"`, `"glyphs"`);
+            a list of paths; a dict from class to paths or folders; a pandas DataFrame or Arrow table with a column
+            `path` and perhaps `label`, `class_name`, `id`, `split`; a torchvision-style data set or a list of images;
+            a Hugging Face `datasets.Dataset`; an ImageSet. Relative paths start at the current folder.
+        name: what to call the data set; by default made from the source.
+    """
+    images = _open(source, name)
+    return images if name is None else images.named(name)
+
+
+def _open(source: Any, name: str | None) -> ImageSet:
+    if isinstance(source, ImageSet):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return _from_path(os.fspath(source))
+    if isinstance(source, pa.Table) or (hasattr(source, "columns") and hasattr(source, "iloc")):
+        return _from_table(source)
+    if isinstance(source, Mapping):
+        return _from_classes(source)
+    if isinstance(source, list | tuple | set | frozenset | np.ndarray) or hasattr(source, "iloc"):  # or a pandas Series
+        items = sorted(source) if isinstance(source, set | frozenset) else list(source)
+        if not items:
+            raise DataError("the list of images is empty", expected="at least one path or image")
+        if any(isinstance(item, str | os.PathLike) for item in items):
+            return _from_paths(files_of(items, "the list"))
+        source = items
+    is_data_set = any(hasattr(source, name) for name in ("__getitem__", "features", "indices"))
+    if isinstance(source, bytes) or not is_data_set:
+        raise DataError(f"cannot open a {type(source).__name__} as images", expected=OBJECTS)
+    return from_dataset(source, name or _object_name(source))
+
+
+def _object_name(data: Any) -> str:
+    """What a data set object calls itself, such as cifar10, or its class."""
+    if hasattr(data, "dataset") and hasattr(data, "indices"):
+        return _object_name(data.dataset)
+    own = getattr(getattr(data, "info", None), "dataset_name", None)
+    return str(own or ("images" if isinstance(data, list) else type(data).__name__.lower()))
+
+
+def _from_path(source: str) -> ImageSet:
+    name, _, root = source.partition(":")
+    path = Path(source).expanduser()
+    if name in DATA_SETS and not path.exists():
         return DATA_SETS[name].load(root)
-    path = Path(source)
     if path.is_dir():
         return open_folder(path)
     if not path.is_file():
         raise MissingDataError(f"no such file or folder: {source}", expected=ACCEPTED)
+    if is_image_name(source):
+        return _from_paths([source])
     return open_archive(path) if path.suffix.lower() == ".zip" else open_manifest(path)
 
 
-def unrecognised(source: str | Path) -> list[str]:
+def _from_paths(paths: list[str], label: list[str] | None = None) -> ImageSet:
+    """Files by path; `label` holds the class name of each."""
+    columns = {"path": paths} | ({} if label is None else {"class_name": label})
+    return _from_table(pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()}), "images")
+
+
+def _from_classes(classes: Mapping[Any, Any]) -> ImageSet:
+    """A dict from class name to a path, a folder, or several of them."""
+    paths: list[str] = []
+    names: list[str] = []
+    for name, given in classes.items():
+        if isinstance(given, str | os.PathLike):
+            given = [given]
+        if not isinstance(given, Iterable) or hasattr(given, "features"):
+            raise DataError(
+                f"{name!r} holds a {type(given).__name__}",
+                expected="a dict from class name to paths or folders",
+                advice=f"for a dict of data sets open one of them, such as data[{name!r}]",
+            )
+        files = files_of(given, f"class {name!r}")
+        paths += files
+        names += [str(name)] * len(files)
+    if not paths:
+        raise DataError("the dict of classes holds no paths", expected="paths or folders for each class")
+    return _from_paths(paths, names)
+
+
+def files_of(paths: Iterable[Any], origin: str) -> list[str]:
+    """The files that a list names: files as they are, for a folder the images below it."""
+    files: list[str] = []
+    for path in paths:
+        if not isinstance(path, str | os.PathLike):
+            raise DataError(f"{origin} holds a {type(path).__name__}", expected="paths of images or folders")
+        path = os.fspath(path)
+        if path.lower().endswith(CONTAINERS):
+            raise DataError(
+                f"{origin} holds {path}",
+                expected="paths of images or folders",
+                advice="open each table or zip by itself",
+            )
+        if not os.path.isdir(path):
+            files.append(path)
+            continue
+        inside = list(walk(Path(path)))
+        images = [os.path.join(path, image) for image in sorted(inside) if is_recognised(image)]
+        if not images:
+            raise no_images(Path(path), inside)
+        files += images
+    return files
+
+
+def _from_table(source: Any, origin: str = "the table") -> ImageSet:
+    """A pandas DataFrame or an Arrow table; relative paths start at the current folder."""
+    table = source if isinstance(source, pa.Table) else _arrow_table(source, origin)
+    path_column(table, origin)  # before the rows are counted: a table of something else has none
+    if not len(table):
+        raise DataError(f"{origin} has no rows", expected=LAYOUT)
+    images = images_of_table(table, FolderReader(Path.cwd()), "images", origin)
+    if not any(map(os.path.exists, images.paths)):
+        raise MissingDataError(
+            f"none of the {len(images):,} files of {origin} exist, such as {images.paths[0]}",
+            expected=f"absolute paths, or paths relative to {Path.cwd()}",
+        )
+    return images
+
+
+def _arrow_table(frame: Any, origin: str) -> pa.Table:
+    """The columns of a DataFrame that describe images; a path may be a Path, a missing value NaN."""
+    names = [str(name) for name in frame.columns]
+    wanted = [name for name in names if name in (*PATH_NAMES, *TABLE_COLUMNS) or name.startswith("superclass")]
+    if twice := [name for name in wanted if names.count(name) > 1]:
+        raise DataError(f"{origin} has {names.count(twice[0])} columns named {twice[0]}", expected="one of each name")
+    columns = {}
+    for name in wanted:
+        values = [os.fspath(value) if isinstance(value, os.PathLike) else value for value in frame[name]]
+        try:
+            columns[name] = pa.array(values, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            problem = f"{origin}: column {name} mixes types ({error})"
+            raise DataError(problem, expected="only text, or only whole numbers, in a column") from error
+    return pa.table(columns) if columns else pa.table({name: pa.array([]) for name in names})
+
+
+def unrecognised(source: Any) -> list[str]:
     """The files of a folder or a zip that are not taken for images because of their names; hidden ones do not count."""
+    if not isinstance(source, str | os.PathLike):
+        return []
     path = Path(source)
     if path.is_dir():
         return sorted(name for name in walk(path) if not is_recognised(name))
