@@ -146,6 +146,12 @@ def test_changes_are_listed_by_name_with_before_and_now():
     refuse_changes(before, before, Path())
 
 
+def test_a_removed_setting_at_its_default_is_no_change():
+    refuse_changes({"config": {"known_scale": 0.0}}, {}, Path())
+    with pytest.raises(DataError, match="known_scale"):
+        refuse_changes({"config": {"known_scale": 2.0}}, {}, Path())
+
+
 def test_what_a_running_process_writes_stays_and_what_a_dead_one_left_goes(tmp_path):
     path = tmp_path / "step-000000001.safetensors"
     writing, left = temporary_of(path), left_by_a_dead_process(path)

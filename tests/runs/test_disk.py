@@ -113,7 +113,7 @@ HEADS = {"hidden_dim": 512, "out_dim": 128}
     [
         ("kmeans", {}, 1),
         ("simgcd", HEADS, 3),
-        ("simgcd", HEADS | {"heads_first": 2, "debiased_scale": 1.0}, 1),
+        ("simgcd", HEADS | {"heads_first": 2}, 1),
         ("gcd", HEADS | {"n_out": 4096}, 1),
         ("xcon", HEADS | {"n_out": 4096}, 1),
         ("mugcd", HEADS, 1),

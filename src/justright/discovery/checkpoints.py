@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from justright.discovery.configs import REMOVED
+from justright.discovery.configs import without_removed
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json, remove_leftovers, replacing
 from justright.utils.hashing import hash_pieces
@@ -129,8 +129,7 @@ def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
 
 def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Go on only with what the checkpoint was made with; otherwise say what changed."""
-    was, is_ = flat(before), flat(now)
-    was = {name: value for name, value in was.items() if (name.rpartition(".")[2], value) not in REMOVED.items()}
+    was, is_ = without_removed(flat(before)), flat(now)
     changed = [name for name in sorted(was.keys() | is_.keys()) if was.get(name) != is_.get(name)]
     if changed:
         lines = "\n".join(f"  {name}: {was.get(name)!r} before, {is_.get(name)!r} now" for name in changed)

@@ -40,9 +40,26 @@ FEWEST_PASSES = 3  # over all images
 STEADY_SHARE = 0.6  # of the epochs are at the first rate
 MOST_EPOCHS = 50  # of such a training: the rate falls, and a plateau is looked for, once an epoch
 
+REMOVED: dict[str, Any] = {
+    "refresh": 0.0,
+    "known_scale": 0.0,
+    "known_threshold": 0.7,
+    "known_temperature": 0.05,
+    "known_margin": 0.4,
+    "known_momentum": 0.999,
+    "debiased_scale": 0.0,
+    "debiased_share": 0.5,
+    "debiased_threshold": 0.85,
+    "debiased_temperature": 0.1,
+    "detector_scale": 0.01,
+    "detector_temperature": 0.1,
+    "detector_entropy": 0.1,
+    "detector_agreement": 1.0,
+}
+"""Settings of earlier versions and their defaults. Saved runs that hold them at these stay readable."""
+
 KMEANS_FIELDS = ("n_init", "max_iter")
 STORED_VIEW_FIELDS = ("bank_precision",)
-REMOVED = {"refresh": 0.0}  # settings that no longer exist, with the only value that old runs may have for them
 
 # two views of an image make a pair
 VIEWS = Range(lambda value: value == "fresh" or at_least(2).allows(value), f'{at_least(2).expected}, or "fresh"')
@@ -76,8 +93,7 @@ class Config:
 
     def with_settings(self, settings: Mapping[str, Any]) -> Any:
         """The same with some settings changed, as `asdict` gives them; a name that it lacks is refused."""
-        settings = {name: value for name, value in settings.items() if (name, value) not in REMOVED.items()}
-        known = {item.name for item in fields(self)}
+        known, settings = {item.name for item in fields(self)}, without_removed(settings)
         if unknown := sorted(set(settings) - known):
             raise JustrightError(
                 f"{type(self).__name__} has no setting {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}"
@@ -163,7 +179,7 @@ class TrainConfig(ContrastiveSettings, Config):
         an_epoch = self.n_steps or min(max(1, n_images // self.batch_size), math.ceil(n_steps / MOST_EPOCHS))
         return replace(self, n_epochs=math.ceil(n_steps / an_epoch), n_steps=an_epoch)
 
-    def head_size(self, dim: int, n_categories: int, n_known: int) -> int:
+    def head_size(self, dim: int, n_categories: int) -> int:
         """How many parameters are trained beside the network, for features of so many numbers."""
         return projection_size(dim, self.hidden_dim, self.out_dim)
 
@@ -199,6 +215,11 @@ class PlannedTraining(NamedTuple):
         more than its share of the images, and without `n_steps`, there are more.
         """
         return (self.config.n_epochs or 1) * (self.config.n_steps or max(1, n_seen // self.config.batch_size))
+
+
+def without_removed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop `REMOVED` settings that have their default; names may have a prefix that ends in a dot."""
+    return {name: value for name, value in settings.items() if REMOVED.get(name.rpartition(".")[2], ...) != value}
 
 
 def projection_size(dim: int, hidden_dim: int, out_dim: int, n_out: int | None = None) -> int:

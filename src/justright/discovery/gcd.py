@@ -34,7 +34,7 @@ class GCDConfig(TrainConfig):
         """Shorter, narrower heads, and no learned vectors after them."""
         return super().small().with_settings({"n_out": None})
 
-    def head_size(self, dim: int, n_categories: int, n_known: int) -> int:
+    def head_size(self, dim: int, n_categories: int) -> int:
         """The projection head, with the layer after it."""
         return projection_size(dim, self.hidden_dim, self.out_dim, self.n_out)
 

@@ -127,7 +127,7 @@ class MuGCDLearner(LearnerWithHeads):
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of the student, logits of the teacher."""
         of_teacher = self.teacher(*stored["weak"])["logits"].unsqueeze(0)
-        return self.of_heads(self.features(stored["strong"], 2)) | {"teacher_logits": of_teacher}
+        return self.heads(self.features(stored["strong"], 2)) | {"teacher_logits": of_teacher}
 
     def after_step(self, epoch: int) -> None:
         """The teacher moves towards the student."""
@@ -136,7 +136,7 @@ class MuGCDLearner(LearnerWithHeads):
         self.teacher.update(self.student, momentum)
 
     def changing(self) -> dict[str, Tensor]:
-        """Student, teacher, and what the additions remember."""
+        """Student and teacher."""
         students = {name for name, p in self.student.named_parameters() if p.requires_grad}
         teacher = dict(self.teacher.network.named_parameters())
         return super().changing() | {f"teacher.{name}": teacher[name] for name in sorted(students)}
@@ -161,9 +161,9 @@ class MuGCD(WithHeads):
         representation = GCDLearner(backbone, first, batches, self._torch_generator("heads of stage 1"))
         self._train(representation, inputs, first, "stage1", stage=1)
 
-        heads, additions, center = self._heads(inputs)
+        heads, center = self._heads(inputs)
         config = self._train_heads(heads, self.config.of_second_training(), inputs)
-        learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads, additions)
+        learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
         self._train(learner, inputs, config, stage=2)
 
         decides: Any = learner.teacher.network if config.infer_with == "teacher" else learner.student

@@ -10,7 +10,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from justright.data.batches import BalancedBatches
-from justright.discovery.additions import Additions
 from justright.discovery.assigner import Center, Learned, by_prototypes
 from justright.discovery.configs import PlannedTraining
 from justright.discovery.heads_first import rows_for_heads
@@ -48,20 +47,13 @@ class Heads(nn.Module):
 
 
 class LearnerWithHeads(Learner):
-    """What SimGCD and muGCD share: heads, their losses, and additions to these if there are any."""
+    """What SimGCD and muGCD share: heads and their losses."""
 
     has_categories = True
 
-    def __init__(
-        self,
-        backbone: Backbone,
-        config: SimGCDConfig,
-        batches: BalancedBatches,
-        heads: Heads,
-        additions: Additions | None = None,
-    ):
+    def __init__(self, backbone: Backbone, config: SimGCDConfig, batches: BalancedBatches, heads: Heads):
         super().__init__(backbone, [batches], config.micro_batch)
-        self.config, self.heads, self.additions = config, heads, additions
+        self.config, self.heads = config, heads
         self.losses = SimGCDObjective(config)
         self.n_unsettled = config.n_warmup or 0
 
@@ -71,24 +63,13 @@ class LearnerWithHeads(Learner):
             centered = torch.from_numpy(features).to(self.heads.center.device) - self.heads.center
             return self.heads.classifier(centered).argmax(dim=-1).cpu().numpy()
 
-    def of_heads(self, features: Float[Tensor, "*rows dim"]) -> dict[str, Tensor]:
-        """What the heads give, and those of the additions, which see the same features."""
-        more = {} if self.additions is None else self.additions(features - self.heads.center)
-        return self.heads(features) | more
-
     def objective(self, outputs: Sequence[Outputs], labels: BatchLabels, weight: BatchWeights, epoch: int) -> LossParts:
-        """The four losses of the batch, and those that are added; without `teacher_logits` it is its own teacher."""
+        """The four losses of the batch; without `teacher_logits` it is its own teacher."""
         found, config = outputs[0], self.config
         first, last = config.temperature_teacher_first, config.temperature_teacher
         temperature = teacher_temperature(epoch, first, last, config.n_warmup or 0)
         rows = found["projections"], found["logits"], found.get("teacher_logits", found["logits"])
-        parts = self.losses(*rows, labels[0], weight[0], temperature_teacher=temperature)
-        return parts if self.additions is None else self.additions.added_to(parts, found, labels[0], weight[0])
-
-    def changing(self) -> dict[str, Tensor]:
-        """What is learned, and what the additions remember."""
-        remembered = {} if self.additions is None else dict(self.additions.named_buffers("additions"))
-        return super().changing() | remembered
+        return self.losses(*rows, labels[0], weight[0], temperature_teacher=temperature)
 
 
 class SimGCDLearner(LearnerWithHeads):
@@ -96,7 +77,7 @@ class SimGCDLearner(LearnerWithHeads):
 
     def outputs(self, stored: Mapping[str, Stored], part: int) -> Outputs:
         """Projections and logits of both views."""
-        return self.of_heads(self.features(stored["weak"], 2))
+        return self.heads(self.features(stored["weak"], 2))
 
 
 class WithHeads(TrainedDiscovery):
@@ -112,18 +93,15 @@ class WithHeads(TrainedDiscovery):
         heads = PlannedTraining(config.of_heads(), tuple(SimGCDLearner.streams), "heads")
         return [heads, *super().trainings(config.after_heads())]
 
-    def _heads(self, inputs: FitInputs) -> tuple[Heads, Additions | None, Center]:
-        """Heads for the backbone as it is now, what is added to them, and the mean feature that they take off."""
+    def _heads(self, inputs: FitInputs) -> tuple[Heads, Center]:
+        """Heads for the backbone as it is now, and the mean feature that they take off."""
         config, backbone, data = self.config, inputs.backbone, inputs.data
-        center = additions = None
+        center = None
         if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
             # not over the guides, whose common part is another
             center = mean_feature(backbone, inputs.plain, data.seen)
         heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
-        if config.known_scale or config.debiased_scale:
-            sizes = self.n_categories, len(data.known), backbone.dim
-            additions = Additions(config, *sizes, self._torch_generator("additions"))
-        return heads, additions, center
+        return heads, center
 
     def _train_heads(self, heads: Heads, config: SimGCDConfig, inputs: FitInputs) -> Any:
         """Let the heads learn alone, where the settings ask for it; returns the settings of what follows."""
@@ -144,8 +122,8 @@ class SimGCD(WithHeads):
     config_class = SimGCDConfig
 
     def _learn(self, inputs: FitInputs) -> Learned:
-        heads, additions, center = self._heads(inputs)
+        heads, center = self._heads(inputs)
         config = self._train_heads(heads, self.config, inputs)
         batches = inputs.data.batches(config.batch_size, self.seed)
-        self._train(SimGCDLearner(inputs.backbone, config, batches, heads, additions), inputs, config)
+        self._train(SimGCDLearner(inputs.backbone, config, batches, heads), inputs, config)
         return by_prototypes(inputs.data, inputs.features(), heads.prototypes(), center)

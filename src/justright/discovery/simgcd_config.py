@@ -1,4 +1,4 @@
-"""What SimGCD can be set to, with what LegoGCD and DebGCD add to it, and how that depends on the data."""
+"""What SimGCD can be set to, and how that depends on the data."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from jaxtyping import Int
 
-from justright.discovery.configs import KMEANS_FIELDS, MOST_EPOCHS, TrainConfig, projection_size
-from justright.losses import DebGCDSettings, KnownEntropySettings
+from justright.discovery.configs import KMEANS_FIELDS, MOST_EPOCHS, TrainConfig
+from justright.losses import SimGCDSettings
 from justright.utils.settings import NOT_NEGATIVE, POSITIVE, YES_OR_NO, at_least, one_of, setting
 from justright.utils.types import Array
 
@@ -23,7 +23,7 @@ LEAST_UNEVEN = 0.2
 
 
 @dataclass(frozen=True)
-class SimGCDConfig(KnownEntropySettings, DebGCDSettings, TrainConfig):
+class SimGCDConfig(SimGCDSettings, TrainConfig):
     """SimGCD, Wen et al., ICCV 2023."""
 
     decay_vectors: bool = setting(
@@ -92,13 +92,9 @@ class SimGCDConfig(KnownEntropySettings, DebGCDSettings, TrainConfig):
             return super().fewest_steps(n_categories, ends_in_norm)
         return max(FEWEST_STEPS_AFTER_HEADS, STEPS_AFTER_HEADS_A_CATEGORY * n_categories)
 
-    def head_size(self, dim: int, n_categories: int, n_known: int) -> int:
-        """The projection head and the prototypes, and what is added to them."""
-        size = super().head_size(dim, n_categories, n_known) + n_categories * dim
-        if self.debiased_scale:
-            detector = projection_size(dim, self.hidden_dim, self.out_dim, 2 * n_known) if self.detector_scale else 0
-            size += n_categories * dim + detector
-        return size
+    def head_size(self, dim: int, n_categories: int) -> int:
+        """The projection head and the prototypes."""
+        return super().head_size(dim, n_categories) + n_categories * dim
 
     def of_heads(self) -> Any:
         """The settings for heads that learn alone: a fifth of it warm-up, and a quarter of the time there is."""

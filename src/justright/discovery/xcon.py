@@ -37,9 +37,9 @@ class XConConfig(GCDConfig):
         """With batches as large as those of the others: experts see as many images again."""
         return super().small().with_settings({"batch_size": 128})
 
-    def head_size(self, dim: int, n_categories: int, n_known: int) -> int:
+    def head_size(self, dim: int, n_categories: int) -> int:
         """A head for all data, and one for each expert."""
-        return (1 + self.n_experts) * super().head_size(dim, n_categories, n_known)
+        return (1 + self.n_experts) * super().head_size(dim, n_categories)
 
 
 class XConLearner(Learner):

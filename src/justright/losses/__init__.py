@@ -6,8 +6,6 @@ processes. Several processes gather rows, labels and weights first, with gradien
 
 from justright.losses.classification import DistillationLoss, SimGCDSettings, WeightedCrossEntropy
 from justright.losses.contrastive import ContrastiveSettings, SelfContrastiveLoss, WeightedSupConLoss
-from justright.losses.debgcd import DebGCDSettings, DebiasedLoss, DetectorLoss
-from justright.losses.known_entropy import KnownEntropyLoss, KnownEntropySettings
 from justright.losses.mean_shift import CMSObjective, CMSSettings, MeanShiftLoss
 from justright.losses.objectives import ContrastiveObjective, LossParts, SimGCDObjective
 from justright.losses.reduction import labeled_mean

@@ -150,7 +150,7 @@ class DiskPlan:
         """One checkpoint: parameters with their momentum, those of a teacher, what is remembered, and the records."""
         config, work, dim = training.config, self.work, self.backbone.dim
         guide = work.n_guide_classes * dim if config.guide_share else 0
-        n_trained = config.head_size(dim, work.n_categories, work.n_known) + training.is_tuned * self._n_tuned + guide
+        n_trained = config.head_size(dim, work.n_categories) + training.is_tuned * self._n_tuned + guide
         n_numbers = (2 + (config.has_teacher and training.is_tuned)) * n_trained
         remembered = config.remembered_bytes(work.n_seen, work.n_categories, work.n_known)
         return FEATURE_BYTES * n_numbers + remembered + 8 * PLATEAU_IMAGES + EPOCH_BYTES * (10 + (config.n_epochs or 0))
