@@ -30,7 +30,7 @@ from torch.utils.data import DataLoader, Dataset
 from justright.data.image_set import ImageSet
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.backbone import Backbone, load_backbone
 from justright.features.extract import BATCH_SIZE, extract
 from justright.features.guarded_timm import VisionTransformer, timm

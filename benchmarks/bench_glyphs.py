@@ -17,9 +17,16 @@ import numpy as np
 from measuring import timed
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from justright.data.catalog.glyph_alphabet import BLOCKS, faces_of
-from justright.data.catalog.glyph_drawing import Look, Stroke, draw_look, font_folder
-from justright.data.catalog.glyphs import GLYPH_CLASSES, draw_glyph
+from justright.data.catalog.glyphs import (
+    BLOCKS,
+    GLYPH_CLASSES,
+    Look,
+    Stroke,
+    draw_glyph,
+    draw_look,
+    faces_of,
+    font_folder,
+)
 from justright.utils.seeding import generator
 
 SEED, SIZE = 0, 64

@@ -17,10 +17,9 @@ import torch
 from measuring import blurred_noise, in_turns
 from PIL import Image
 
-from justright.data.recipe import IMAGENET_MEAN as MEAN
-from justright.data.recipe import IMAGENET_STD as STD
-from justright.data.recipe import ImageRecipe
-from justright.data.views import TRANSFORMS, draw_view
+from justright.data.transforms import IMAGENET_MEAN as MEAN
+from justright.data.transforms import IMAGENET_STD as STD
+from justright.data.transforms import TRANSFORMS, ImageRecipe, draw_view
 from justright.features.guarded_timm import timm
 
 assert timm  # imported first: it makes torchvision importable beside CPU torch

@@ -22,8 +22,8 @@ from measuring import options
 
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
-from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split
+from justright.data.transforms import ImageRecipe
 from justright.discovery import base
 from justright.discovery.simgcd import SimGCD
 from justright.discovery.simgcd_config import SimGCDConfig

@@ -32,10 +32,7 @@ LAYERS = [  # a package imports only from packages in layers above it in this li
     {"cli"},
 ]
 NEEDS_TORCH = (
-    "data/views.py",
-    "data/recipe.py",
-    "data/pixels.py",
-    "data/color_jitter.py",
+    "data/transforms.py",
     "features/",
     "losses/",
     "discovery/",

@@ -18,8 +18,8 @@ from tests.conftest import picture
 
 from justright.audit.audit import ignored_files
 from justright.data import from_dataset, open_images, read_class_split
-from justright.data.class_split import random_half
 from justright.data.decoding import decode
+from justright.data.splits import random_half
 from justright.features.cache import FeatureCache
 from justright.runs.run_folder import RunFolder
 from justright.utils.errors import BadImageError, DataError

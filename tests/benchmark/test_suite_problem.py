@@ -10,8 +10,8 @@ from justright.benchmark import suite_problem
 from justright.benchmark.suite import SuiteProblem
 from justright.benchmark.suite_problem import REST, problem_of
 from justright.data import ImageSet
-from justright.data.published_splits import published_split
 from justright.data.readers import FolderReader
+from justright.data.splits import published_split
 from justright.runs.problem import OWN
 from justright.utils.errors import DataError
 

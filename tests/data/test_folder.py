@@ -1,12 +1,15 @@
-"""Trees of folders as image sets."""
+"""Images in folders and zips."""
 
 from __future__ import annotations
 
 import os
+import struct
+import zipfile
 
 import pytest
 
-from justright.data import open_folder
+from justright.data import open_archive, open_folder, open_images
+from justright.data.folder import other_members
 from justright.utils.errors import DataError
 from justright.utils.types import UNLABELED
 
@@ -43,3 +46,86 @@ def test_a_file_name_that_is_not_utf8_is_named(make_tree):
     (root / "a" / "0.png").rename(os.fsdecode(os.fsencode(root) + b"/a/caf\xe9.png"))
     with pytest.raises(DataError, match="is not UTF-8"):
         open_folder(root)
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def zipped(tmp_path, members):
+    archive = tmp_path / "set.zip"
+    with zipfile.ZipFile(archive, "w") as opened:
+        for name, data in members.items():
+            opened.writestr(name, data)
+    return archive
+
+
+@pytest.mark.parametrize("folder", ["", "images/"])
+def test_a_zip_with_labels_inside_opens_without_unpacking(make_tree, tmp_path, folder):
+    pixels = (make_tree({"a": 1}) / "a" / "0.png").read_bytes()
+    archive = zipped(tmp_path, {f"{folder}0/x.png": pixels, "labels.csv": "file,label\n0/x.png,wren\n"})
+    images = open_images(archive)
+    assert images.paths == [f"{folder}0/x.png"]
+    assert images.classes == {0: "wren"}
+    assert images.image(0).size == (16, 12)
+    images.save(tmp_path / "out" / "set.parquet")
+    assert open_images(tmp_path / "out" / "set.parquet").image(0).size == (16, 12)
+
+
+def test_a_zip_of_class_folders_needs_no_labels(tmp_path):
+    images = open_archive(zipped(tmp_path, {"b/1.png": b"", "a/2.png": b"", "a/readme.txt": b""}))
+    assert images.paths == ["a/2.png", "b/1.png"]
+    assert images.classes == {0: "a", 1: "b"}
+
+
+def test_labels_may_lie_beside_the_zip(tmp_path):
+    archive = zipped(tmp_path, {"1.png": b""})
+    labels = write(tmp_path / "truth.csv", "path,label\n1.png,wren\n")
+    assert open_archive(archive, labels=labels).classes == {0: "wren"}
+
+
+@pytest.mark.parametrize(
+    ("members", "complaint"),
+    [
+        ({"labels.csv": "path,label\nnot_there.png,1\n"}, "is not in set.zip"),
+        ({"a.csv": "path\n", "b.csv": "path\n"}, "holds 2 CSV files"),
+        ({"readme.txt": "hello"}, "no image that is recognised"),
+    ],
+)
+def test_a_bad_zip_is_refused_with_the_reason(tmp_path, members, complaint):
+    with pytest.raises(DataError, match=complaint):
+        open_archive(zipped(tmp_path, members))
+
+
+def test_what_is_no_zip_is_refused(tmp_path):
+    (tmp_path / "x.zip").write_bytes(b"no zip at all")
+    with pytest.raises(DataError, match="cannot be opened"):
+        open_archive(tmp_path / "x.zip")
+
+
+def test_a_table_that_unpacks_to_more_than_the_limit_is_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr("justright.data.folder.MAX_FILE_BYTES", 1000)
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("labels.csv", "path,label\n" + "x.png,1\n" * 200)
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *_: pytest.fail("unpacked"))
+    with pytest.raises(DataError, match=r"labels\.csv in .*bomb\.zip unpacks to 1,611 bytes"):
+        open_archive(tmp_path / "bomb.zip")
+
+
+def test_a_table_that_unpacks_to_more_than_the_zip_says_is_refused(tmp_path):
+    archive = tmp_path / "liar.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        opened.writestr("labels.csv", "path,label\n" + "x.png,1\n" * 100_000)
+    data = bytearray(archive.read_bytes())
+    struct.pack_into("<L", data, data.index(b"PK\x01\x02") + 24, 40)  # the size that the list of members tells
+    archive.write_bytes(data)
+    with pytest.raises(DataError, match=r"labels\.csv in .*liar\.zip cannot be read"):
+        open_archive(archive)
+
+
+def test_what_a_mac_adds_to_a_zip_is_no_image(tmp_path):
+    members = {"a/1.png": b"", "__MACOSX/a/._1.png": b"", "a/._1.png": b"", ".hidden/2.png": b"", "a/notes.txt": b""}
+    archive = zipped(tmp_path, members)
+    assert open_archive(archive).paths == ["a/1.png"]
+    assert other_members(archive) == ["a/notes.txt"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from justright.data import Origin, gcd_split, merge_pool, open_folder, open_images
-from justright.data.class_split import first_half
+from justright.data.splits import first_half
 from justright.utils.errors import DataError
 
 

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 from tests.discovery.tiny import config_of, data_of, learned, newest, records
 
-from justright.data.views import Strong, describe
+from justright.data.transforms import Strong, describe
 from justright.discovery.gcd import GCDConfig
 from justright.discovery.loop import Training
 from justright.discovery.mugcd import MuGCDConfig, MuGCDLearner

@@ -7,8 +7,8 @@ import pytest
 import torch
 from tests.discovery.tiny import config_of, data_of, drawn_split, final_bytes, learned
 
-from justright.data.recipe import ImageRecipe
 from justright.data.splits import Split
+from justright.data.transforms import ImageRecipe
 from justright.discovery import simgcd_config
 from justright.discovery.schedules import teacher_temperature
 from justright.discovery.simgcd import Heads, SimGCD, SimGCDLearner

@@ -10,11 +10,10 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from justright.data.class_split import ClassSplit
 from justright.data.image_set import ImageSet
 from justright.data.objects import from_dataset
-from justright.data.recipe import ImageRecipe
-from justright.data.splits import Split, gcd_split
+from justright.data.splits import ClassSplit, Split, gcd_split
+from justright.data.transforms import ImageRecipe
 from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from tests.features.tiny_vits import MODELS, SMALL, tiny
 
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.backbone import Backbone, load_backbone, random_backbone
 from justright.features.choices import POOLINGS
 from justright.features.guarded_timm import timm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features import embedded
 from justright.features.choices import BACKBONES
 from justright.features.guarded_timm import timm

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tests.features.tiny_vits import EXACT, MODELS, SMALL, tiny
 
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import timm
 

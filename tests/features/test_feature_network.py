@@ -7,7 +7,7 @@ import pytest
 import torch
 from tests.features.tiny_extraction import N, contents, run
 
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.backbone import Backbone
 from justright.features.feature_network import usable
 from justright.features.guarded_timm import timm

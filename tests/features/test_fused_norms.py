@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.backbone import Backbone
 from justright.features.fused_norms import NormedConv, folded, fuse_norms, norm_pairs, plain_again
 from justright.features.guarded_timm import timm

@@ -7,7 +7,7 @@ import pytest
 import torch
 from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
 
-from justright.data.views import Strong, Weak
+from justright.data.transforms import Strong, Weak
 from justright.features.stored_views import FreshViews
 from justright.utils.errors import JustrightError
 

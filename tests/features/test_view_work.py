@@ -12,9 +12,8 @@ from tests.features.tiny_banks import bank_of, tiny
 
 from justright.data import from_dataset, open_folder
 from justright.data.image_set import ImageSet
-from justright.data.recipe import ImageRecipe
 from justright.data.sent_images import sent
-from justright.data.views import Plain, Strong, draw_view, transform_named
+from justright.data.transforms import ImageRecipe, Plain, Strong, draw_view, transform_named
 from justright.engines import ENGINES
 from justright.features.bank_records import record_type
 from justright.features.view_work import ViewDrawer, ViewTask, ViewWork

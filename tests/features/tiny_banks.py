@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from justright.data.objects import from_dataset
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.backbone import Backbone
 from justright.features.bank import ViewBank
 from justright.features.guarded_timm import timm

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from justright.data.folder import open_folder
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.backbone import Backbone
 from justright.features.extract import extract
 from justright.features.guarded_timm import VisionTransformer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.guarded_timm import timm
 
 SMALL = ImageRecipe(resolution=32, resize=36)

@@ -17,7 +17,7 @@ from jaxtyping import Int
 from justright.audit.duplicates import NEAR, groups_of, near_components
 from justright.audit.findings import BAD_FILE, KINDS, AuditedSource, AuditReport, ClassPlace, Finding, ImagePlace, Side
 from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
-from justright.data.class_names import look_alikes, visible
+from justright.data.columns import look_alikes, visible
 from justright.data.folder import why_unrecognised
 from justright.data.image_set import ImageSet
 from justright.data.opening import unrecognised

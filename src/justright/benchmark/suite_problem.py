@@ -9,9 +9,8 @@ import numpy as np
 
 from justright.benchmark.suite import SuiteProblem
 from justright.data import ClassSplit, ImageSet, Truth, gcd_split, merge_pool, open_images
-from justright.data.class_split import SSB_NAMES, UNGRADED
 from justright.data.columns import column, with_columns
-from justright.data.published_splits import exchanged, published_split
+from justright.data.splits import SSB_NAMES, UNGRADED, exchanged, published_split
 from justright.runs.problem import OWN, Problem, named
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_value

@@ -12,10 +12,9 @@ from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ClassSplit, ImageSet, gcd_split, glyph_set, open_images, random_half, read_class_split
 from justright.data.catalog import DATA_SETS
 from justright.data.catalog.glyphs import SCRIPTS
-from justright.data.class_split import SSB_NAMES
 from justright.data.columns import superclass_columns
 from justright.data.export import write_tree
-from justright.data.published_splits import RANDOM_HALF, exchanged, published_split
+from justright.data.splits import RANDOM_HALF, SSB_NAMES, exchanged, published_split
 from justright.utils.types import UNLABELED
 
 FIELDS = ("title", "licence", "where", "layout")

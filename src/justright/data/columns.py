@@ -1,18 +1,58 @@
-"""The columns of a table of images: their names and types, and how they are filled and replaced."""
+"""The columns of a table of images: names, types, and validation of tables from outside."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 from jaxtyping import Int
 
 from justright.utils.errors import DataError
 from justright.utils.types import UNLABELED, Array
+
+
+def nfc(name: str) -> str:
+    """The name in the one form that all names of classes have."""
+    return unicodedata.normalize("NFC", name)
+
+
+def nfc_column(names: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column of names in that form, of the type that it has.
+
+    Arrow has a function for it, but its release 16 composes nothing. Each different name is made once.
+    """
+    if isinstance(names, pa.ChunkedArray):
+        return pa.chunked_array([nfc_column(chunk) for chunk in names.chunks], names.type)
+    coded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+    before: list[str | None] = coded.dictionary.to_pylist()
+    made = [None if name is None else nfc(name) for name in before]
+    if made == before:
+        return names
+    made_of = pa.array(made, coded.dictionary.type)
+    return made_of.take(coded.indices).cast(names.type)  # two forms of a name become one entry
+
+
+def visible(name: str) -> str:
+    """The name without case, and without characters that do not show: zero-width ones, soft hyphens, odd spaces."""
+    shown = "".join(c for c in name if unicodedata.category(c) not in ("Cf", "Cc") and not "\ufe00" <= c <= "\ufe0f")
+    return nfc(" ".join(shown.split()).casefold())
+
+
+def look_alikes(names: Iterable[str]) -> list[list[str]]:
+    """Groups of different names that differ only by case or by characters that do not show."""
+    groups: dict[str, set[str]] = defaultdict(set)
+    for name in names:
+        groups[visible(name)].add(name)
+    return sorted(sorted(group) for group in groups.values() if len(group) > 1)
+
 
 NAME = pa.dictionary(pa.int32(), pa.string())  # a million equal names cost four bytes each
 COLUMNS = {
@@ -25,6 +65,7 @@ COLUMNS = {
     "split": NAME,
 }
 CONTENT = "content"  # an optional column: the content id that a file had when a run saw it, null where nothing is known
+SAVED_BYTES = "bytes"  # column and source of images that only a saved table holds
 NAMES = ("class_name", "dataset")  # what people name; super-categories too
 SUPERCLASS = "superclass"  # the column of the finest super-category; `superclass2`, `superclass3`, ... are coarser
 
@@ -86,3 +127,102 @@ def rename_sources(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
     source = table["source"].cast(pa.string()).combine_chunks().dictionary_encode()
     renamed = pa.array([names.get(name) for name in source.dictionary.to_pylist()], pa.string())
     return with_columns(table, {"source": pa.DictionaryArray.from_arrays(source.indices, renamed)})
+
+
+MAX_LABEL = np.iinfo(np.int32).max
+LABELS = f"whole numbers from 0 to {MAX_LABEL:,}; empty or -1 where unknown"
+LABELS_ADVICE = "numbers that are names belong into a column class_name, without a column label"
+
+
+def text_column(table: pa.Table, name: str, origin: str, kept: pa.DataType | None = None) -> pa.ChunkedArray:
+    """A column as text, or as it is if its type is `kept`; lists, structs, broken text and twins are refused."""
+    if (n := table.column_names.count(name)) > 1:
+        raise DataError(f"{origin} has {n} columns named {name}", expected="one", advice="rename or remove the others")
+    values = table[name]
+    try:
+        values.validate(full=True)  # files may claim that any bytes are text
+        if values.type == kept:
+            return values
+        if pa.types.is_nested(values.type):
+            raise ValueError("not plain")
+        text = values.cast(pa.string())
+        text.validate(full=True)
+    except (pa.ArrowException, ValueError) as error:
+        problem = f"{origin}: column {name} holds {values.type} that cannot be read as text"
+        raise DataError(problem, expected="text or numbers") from error
+    return text
+
+
+def path_values(table: pa.Table, name: str, origin: str) -> pa.ChunkedArray:
+    """A column of paths; every row has one."""
+    paths = text_column(table, name, origin)
+    is_bad = np.asarray(pc.fill_null(pc.match_substring(paths, "\0"), True))
+    if is_bad.any():
+        row = int(np.flatnonzero(is_bad)[0])
+        problem = "no" if paths[row].as_py() is None else f"no readable ({paths[row].as_py()!r})"
+        raise DataError(f"{origin}: row {row + 2} has {problem} {name}", expected="a path in every row")
+    return paths
+
+
+def whole_labels(label: pa.ChunkedArray, origin: str) -> tuple[Array, pa.ChunkedArray] | None:
+    """Labels that are numbers, -1 where there is none, and the same as text; None where they are names.
+
+    Tables of other tools hold 1.0 for 1 as soon as one label is missing. A column in which all is a number but not
+    all is whole (1.5, NaN) is refused: it is neither labels nor names.
+    """
+    try:
+        numbers = np.asarray(pc.fill_null(label.cast(pa.int64()), UNLABELED))
+    except pa.ArrowInvalid:
+        try:
+            fractions = np.asarray(pc.fill_null(label.cast(pa.float64()), float(UNLABELED)))
+        except pa.ArrowInvalid:
+            return None
+        is_bad = ~((fractions >= UNLABELED) & (fractions <= MAX_LABEL) & (fractions == np.floor(fractions)))
+        if is_bad.any():
+            row = int(np.flatnonzero(is_bad)[0])
+            problem = f"{origin}: label {label[row].as_py()} in row {row + 2}"
+            raise DataError(problem, expected=LABELS, advice=LABELS_ADVICE) from None
+        numbers = fractions.astype(np.int64)
+        label = pa.chunked_array([pa.array(numbers).cast(pa.string())])
+    if len(wrong := numbers[(numbers < UNLABELED) | (numbers > MAX_LABEL)]):
+        raise DataError(f"{origin}: label {wrong[0]}", expected=LABELS, advice=LABELS_ADVICE)
+    return numbers, label
+
+
+def saved_columns(table: pa.Table, origin: str) -> pa.Table:
+    """A table with a column source, such as `ImageSet.save` wrote, with exactly the columns of an ImageSet."""
+    if missing := {"path", "source"} - set(table.column_names):
+        raise DataError(f"{origin} has no column {min(missing)}", expected="a table that ImageSet.save wrote")
+    n = table.num_rows
+    kept: dict[str, Any] = {name: pa.chunked_array([pa.nulls(n, pa.string())]) for name in COLUMNS}
+    for name in [name for name in [*COLUMNS, *superclass_columns(table)] if name in table.column_names]:
+        kind = None if name in ("source", "path", "label") else COLUMNS.get(name, NAME)
+        kept[name] = text_column(table, name, origin, kind)
+    kept["path"] = path_values(table, "path", origin)
+    if kept["source"].null_count:
+        raise DataError(f"{origin}: a row has no source", expected="folder:, zip: or glyphs: in every row")
+    if (labels := whole_labels(kept["label"], origin)) is None:
+        raise DataError(f"{origin}: column label holds text", expected=LABELS)
+    kept["label"] = labels[0]
+    if kept["dataset"].null_count:
+        kept["dataset"] = pc.fill_null(kept["dataset"].cast(pa.string()), Path(origin).stem)
+    found = {name: column(name, values, n) for name, values in kept.items()}
+    found |= {name: nfc_column(found[name]) for name in (*NAMES, *superclass_columns(pa.table(found)))}
+    if SAVED_BYTES in table.column_names:
+        found[SAVED_BYTES] = _saved_bytes(table, kept["path"], kept["source"], origin)
+    return pa.table(found)
+
+
+def _saved_bytes(table: pa.Table, paths: Any, sources: Any, origin: str) -> pa.ChunkedArray:
+    """The images inside the table; the path of each is its row."""
+    inside = np.asarray(pc.equal(sources, SAVED_BYTES))
+    try:
+        if table.column_names.count(SAVED_BYTES) > 1:
+            raise ValueError("two columns of bytes")
+        images = table[SAVED_BYTES].cast(pa.large_binary())
+        rows = np.asarray(pc.filter(paths, pa.array(inside)).cast(pa.int64()))
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(f"{origin}: the images inside it cannot be found: {error}") from error
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(images)):
+        raise DataError(f"{origin}: image {rows.max()} of {len(images)}", expected="the row of each image in it")
+    return images

@@ -15,13 +15,15 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 from PIL import Image
 
-from justright.data.class_names import nfc, nfc_column
 from justright.data.columns import (
     COLUMNS,
     CONTENT,
     NAMES,
+    SAVED_BYTES,
     column,
     names_column,
+    nfc,
+    nfc_column,
     rename_sources,
     superclass_column,
     superclass_columns,
@@ -38,7 +40,6 @@ from justright.utils.types import UNLABELED, Array, Labels
 
 HASHED_AT_ONCE = 64  # images that a thread is given together: to be given one alone takes longer than to hash it
 CHANGED = "the file was changed or replaced since the run"
-SAVED_BYTES = "bytes"  # column and source of images that only a saved table holds
 
 
 @dataclass(frozen=True)

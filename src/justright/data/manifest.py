@@ -13,10 +13,22 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from justright.data.catalog.glyphs import GlyphReader
-from justright.data.checked_columns import path_values, saved_columns, text_column, whole_labels
-from justright.data.class_names import nfc, nfc_column
-from justright.data.columns import COLUMNS, NAME, SUPERCLASS, rename_sources, superclass_columns, with_columns
-from justright.data.image_set import SAVED_BYTES, ImageSet
+from justright.data.columns import (
+    COLUMNS,
+    NAME,
+    SAVED_BYTES,
+    SUPERCLASS,
+    nfc,
+    nfc_column,
+    path_values,
+    rename_sources,
+    saved_columns,
+    superclass_columns,
+    text_column,
+    whole_labels,
+    with_columns,
+)
+from justright.data.image_set import ImageSet
 from justright.data.parquet import read_parquet
 from justright.data.readers import BytesReader, FolderReader, Reader, ZipReader
 from justright.utils.errors import DataError, MissingDataError

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from justright.data.checked_columns import LABELS, MAX_LABEL
+from justright.data.columns import LABELS, MAX_LABEL
 from justright.data.decoding import decode, to_rgb
 from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader, Reader, read_file

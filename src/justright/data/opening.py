@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from justright.data.archive import open_archive, other_members
 from justright.data.catalog import DATA_SETS
-from justright.data.folder import is_image_name, is_recognised, no_images, open_folder, walk
+from justright.data.folder import (
+    is_image_name,
+    is_recognised,
+    no_images,
+    open_archive,
+    open_folder,
+    other_members,
+    walk,
+)
 from justright.data.image_set import ImageSet
 from justright.data.manifest import LAYOUT, PATH_NAMES, images_of_table, open_manifest, path_column
 from justright.data.objects import from_dataset

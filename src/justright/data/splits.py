@@ -1,17 +1,185 @@
-"""The GCD protocol: one data set as a labeled part, an unlabeled part, and a sealed truth."""
+"""Old and new classes, and the GCD protocol: a data set as labeled part, target and sealed truth."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
+import pyarrow as pa
 
-from justright.data.class_split import ClassSplit, legacy_generator
+from justright.data.columns import nfc
 from justright.data.image_set import ImageSet
-from justright.data.truth import Truth
-from justright.utils.errors import DataError
-from justright.utils.settings import BELOW_1
+from justright.data.parquet import write_parquet
+from justright.utils.errors import DataError, MissingDataError
+from justright.utils.files import parsed_json, write_json
+from justright.utils.settings import BELOW_1, is_whole_number
+from justright.utils.types import Labels, Mask
+
+
+class Truth:
+    """Label of every unlabeled image and whether its class is old, in the order of `Split.unlabeled`."""
+
+    __slots__ = ("_images", "_old_classes")
+
+    def __init__(self, images: ImageSet, old_classes: tuple[int, ...]):
+        self._images = images
+        self._old_classes = old_classes
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def __repr__(self) -> str:
+        return f"Truth({len(self):,} labels, sealed)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Truth does not travel to other processes; save it and evaluate from the file")
+
+    def with_old(self, old_classes: tuple[int, ...]) -> Truth:
+        """The same labels, judged against other labeled data, which has these classes."""
+        return Truth(self._images, old_classes)
+
+    def named_by(self, images: ImageSet) -> Truth:
+        """The same labels under the ids of these images, which are its own in the same order."""
+        return Truth(self._images.named_by(images.table["id"]), self._old_classes)
+
+    def open_for_evaluation(self) -> tuple[Labels, Mask]:
+        """True labels and the mask of old classes, both aligned with the unlabeled images."""
+        labels = self._images.labels
+        return labels, np.isin(labels, self._old_classes)
+
+    def save(self, path: Path) -> None:
+        """Write path, id, label, class name and is_old as Parquet: what `justright evaluate --truth` reads."""
+        if path.suffix != ".parquet":
+            raise DataError(f"cannot write the truth to {path}", expected="a name that ends in .parquet")
+        _, is_old = self.open_for_evaluation()
+        table = self._images.table.select(["id", "path", "label", "class_name"])
+        write_parquet(table.append_column("is_old", pa.array(is_old)), path)
+
+
+# the paper's word for a group of new classes, and SSB's, which says how hard it is to tell them from old ones
+SSB_NAMES = {"Similar": "Hard", "Medium": "Medium", "Dissimilar": "Easy"}
+UNGRADED = "Ungraded"  # the group of new classes of which nobody has said how similar they are
+SSB_LAYOUT = 'SSB\'s JSON: {"known_classes": [...], "unknown_classes": {"Easy": [...], "Medium": [...], "Hard": [...]}}'
+
+
+@dataclass(frozen=True)
+class ClassSplit:
+    """Old classes in the order of the split, and the new ones by group, most similar group first."""
+
+    old: tuple[int, ...]
+    groups: Mapping[str, tuple[int, ...]]
+
+    def __post_init__(self) -> None:
+        if not self.old or not self.new:
+            raise DataError(f"{len(self.old)} old and {len(self.new)} new classes", expected="at least one of each")
+        if twice := sorted(label for label, n in Counter([*self.old, *self.new]).items() if n > 1):
+            raise DataError(f"classes {twice[:5]} stand twice in the split", expected="each class once, old or new")
+
+    @property
+    def new(self) -> tuple[int, ...]:
+        """Every new class, most similar group first."""
+        return tuple(label for labels in self.groups.values() for label in labels)
+
+    def save(self, path: Path) -> None:
+        """Write the split in SSB's schema."""
+        unknown = {SSB_NAMES.get(group, group): list(labels) for group, labels in self.groups.items()}
+        write_json(path, {"known_classes": list(self.old), "unknown_classes": unknown})
+
+
+def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> ClassSplit:
+    """A split in SSB's schema. Classes named by text (ImageNet's synsets) are looked up in `classes`."""
+    if not path.is_file():
+        raise MissingDataError(f"no such file: {path}", expected=SSB_LAYOUT)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", expected=SSB_LAYOUT) from error
+    if path.suffix in {".pkl", ".pickle"} or data[:1] == b"\x80":
+        raise DataError(
+            f"{path} is a pickle, which can run code when it is read",
+            expected=SSB_LAYOUT,
+            advice="the repository sgvaze/SSB publishes the same class lists as JSON, in SSB/splits/*_ssb_splits.json",
+        )
+    try:
+        content = parsed_json(data)
+        known, unknown = content["known_classes"], content["unknown_classes"]
+        levels = [(group, unknown[name]) for group, name in SSB_NAMES.items() if name in unknown]
+        levels += [(group, labels) for group, labels in unknown.items() if group not in SSB_NAMES.values()]
+        if not all(isinstance(labels, list) for labels in [known, *(labels for _, labels in levels)]):
+            raise TypeError("classes are not in lists")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is not a class split ({error})", expected=SSB_LAYOUT) from error
+    label_of = {nfc(name): label for label, name in (classes or {}).items()}
+
+    def label(named: Any) -> int:
+        named = nfc(named) if isinstance(named, str) else named
+        if not ((is_whole_number(named) and named >= 0) or (isinstance(named, str) and named in label_of)):
+            raise DataError(
+                f"{path} names the class {named!r}",
+                expected="class indices, or names that the data set has",
+                advice="pass classes=images.classes when the split names classes by text",
+            )
+        return named if isinstance(named, int) else label_of[named]
+
+    return ClassSplit(tuple(map(label, known)), {group: tuple(map(label, labels)) for group, labels in levels})
+
+
+def first_half(labels: Collection[int]) -> ClassSplit:
+    """The rule of ImageNet-100: of the sorted classes the first half is old."""
+    ordered = sorted(labels)
+    half = len(ordered) // 2
+    return ClassSplit(tuple(ordered[:half]), {UNGRADED: tuple(ordered[half:])})
+
+
+def legacy_generator(seed: int) -> np.random.RandomState:
+    """Numpy's old generator, which the published splits were drawn by; it takes seeds of 32 bits."""
+    if not (is_whole_number(seed) and 0 <= seed < 2**32):
+        raise DataError(f"a seed of {seed!r}", expected=f"a whole number from 0 to {2**32 - 1:,}")
+    return np.random.RandomState(seed)
+
+
+def random_half(labels: Collection[int], seed: int = 0) -> ClassSplit:
+    """The rule of Herbarium-19: a random half is old, drawn by numpy's legacy generator, rounded down."""
+    ordered = sorted(labels)
+    drawn = legacy_generator(seed).choice(len(ordered), len(ordered) // 2, replace=False)
+    old = tuple(ordered[i] for i in drawn)
+    return ClassSplit(old, {UNGRADED: tuple(label for label in ordered if label not in set(old))})
+
+
+def graded(split: ClassSplit, hierarchy: Mapping[int, tuple[str, ...]]) -> ClassSplit:
+    """The same split with its new classes as Similar, Medium and Dissimilar, by how close they are to the old ones.
+
+    `hierarchy` has the super-categories above each class, coarse to fine: its path. What counts is the share of a new
+    class's path that the nearest old class has too.
+
+    share(a) = max_b |common prefix of a's and b's path, coarse to fine| / |path of a|
+
+    Thirds by rank, most similar first. Equal shares stay together and go where their middle rank falls, so a coarse
+    hierarchy may leave a group empty.
+    """
+    prefixes = {hierarchy[b][:depth] for b in split.old for depth in range(1, len(hierarchy[b]) + 1)}
+
+    def share(label: int) -> float:
+        path = hierarchy[label]
+        common = sum(path[:depth] in prefixes for depth in range(1, len(path) + 1))
+        return common / len(path) if path else 0.0
+
+    shares = {label: share(label) for label in split.new}
+    groups: dict[str, list[int]] = {name: [] for name in SSB_NAMES}
+    n_before = 0
+    for value in sorted(set(shares.values()), reverse=True):
+        equal = [label for label in shares if shares[label] == value]
+        middle = (n_before + len(equal) / 2) / len(shares)
+        groups[list(SSB_NAMES)[int(3 * middle)]] += equal
+        n_before += len(equal)
+    return ClassSplit(split.old, {name: tuple(sorted(labels)) for name, labels in groups.items()})
 
 
 @dataclass(frozen=True)
@@ -50,3 +218,64 @@ def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5,
     is_labeled[of_old[drawn]] = True
     labeled, rest = (images.take(np.flatnonzero(rows)) for rows in (is_labeled, ~is_labeled))
     return Split(labeled, rest.without_labels(), classes), Truth(rest, classes.old)
+
+
+N_IMAGENET = 1000  # classes of ImageNet-1k, which come first in ImageNet-1k-SSB and are the old ones
+RANDOM_HALF = "a random half of the classes is old"
+
+
+def published_split(images: ImageSet, name: str | None = None) -> tuple[ClassSplit, str]:
+    """Old and new classes as publications have them, and that rule in words.
+
+    SSB's for CUB, Cars and Aircraft, the first half for ImageNet-100, ImageNet-1k for ImageNet-1k-SSB, else a random
+    half by numpy's legacy generator with seed 0, which is what Herbarium-19 uses and what the others are given here.
+    A set that only has the name of a published one, and other classes, is one of the others.
+
+    Parameters:
+        name: of the data set as the catalog has it; what the images say if not given.
+    """
+    name = name or "".join(images.datasets)
+    known, labels = _ssb(), sorted(images.classes)
+    if name in known and labels == sorted((*known[name].old, *known[name].new)):
+        return known[name], "SSB's old and new classes"
+    if name == "imagenet100":
+        return first_half(images.classes), "the first half of the classes is old, as published"
+    if name == "imagenet1k-ssb" and len(labels) > N_IMAGENET:
+        return ClassSplit(tuple(labels[:N_IMAGENET]), {UNGRADED: tuple(labels[N_IMAGENET:])}), "ImageNet-1k is old"
+    return random_half(images.classes), RANDOM_HALF
+
+
+def exchanged(split: ClassSplit, group: str, images: ImageSet) -> ClassSplit:
+    """The classes of a difficulty group as old ones, and the old ones as new (Tab. 1).
+
+    Difficulty grades new classes, yet Tab. 1 trains on graded ones; docs/decisions.md says how that was read. Where
+    nobody has graded them, the super-categories of the images do, in thirds.
+    """
+    if group not in SSB_NAMES:
+        raise DataError(f"no difficulty group {group!r}", expected=f"one of {', '.join(SSB_NAMES)}")
+    if group not in split.groups and any(images.hierarchy.values()):
+        split = graded(split, images.hierarchy)
+        if sum(map(bool, split.groups.values())) == len(SSB_NAMES) - 1:  # a coarse hierarchy: thirds, ties as they come
+            thirds = np.array_split(split.new, len(SSB_NAMES))
+            groups = {name: tuple(third.tolist()) for name, third in zip(SSB_NAMES, thirds, strict=True)}
+            split = ClassSplit(split.old, groups)
+    if not split.groups.get(group):
+        raise DataError(
+            f"no class of {images!r} is called {group}",
+            expected="graded classes, or images with super-categories that grade them",
+            advice="another group, or a data set that SSB grades: cub, cars, aircraft",
+        )
+    return ClassSplit(tuple(split.groups[group]), {UNGRADED: split.old})
+
+
+@cache
+def _ssb() -> Mapping[str, ClassSplit]:
+    text = files(__package__).joinpath("published_splits.toml").read_text(encoding="utf-8")
+    found = {name: {group: _labels(said) for group, said in each.items()} for name, each in tomllib.loads(text).items()}
+    return {name: ClassSplit(each.pop("old"), each) for name, each in found.items()}
+
+
+def _labels(said: str) -> tuple[int, ...]:
+    """Numbers and ranges of numbers, such as "3 5-7"."""
+    ends = [tuple(map(int, part.split("-"))) for part in said.split()]
+    return tuple(label for end in ends for label in range(end[0], end[-1] + 1))

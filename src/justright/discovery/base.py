@@ -17,7 +17,7 @@ from jaxtyping import Float
 from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
-from justright.data.views import Transform
+from justright.data.transforms import Transform
 from justright.discovery.assigner import Learned, by_clusters
 from justright.discovery.checkpoints import Checkpoints
 from justright.discovery.configs import Config, PlannedTraining

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from justright.data.batches import BalancedBatches
-from justright.data.views import Transform, transform_named
+from justright.data.transforms import Transform, transform_named
 from justright.discovery.guide import Guide
 from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from torch import Tensor, nn
 
-from justright.data.views import Strong, Transform
+from justright.data.transforms import Strong, Transform
 from justright.discovery.assigner import Learned, by_prototypes
 from justright.discovery.configs import KMEANS_FIELDS, PlannedTraining
 from justright.discovery.gcd import GCDConfig, GCDLearner

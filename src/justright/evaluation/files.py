@@ -13,7 +13,7 @@ import pyarrow.csv
 from jaxtyping import Bool, Float, Int
 from pyarrow import types
 
-from justright.data.class_names import nfc, nfc_column
+from justright.data.columns import nfc, nfc_column
 from justright.data.parquet import read_parquet, write_parquet
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.types import UNLABELED, Array, Labels, Mask

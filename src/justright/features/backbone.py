@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.checkpoints import CheckpointError
 from justright.features.choices import Pooling
 from justright.features.cuts import Cut, Stored, cut

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
-from justright.data.views import Plain, Weak, describe
+from justright.data.transforms import Plain, Weak, describe
 from justright.engines import Engine
 from justright.features import bank_records
 from justright.features.backbone import Backbone

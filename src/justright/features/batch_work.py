@@ -13,7 +13,7 @@ from torch import Tensor
 
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features import bank_records
 from justright.features.bad_rows import Reasons, reason_at
 from justright.features.feature_network import FeatureNetwork

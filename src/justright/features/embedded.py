@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from justright.data.catalog.glyphs import SCRIPTS
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.choices import BackboneSpec
 from justright.utils.errors import JustrightError
 

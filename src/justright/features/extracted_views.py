@@ -16,7 +16,7 @@ from weakref import finalize
 import numpy as np
 from jaxtyping import Bool
 
-from justright.data.views import Plain, describe
+from justright.data.transforms import Plain, describe
 from justright.features.backbone import Backbone
 from justright.features.bank_records import record_type
 from justright.features.cache_section import CacheSection, Digests, blocks_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from justright.data.recipe import ImageRecipe
+from justright.data.transforms import ImageRecipe
 from justright.features.checkpoints import CheckpointError, find_checkpoint, spec_of
 from justright.features.choices import BackboneSpec
 from justright.features.guarded_timm import Network, timm

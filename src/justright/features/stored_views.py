@@ -8,7 +8,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
-from justright.data.views import Transform, transform_named
+from justright.data.transforms import Transform, transform_named
 from justright.features.backbone import Backbone
 from justright.features.cuts import Stored
 from justright.features.view_work import ViewDrawer

@@ -17,10 +17,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from justright.data.image_set import ImageSet
-from justright.data.pixels import Pixels, to_pixels
 from justright.data.readers import Reader
-from justright.data.recipe import ImageRecipe
-from justright.data.views import Transform, draw_view
+from justright.data.transforms import ImageRecipe, Pixels, Transform, draw_view, to_pixels
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.workers import refuse_other_tools, tools

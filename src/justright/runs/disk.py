@@ -121,7 +121,7 @@ class DiskPlan:
 
     def _there(self, stream: str, precision: str, root: Path, n_images: int) -> int:
         """The size of the largest bank of this kind with so many images; the bank itself checks which they are."""
-        from justright.data.views import transform_named
+        from justright.data.transforms import transform_named
 
         sought = {"backbone": self.backbone.name, "precision": precision, "n_images": n_images}
         kind = type(transform_named(stream)).__name__

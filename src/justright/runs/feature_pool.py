@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from justright.data.class_names import nfc
-from justright.data.columns import NAME, names_column
+from justright.data.columns import NAME, names_column, nfc
 from justright.data.pool import Origin
 from justright.features.table import FeatureTable
 from justright.selection import row_shards

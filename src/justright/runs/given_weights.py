@@ -18,8 +18,7 @@ import pyarrow as pa
 from jaxtyping import Bool, Float
 
 from justright.data import Pool
-from justright.data.checked_columns import text_column
-from justright.data.class_names import nfc
+from justright.data.columns import nfc, text_column
 from justright.data.manifest import read_table
 from justright.data.pool import OWN, Origin
 from justright.runs.feature_pool import FeaturePool

@@ -13,7 +13,7 @@ from justright.audit.audit import ALIKE, comparable_name
 from justright.audit.findings import location
 from justright.audit.quarantine import printable
 from justright.data import Pool
-from justright.data.class_names import look_alikes
+from justright.data.columns import look_alikes
 from justright.data.pool import OWN, Origin
 from justright.utils.progress import Track, silent
 

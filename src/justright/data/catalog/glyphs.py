@@ -1,31 +1,258 @@
-"""Glyphs: a labeled image set that the package draws itself, offline, from fonts that matplotlib ships.
-
-A class is a character. Above it stand its script (latin, hebrew, arrows ...) and the family of the script
-(alphabets, right-to-left, technical ...), so labeled data of every degree of similarity can be had. An image is a
-pure function of (seed, class, index): any number of them, in any order, in any process, drawn when it is asked for.
-"""
+"""Glyphs: 872 characters of 29 scripts, drawn by the package itself."""
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from justright.data.catalog import DataSet
-from justright.data.catalog.glyph_alphabet import BLOCKS, faces_of
-from justright.data.catalog.glyph_drawing import draw_look, render
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.utils.errors import BadImageError, DataError
 from justright.utils.hashing import hash_bytes
 from justright.utils.seeding import generator
 from justright.utils.types import Array
+
+
+class Script(NamedTuple):
+    """The characters of one script, the family the script belongs to, and the font groups that hold them all."""
+
+    script: str
+    family: str
+    fonts: str
+    characters: str
+
+
+BLOCKS: tuple[Script, ...] = (
+    Script("latin", "alphabets", "sans serif mono stix", "ABCDEFGHJKLMNPQRSTUVWXYZabdefhikmnpqtyßæøþð&@"),
+    Script("greek", "alphabets", "sans serif mono stix", "ΓΔΞΣΦΨΩαβεζηιλμνξπςστφωϑϖϞϠϡϰϱ"),
+    Script("cyrillic", "alphabets", "sans serif mono", "ДЖИЙЛЦЧШЩЪЫЬЭЮЯЂЉЊђћҐҕҗҘқңҤҪҲӁӇӑӔӖӘӚӞӠӮӴӶӸ"),
+    Script("armenian", "alphabets", "sans serif mono", "ԳԴԵԶԷԸԹԺԻԽԾԿՀՃՄՆՇՉՊՌՎՐՒՔՖաթխկմնչպջվփֆև"),
+    Script("georgian", "alphabets", "sans serif", "ბდეთკლმნრფქჭჯჰჱჲჴჶჹႡႢႥႦႧႨႩႪႫႬႮႰႵႸႼႽႾႿჁჃჄჅ"),
+    Script("tifinagh", "alphabets", "sans-upright", "ⴳⴽⴿⵃⵄⵆⵇⵈⵋⵌⵎⵐⵒⵓⵖⵘⵚⵛⵜⵞⵢⵣⵤ"),
+    Script("old-italic", "alphabets", "sans", "𐌄𐌌𐌍𐌎𐌐𐌔𐌖𐌙𐌝"),
+    Script("ogham", "alphabets", "sans-upright", "ᚂᚃᚄᚆᚇᚈᚉᚌᚍᚎᚑᚒᚓᚕᚖᚗᚙᚚ"),
+    Script("phonetic", "alphabets", "sans serif mono", "ɕɗɚɠɣɧɬɮɱɲɶɹɻɾʁʂʆʉʍʐʑʖʞʣʤʦʨʩʫʬʭ"),
+    Script("hebrew", "right-to-left", "sans", "אבגדהזטךכלםמעףפץצקרשתﭏ"),
+    Script("arabic", "right-to-left", "sans-upright mono-upright", "ءؤئبةتثجخدذرزسشضطعغفقكلمنوىيٹٻڑڤکگھ"),
+    Script("nko", "right-to-left", "sans-upright", "߂߃߄߅߆߇߉ߍߎߏߐߑߒߔߖߗߘߙߚߛߜߝߞߟߢߤ"),
+    Script("canadian-syllabics", "syllabics", "sans", "ᐂᐅᐆᐊᐋᐌᐘᐠᐫᐼᑁᑇᑖᑗᑘᑠᑪᑰᑴᑸᒓᒚᒡᓀᓔᓚᓝᓞᓟᓢᓥᓮᓷᓸᓹᔒᔔᔚᔹᕌᕾᖁᖏᖖᖢᖤ"),
+    Script("lao", "syllabics", "sans", "ຂຄງຈຊຍຕຖທນປຜຝພມຣລວສຮຯະາຳຽແໂໃ໑໒໓໖໗໘ໜ"),
+    Script("digits", "numerals", "sans serif mono stix", "0123456789"),
+    Script("arabic-digits", "numerals", "sans-upright mono-upright", "٢٣٤٦٩۵۶"),
+    Script("double-struck", "letterlike", "sans", "𝔸𝔹𝔻𝔼𝔽𝕀𝕁𝕂𝕃𝕄𝕆𝕌𝕍𝕎𝕏𝕐𝕒𝕓𝕔𝕕𝕗𝕘𝕚𝕜𝕝𝕟𝕤𝕥𝕦𝕪𝕫ℍℕℙℝ"),
+    Script("currency", "letterlike", "sans mono", "$¢£¥₠₡₢₧₨₪₫€₯₰₲₴₸₹"),
+    Script("punctuation", "letterlike", "sans serif", "?%*()[{}§¶©®‡‰‱⁂⁇⁈⁉⁋"),
+    Script("arrows", "technical", "sans serif", "←→↓↖↗↘↙↜↝↥↯↰↱↲↳↴↵↶↷↸↹↺↻↼↽↾⇃⇄⇅⇋⇑⇖⇗⇘⇙⇱⇲⇵⇶⟰⟱⟴⥀⬏"),
+    Script("operators", "technical", "sans stix-upright", "×÷=±¬<>∄∈∋∐∓√∝∠∴∵∹∿≅≏≙≤≿⊁⊃⊄⊆⊋⊓⊗⊢⊧⊪⊰⊱⊵⊶⊻⋜⋝⋮⋰⋱⩪"),
+    Script("apl", "technical", "mono", "⌶⌸⌹⌼⌿⍁⍂⍊⍋⍌⍍⍎⍐⍓⍔⍘⍚⍛⍜⍝⍡⍢⍣⍤⍥⍦⍧⍨⍩⍪⍮⍱⍲⍶⍷⍹"),
+    Script("box-drawing", "geometry", "sans serif mono", "┤┴╒╔╕╗╘╚╛╝╟╢╥╦╧╨╩╫╱╲"),
+    Script("shapes", "geometry", "sans serif mono", "□▭▯▲▶▼◀◇◈◐◑◒◓◜◝◟◠◡◢◣◤◥◴◸◹◺◿⬖⬗⬘⬙░▚▞"),
+    Script("braille", "patterns", "sans serif", "⠃⠊⠍⠎⠑⠕⠛⠜⠟⠣⠥⠩⠪⠬⠱⡃⡅⡉⡊⡑⡜⡡⡨⡯⡹⢅⢉⢊⢌⢑⢟⢣⢺⣁⣈⣵"),
+    Script("tetragrams", "patterns", "sans", "𝌆𝌋𝌓𝌗𝌚𝌞𝌨𝌬𝌴𝌽𝌾𝍂𝍈𝍎𝍓𝍕𝍖"),
+    Script("dingbats", "pictures", "sans mono-upright", "✁✂✃✆✇✈✉✌✍✎✏✐✓✗✙✜✞✠✡✦✧✩✰✳✾✿❀❂❉❝❞❡❣❤❥❦❧"),
+    Script("symbols", "pictures", "sans", "☂☃☄☈☉☊☘☙☚☜☝☞☟☡☢☦☪☭☯☼☽☾☿♃♄♈♉♊♋♌♍♎♑♓♔♗♘♡♤♨♩♫♬♭♮⚂⚐⚔⚠⚡⚤⚳⚶"),
+    Script("faces", "pictures", "sans", "😀😇😈😋😎😑😓😗😘😦😨😭😱😳😴😶😸😻😽"),
+)
+
+FACES: dict[str, tuple[str, ...]] = {
+    "sans": ("DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-Oblique", "DejaVuSans-BoldOblique"),
+    "sans-upright": ("DejaVuSans", "DejaVuSans-Bold"),
+    "serif": ("DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-Italic", "DejaVuSerif-BoldItalic"),
+    "mono": ("DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique"),
+    "mono-upright": ("DejaVuSansMono", "DejaVuSansMono-Bold"),
+    "stix": ("STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta"),
+    "stix-upright": ("STIXGeneral", "STIXGeneralBol"),
+}
+"""Font files by group. Some scripts exist upright only."""
+
+
+def faces_of(block: Script) -> tuple[str, ...]:
+    """The font files that hold every character of the block."""
+    return tuple(face for group in block.fonts.split() for face in FACES[group])
+
+
+Color = tuple[int, int, int]
+
+MASK_SIDE = 64  # longest side of a stored outline, in pixels
+PADDING = 4  # empty rim of a mask, so that its blurred edge is not cut
+LUMA = (0.299, 0.587, 0.114)  # Rec. 601
+MIN_CONTRAST = 0.42  # between ink and paper, of 1; blotches and noise take some of it away
+N_UNIFORM = 73  # random numbers a look uses, drawn in one call
+
+
+class Stroke(NamedTuple):
+    """A straight stroke across the image; lengths are shares of the image side."""
+
+    x: float
+    y: float
+    angle: float
+    length: float
+    width: float
+    color: Color
+
+
+class Look(NamedTuple):
+    """Everything random about one image except its grain; lengths are shares of the image side."""
+
+    face: str
+    extent: float
+    place: tuple[float, float]
+    rotation: float
+    shear: float
+    threshold: int
+    softness: int
+    ink: Color
+    paper: Color
+    clutter: tuple[Stroke, ...]
+    occluder: Stroke | None
+    grain: int
+    blotches: tuple[int, ...]
+
+
+def draw_look(rng: np.random.Generator, faces: tuple[str, ...]) -> Look:
+    """Choose how an image looks. Uses the same count of random numbers whatever it chooses."""
+    u = rng.random(N_UNIFORM).tolist()
+    dark = 0.04 + 0.40 * u[0]
+    light = dark + MIN_CONTRAST + (0.96 - dark - MIN_CONTRAST) * u[1]
+    ink_luma, paper_luma = (dark, light) if u[2] < 0.5 else (light, dark)
+    paper = color(paper_luma, u[3], u[4])
+    n_clutter = int(4 * u[5])
+    return Look(
+        face=faces[int(len(faces) * u[6])],
+        extent=0.52 + 0.30 * u[7],
+        place=(2 * u[8] - 1, 2 * u[9] - 1),
+        rotation=0.24 * (2 * u[10] - 1),
+        shear=0.22 * (2 * u[11] - 1),
+        threshold=72 + 4 * int(15 * u[12]),
+        softness=32 + 10 * int(8 * u[13]),
+        ink=color(ink_luma, u[14], u[15]),
+        paper=paper,
+        clutter=tuple(_clutter(paper_luma, *u[i : i + 7]) for i in range(16, 16 + 7 * n_clutter, 7)),
+        occluder=_occluder(*u[38:45]) if u[37] < 0.4 else None,
+        grain=int(4 + 36 * u[45] ** 2),
+        blotches=tuple(int(52 * share) - 26 for share in u[46:73]),
+    )
+
+
+def color(luma: float, hue: float, saturation: float) -> Color:
+    """The color of a brightness, hue and saturation, each in [0, 1]; the brightness is kept exactly up to rounding."""
+    angle = 2 * math.pi * hue
+    wheel = [math.cos(angle - 2 * math.pi * k / 3) for k in range(3)]
+    gray = sum(share * part for share, part in zip(LUMA, wheel, strict=True))
+    tint = [part - gray for part in wheel]
+    room = min((1 - luma) / part if part > 0 else luma / -part for part in tint if part)  # to the gamut's edge
+    red, green, blue = (round(255 * (luma + saturation * room * part)) for part in tint)
+    return red, green, blue
+
+
+def _clutter(
+    paper_luma: float, x: float, y: float, turn: float, length: float, width: float, shade: float, hue: float
+) -> Stroke:
+    luma = min(max(paper_luma + 0.24 * (shade - 0.5), 0.0), 1.0)  # close to the paper, far from the ink
+    return Stroke(x, y, math.pi * turn, 0.2 + 0.6 * length, 0.02 + 0.08 * width, color(luma, hue, 0.5))
+
+
+def _occluder(x: float, y: float, turn: float, length: float, width: float, luma: float, hue: float) -> Stroke:
+    x, y = 0.3 + 0.4 * x, 0.3 + 0.4 * y  # over the middle, where the glyph is
+    return Stroke(x, y, math.pi * turn, 0.4 + 0.6 * length, 0.03 + 0.06 * width, color(luma, hue, 0.7))
+
+
+def render(look: Look, character: str, grain: UInt8[Array, "size size 3"]) -> UInt8[Array, "size size 3"]:
+    """Draw a look. `grain` is random bytes, the noise before it is scaled."""
+    size = len(grain)
+    paper = bytes(min(max(look.paper[i % 3] + offset, 0), 255) for i, offset in enumerate(look.blotches))
+    image = Image.frombytes("RGB", (3, 3), paper).resize((size, size), Image.Resampling.BILINEAR)
+    pen = ImageDraw.Draw(image)
+    for stroke in look.clutter:
+        _draw_stroke(pen, stroke, size)
+    corner, outline = _place_outline(look, character, size)
+    coverage = outline.tobytes().translate(_coverage_table(look.threshold, look.softness))
+    image.paste(look.ink, corner, Image.frombytes("L", outline.size, coverage))
+    if look.occluder is not None:
+        _draw_stroke(pen, look.occluder, size)
+    # whole numbers throughout: fast, and the same bytes on every processor
+    pixels = ((grain.astype(np.int16) - 128) * np.int16(look.grain)) >> 7
+    pixels += np.asarray(image)
+    return pixels.clip(0, 255).astype(np.uint8)
+
+
+def _draw_stroke(pen: ImageDraw.ImageDraw, stroke: Stroke, size: int) -> None:
+    x, y, reach = stroke.x * size, stroke.y * size, 0.5 * stroke.length * size
+    dx, dy = reach * math.cos(stroke.angle), reach * math.sin(stroke.angle)
+    pen.line((x - dx, y - dy, x + dx, y + dy), fill=stroke.color, width=max(1, round(stroke.width * size)))
+
+
+def _place_outline(look: Look, character: str, size: int) -> tuple[tuple[int, int], Image.Image]:
+    """The outline scaled, sheared and turned, and the corner of the image where it goes."""
+    outline = outline_mask(look.face, character)
+    width, height = outline.size
+    ink_width, ink_height = width - 2 * PADDING, height - 2 * PADDING
+    # The map from outline to image before it is scaled: shear, then turn.
+    cos, sin = math.cos(look.rotation), math.sin(look.rotation)
+    a, b, c, d = cos, cos * look.shear - sin, sin, sin * look.shear + cos
+    # How far the ink then reaches from its center; the scale and the center keep all of it inside the image.
+    reach_x, reach_y = (abs(a) * ink_width + abs(b) * ink_height) / 2, (abs(c) * ink_width + abs(d) * ink_height) / 2
+    inside = size / 2 - 1
+    scale = min(look.extent * size / max(ink_width, ink_height), inside / max(reach_x, reach_y))
+    x = size / 2 + look.place[0] * (inside - scale * reach_x)
+    y = size / 2 + look.place[1] * (inside - scale * reach_y)
+    rim = scale * PADDING
+    left, top = (max(0, math.floor(at)) for at in (x - scale * reach_x - rim, y - scale * reach_y - rim))
+    right, bottom = (min(size, math.ceil(at)) for at in (x + scale * reach_x + rim, y + scale * reach_y + rim))
+    # PIL wants the way back, from a pixel of the box to a point of the outline; shear and turn keep the area.
+    to_x, to_y = (d / scale, -b / scale), (-c / scale, a / scale)
+    shift_x = width / 2 - to_x[0] * (x - left) - to_x[1] * (y - top)
+    shift_y = height / 2 - to_y[0] * (x - left) - to_y[1] * (y - top)
+    box, way_back = (right - left, bottom - top), (*to_x, shift_x, *to_y, shift_y)
+    return (left, top), outline.transform(box, Image.Transform.AFFINE, way_back, resample=Image.Resampling.BILINEAR)
+
+
+@lru_cache(maxsize=256)
+def _coverage_table(threshold: int, softness: int) -> bytes:
+    """From mask value to ink coverage: where the edge of the stroke lies and how soft it is."""
+    return bytes(min(max(255 * (value - threshold) // softness + 128, 0), 255) for value in range(256))
+
+
+@lru_cache(maxsize=8192)  # every font of every class, about 40 MB
+def outline_mask(face: str, character: str) -> Image.Image:
+    """The soft outline of a character, cut to its ink, its longest side about MASK_SIDE, plus an empty rim."""
+    # Small and large characters alike; sizes come in steps, so that a few fonts are open rather than thousands.
+    left, top, right, bottom = _font(face, 0).getbbox(character)
+    font = _font(face, round(4 * math.log2(MASK_SIDE / max(right - left, bottom - top))))
+    left, top, right, bottom = font.getbbox(character)
+    canvas = Image.new("L", (math.ceil(right - left) + 2 * PADDING, math.ceil(bottom - top) + 2 * PADDING))
+    ImageDraw.Draw(canvas).text((PADDING - left, PADDING - top), character, fill=255, font=font)
+    ink = canvas.getbbox()  # the box of the font has room at the sides, which would shift and shrink the glyph
+    assert ink is not None, f"{face} draws nothing for {character!r}"
+    mask = canvas.crop((ink[0] - PADDING, ink[1] - PADDING, ink[2] + PADDING, ink[3] + PADDING))
+    return mask.filter(ImageFilter.BoxBlur(1))  # a slope around each edge, for the threshold to move along
+
+
+@lru_cache(maxsize=256)
+def _font(face: str, steps: int) -> ImageFont.FreeTypeFont:
+    """A font file opened at MASK_SIDE pixels to the em, or a number of quarter octaves larger."""
+    # One character needs no shaping, and the basic layout is there in every build of Pillow.
+    size = MASK_SIDE * 2 ** (steps / 4)
+    return ImageFont.truetype(font_folder() / f"{face}.ttf", size, layout_engine=ImageFont.Layout.BASIC)
+
+
+@lru_cache(maxsize=1)
+def font_folder() -> Path:
+    """Where matplotlib keeps the fonts it ships."""
+    import matplotlib  # a quarter of a second, so only when something is drawn
+
+    return Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+
 
 DRAWING_VERSION = 1  # raised whenever the same (seed, class, index) gives other pixels; what is on disk is keyed by it
 DEFAULT_SIZE = 64

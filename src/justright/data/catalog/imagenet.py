@@ -6,8 +6,8 @@ from pathlib import Path
 
 from justright.data.catalog import DataSet
 from justright.data.catalog.layouts import class_folders, first_present, images_in, missing, train_then_test
-from justright.data.class_split import legacy_generator
 from justright.data.image_set import ImageSet
+from justright.data.splits import legacy_generator
 from justright.utils.errors import DataError
 
 N_CLASSES = 1000

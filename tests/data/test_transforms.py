@@ -1,3 +1,5 @@
+"""Resizing, the test transform, color changes and random views."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -5,28 +7,121 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
-from justright.data.recipe import ImageRecipe
-from justright.data.views import (
+from justright.data.transforms import (
     TRANSFORMS,
+    ImageRecipe,
     Plain,
     Strong,
     Weak,
+    center_crop,
+    crop,
     describe,
     draw_view,
     gaussian_blur,
+    jitter,
+    normalize,
     random_box,
+    recolored,
+    resize,
+    resize_shorter,
+    to_pixels,
     transform_named,
 )
-from justright.utils.errors import JustrightError
-
-torch.set_num_threads(1)  # small images: threads would only wait for each other
-RECIPE = ImageRecipe(resolution=28, resize=32)
-PLAIN = ImageRecipe(resolution=28, resize=32, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
+from justright.utils.errors import DataError, JustrightError
 
 
 def photo(height=40, width=60, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def test_arrays_images_and_tensors_become_the_same_pixels():
+    pixels = to_pixels(photo())
+    assert pixels.shape == (3, 40, 60)
+    assert torch.equal(pixels, to_pixels(Image.fromarray(photo())))
+    assert to_pixels(pixels) is pixels
+    with pytest.raises(DataError, match="mode L"):
+        to_pixels(Image.new("L", (4, 4)))
+
+
+@pytest.mark.parametrize(("height", "width", "expected"), [(40, 60, (20, 30)), (61, 40, (30, 20)), (7, 7, (20, 20))])
+def test_the_shorter_side_gets_the_size_and_the_longer_is_rounded_down(height, width, expected):
+    assert resize_shorter(to_pixels(photo(height, width)), 20).shape[1:] == expected
+
+
+def test_resizing_is_within_two_gray_levels_of_pillow():
+    expected = np.asarray(Image.fromarray(photo()).resize((30, 20), Image.Resampling.BICUBIC)).astype(int)
+    given = resize(to_pixels(photo()), 20, 30).permute(1, 2, 0).numpy().astype(int)
+    assert np.abs(given - expected).max() <= 2
+
+
+def test_pixels_of_the_right_size_are_not_touched():
+    pixels = to_pixels(photo())
+    assert resize(pixels, 40, 60) is pixels
+
+
+def test_the_crop_is_the_middle_and_a_half_pixel_goes_to_the_even_side():
+    pixels = to_pixels(photo(11, 13))
+    assert torch.equal(center_crop(pixels, 8), crop(pixels, 2, 2, 8, 8))  # 1.5 and 2.5 both round to 2
+
+
+def test_normalizing_is_done_color_by_color():
+    pixels = torch.tensor([0, 255, 51], dtype=torch.uint8).view(3, 1, 1)
+    given = normalize(pixels, (0.5, 0.5, 0.0), (0.5, 0.25, 1.0)).flatten()
+    torch.testing.assert_close(given, torch.tensor([-1.0, 2.0, 0.2]))
+
+
+def test_the_test_transform_is_near_pillow_and_takes_arrays_too():
+    pixels = np.random.default_rng(0).integers(0, 256, (50, 81, 3), dtype=np.uint8)
+    recipe = ImageRecipe(resolution=28, resize=32, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
+    given = recipe.preprocess(Image.fromarray(pixels))
+    resized = np.asarray(Image.fromarray(pixels).resize((51, 32), Image.Resampling.BICUBIC))
+    expected = resized[2:30, 12:40].transpose(2, 0, 1) / 255
+    assert np.abs(given.numpy() - expected).max() <= 2.01 / 255
+    assert torch.equal(given, recipe.preprocess(pixels))
+    assert recipe.crop == pytest.approx(0.875)
+    with pytest.raises(JustrightError, match="mode L"):
+        recipe.preprocess(Image.new("L", (40, 40)))
+
+
+def test_another_resolution_keeps_the_share_of_the_crop():
+    other = ImageRecipe().at(448)
+    assert (other.resolution, other.resize) == (448, 512)
+    assert ImageRecipe(**other.as_dict()) == other
+
+
+def jitter_as_steps(image, brightness, contrast, saturation, hue, order):
+    """The four changes one after the other, pixel by pixel, without the one map."""
+    gray = np.array([0.299, 0.587, 0.114])
+    for step in order:
+        if step == 0:
+            image = brightness * image
+        elif step == 1:
+            image = contrast * image + (1 - contrast) * np.tensordot(gray, image, 1).mean()
+        elif step == 2:
+            image = saturation * image + (1 - saturation) * np.tensordot(gray, image, 1)
+        else:
+            y = np.tensordot(gray, image, 1)
+            i = np.tensordot([0.5959, -0.2746, -0.3213], image, 1)
+            q = np.tensordot([0.2115, -0.5227, 0.3112], image, 1)
+            turned = (i + 1j * q) * np.exp(2j * np.pi * hue)
+            back = np.linalg.inv(np.array([gray, [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]]))
+            image = np.tensordot(back, np.stack([y, turned.real, turned.imag]), 1)
+    return np.clip(image, 0, 1)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]])
+def test_the_one_color_map_does_what_its_steps_do(order):
+    image = np.random.default_rng(0).uniform(0, 1, (3, 9, 7))
+    color = jitter(image.mean(axis=(1, 2)), 1.2, 0.7, 1.3, 0.08, order)
+    given = recolored(torch.from_numpy(image), color)
+    np.testing.assert_allclose(given, jitter_as_steps(image, 1.2, 0.7, 1.3, 0.08, order), atol=1e-12)
+
+
+torch.set_num_threads(1)  # small images: threads would only wait for each other
+RECIPE = ImageRecipe(resolution=28, resize=32)
+PLAIN = ImageRecipe(resolution=28, resize=32, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
 
 
 def draw(transform, view=0, seed=0, image_id="a", recipe=RECIPE, image=None):

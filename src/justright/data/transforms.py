@@ -1,26 +1,152 @@
-"""Views of an image: weak (the recipe of GCD and its successors), strong (a DINO-like one), plain (no chance in it).
-
-A view is a pure function of (seed, transform, image id, view number): no generator state, so the number of workers,
-their order, a kill and a resume change nothing.
-"""
+"""Test transforms and random views of images, as tensors."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
+from PIL import Image
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import interpolate, pad
 
-from justright.data.color_jitter import IDENTITY, TO_GRAY, ColorMap, jitter
-from justright.data.pixels import AnyImage, Pixels, crop, normalize, resize, resize_shorter, to_pixels
-from justright.data.recipe import ImageRecipe
 from justright.utils.errors import DataError
 from justright.utils.seeding import generator
+from justright.utils.types import Array
+
+Pixels = UInt8[Tensor, "3 _height _width"]  # any size; those that an underscore begins are not compared
+AnyImage = Image.Image | UInt8[Array, "_height _width 3"] | Pixels
+
+
+def to_pixels(image: AnyImage) -> Pixels:
+    """The image as a tensor, colors first in shape and last in memory, where resizing is fastest."""
+    if isinstance(image, Tensor):
+        return image
+    if isinstance(image, Image.Image):
+        if image.mode != "RGB":
+            raise DataError(f"an image of mode {image.mode}", expected="RGB", advice="image.convert('RGB')")
+        image = np.array(image)  # a copy: torch wants memory it may write to
+    return torch.from_numpy(image).permute(2, 0, 1)
+
+
+def resize(pixels: Pixels, height: int, width: int, interpolation: str = "bicubic") -> Pixels:
+    """Resize with antialiasing."""
+    if tuple(pixels.shape[1:]) == (height, width):
+        return pixels
+    return interpolate(pixels[None], size=(height, width), mode=interpolation, antialias=True)[0]
+
+
+def resize_shorter(pixels: Pixels, size: int, interpolation: str = "bicubic") -> Pixels:
+    """Resize so that the shorter side is `size` and the ratio is kept, the longer side rounded down."""
+    height, width = pixels.shape[1:]
+    if height <= width:
+        return resize(pixels, size, max(size, size * width // height), interpolation)
+    return resize(pixels, max(size, size * height // width), size, interpolation)
+
+
+def center_crop(pixels: Pixels, size: int) -> Pixels:
+    """The middle square; a half pixel goes to the even side, as in the public recipes."""
+    height, width = pixels.shape[1:]
+    return crop(pixels, round((height - size) / 2), round((width - size) / 2), size, size)
+
+
+def crop(pixels: Pixels, top: int, left: int, height: int, width: int) -> Pixels:
+    """A rectangle of the image."""
+    return pixels[:, top : top + height, left : left + width]
+
+
+def normalize(
+    pixels: Float[Tensor, "3 height width"] | Pixels, mean: Sequence[float], std: Sequence[float]
+) -> Float[Tensor, "3 height width"]:
+    """(x / 255 - mean) / std per color, as float32."""
+    shift, scale = torch.tensor(mean).view(3, 1, 1), torch.tensor(std).view(3, 1, 1)
+    return pixels.to(torch.float32, memory_format=torch.contiguous_format).div_(255.0).sub_(shift).div_(scale)
+
+
+Color = tuple[float, float, float]
+
+IMAGENET_MEAN: Color = (0.485, 0.456, 0.406)
+IMAGENET_STD: Color = (0.229, 0.224, 0.225)
+
+
+@dataclass(frozen=True)
+class ImageRecipe:
+    """The test transform of a backbone: resize the shorter side, crop the middle, normalize.
+
+    The defaults are those of the field's public code: 256, then 224, ImageNet colors.
+    """
+
+    resolution: int = 224  # pixels a side that the backbone sees
+    resize: int = 256  # the shorter side before the crop
+    mean: Color = IMAGENET_MEAN  # of colors on [0, 1], and so is std
+    std: Color = IMAGENET_STD
+    interpolation: str = "bicubic"  # or "bilinear", both antialiased
+
+    @property
+    def crop(self) -> float:
+        """The share of the resized image that the crop keeps, one way."""
+        return self.resolution / self.resize
+
+    def preprocess(self, image: AnyImage) -> Float[Tensor, "3 resolution resolution"]:
+        """The one test view of an image; the same numbers on every machine."""
+        resized = resize_shorter(to_pixels(image), self.resize, self.interpolation)
+        return normalize(center_crop(resized, self.resolution), self.mean, self.std)
+
+    def at(self, resolution: int) -> ImageRecipe:
+        """The same recipe for another resolution, the crop's share kept."""
+        return replace(self, resolution=resolution, resize=int(resolution / self.crop))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for fingerprints and for files."""
+        return asdict(self)
+
+
+GRAY = np.array([0.299, 0.587, 0.114])  # luma of ITU-R 601, as in Pillow
+TO_YIQ = np.array([GRAY, [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]])
+FROM_YIQ = np.linalg.inv(TO_YIQ)
+TO_GRAY = np.tile(GRAY, (3, 1))
+
+
+@dataclass(frozen=True)
+class ColorMap:
+    """x -> matrix x + shift, for colors on [0, 1]."""
+
+    matrix: Float[Array, "3 3"]
+    shift: Float[Array, "3"]
+
+    def then(self, matrix: Float[Array, "3 3"], shift: float = 0.0) -> ColorMap:
+        """This map, then another one."""
+        return ColorMap(matrix @ self.matrix, matrix @ self.shift + shift)
+
+
+IDENTITY = ColorMap(np.eye(3), np.zeros(3))
+
+
+def jitter(
+    mean: Float[Array, "3"], brightness: float, contrast: float, saturation: float, hue: float, order: list[int]
+) -> ColorMap:
+    """Four changes in the given order (0 brightness, 1 contrast, 2 saturation, 3 hue).
+
+    mean: the image's mean color. The first three are factors, 1 changes nothing; hue is a share of the circle.
+    """
+    color = IDENTITY
+    for step in order:
+        if step == 0:
+            color = color.then(brightness * np.eye(3))
+        elif step == 1:  # towards or away from the mean gray of the image as it is by now
+            gray = float(GRAY @ (color.matrix @ mean + color.shift))
+            color = color.then(contrast * np.eye(3), (1 - contrast) * gray)
+        elif step == 2:
+            color = color.then(saturation * np.eye(3) + (1 - saturation) * TO_GRAY)
+        else:
+            cos, sin = np.cos(2 * np.pi * hue), np.sin(2 * np.pi * hue)
+            color = color.then(FROM_YIQ @ np.array([[1, 0, 0], [0, cos, -sin], [0, sin, cos]]) @ TO_YIQ)
+    return color
+
 
 VERSION = 1  # goes up when a view of the same seed would come out otherwise: older stored views are not reused
 CROP_TRIES = 10
