@@ -102,14 +102,6 @@ def test_two_containers_with_one_process_id_never_mix_a_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_is_renewed_while_it_is_written(tmp_path):
-    with replacing(tmp_path / "a") as temporary:
-        os.utime(temporary, (0, 0))
-        locks._heartbeat.renew()
-        assert temporary.stat().st_mtime > 0
-    assert temporary not in locks._heartbeat._paths
-
-
 def test_a_folder_that_is_removed_at_this_moment_is_made_again(tmp_path, monkeypatch):
     touch, lost = Path.touch, []
 

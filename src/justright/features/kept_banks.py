@@ -17,7 +17,7 @@ from weakref import finalize
 
 from justright.features.cache import parse_size
 from justright.utils.files import bytes_of, home, parsed_json, size_text
-from justright.utils.locks import LeaseHeldError, lease
+from justright.utils.locks import Lock, ReaderLease, lock_unread
 
 logger = logging.getLogger(__name__)
 
@@ -26,41 +26,33 @@ DEFAULT_LIMIT = "100GB"
 
 
 def hold(bank: Path, reader: object) -> finalize[Any, Any]:
-    """Say that a bank is being read, until what this returns is called, the reader is gone or its process ends.
+    """Mark a bank as being read, until the result is called, the reader is garbage or the process ends.
 
-    Waits while the bank is being removed.
+    Waits while the bank is being deleted.
     """
-    return finalize(reader, lease(_users(bank), is_shared=True, wait="always").release)
+    return finalize(reader, ReaderLease(bank).release)
 
 
 @contextmanager
 def alone(bank: Path) -> Iterator[bool]:
-    """Whether nobody reads the bank, on any machine; nobody begins to meanwhile."""
+    """Whether nobody reads the bank, on any machine. Nobody can start to read it inside the block."""
+    guard = lock_unread(bank)
     try:
-        held = lease(_users(bank), wait="never")
-    except LeaseHeldError:
-        yield False
-        return
-    try:
-        yield True
+        yield guard is not None
     finally:
-        held.release()
+        if guard is not None:
+            guard.release()
 
 
 @contextmanager
 def building(bank: Path) -> Iterator[None]:
-    """Be the only one to build a bank: who comes second waits, and then finds what the first has built."""
-    held = lease(bank.with_name(f".{bank.name}.in-build"), wait="always")
+    """Let one process at a time build a bank: the second waits, and then finds what the first has built."""
+    lock = Lock(bank.with_name(f".{bank.name}.in-build"), wait=True)
     try:
         bank.mkdir(exist_ok=True)
         yield
     finally:
-        held.release()
-
-
-def _users(bank: Path) -> Path:
-    """The place of the leases: beside the bank, so that they stay when it is removed."""
-    return bank.with_name(f".{bank.name}.in-use")
+        lock.release()
 
 
 class KeptBanks:

@@ -27,7 +27,7 @@ from justright.features.store_shards import Shard, n_intact, read_shards, shard_
 from justright.utils.errors import DataError
 from justright.utils.files import home, replacing, write_json
 from justright.utils.hashing import hash_bytes
-from justright.utils.locks import LeaseHeldError, lease
+from justright.utils.locks import Lock, LockedError
 from justright.utils.remote import Place, RemotePath
 from justright.utils.types import Array
 
@@ -100,8 +100,8 @@ class StoreWriter:
         self.path = path = _folder_of(place)
         self._is_finished = False
         try:
-            self._release = finalize(self, lease(path / ".writer").release)
-        except LeaseHeldError as error:
+            self._release = finalize(self, Lock(path / ".writer").release)
+        except LockedError as error:
             advice = "wait for it, or name another --out"
             raise DataError(f"{place} is being written by {error}", advice=advice) from error
         self._lines: IO[bytes] = _opened(path / store.SHARDS)

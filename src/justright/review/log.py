@@ -22,7 +22,7 @@ from justright.review.actions import LogLine
 from justright.review.sealed import read_count, sealed, unsealed, write_count
 from justright.utils.errors import DataError
 from justright.utils.files import temporary_of
-from justright.utils.locks import lock
+from justright.utils.locks import lock_file
 
 FORMAT = "justright review 1"
 RESTART = "put the file back from a copy; to begin anew, move the folder `review` of the run away"
@@ -50,7 +50,7 @@ class Log:
         if not self._exists(n_saved) or (self._has_header and self.path.stat().st_size == self._offset):
             return []
         with self.path.open("rb", buffering=0) as file:
-            lock(file, is_shared=True)  # else the first half of a write could be read
+            lock_file(file, is_shared=True)  # else the first half of a write could be read
             return self._read(file, n_saved)
 
     @contextmanager
@@ -61,7 +61,7 @@ class Log:
             self._create()
         # it is there, so that none is made: an empty one would count as damaged
         with open(self.path, "a+b", buffering=0, opener=lambda path, how: os.open(path, how & ~os.O_CREAT)) as file:
-            lock(file)  # closing the file gives it back
+            lock_file(file)  # closing the file gives it back
             self._file = file
             yield self._read(file, n_saved)
 

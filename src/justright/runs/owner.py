@@ -1,4 +1,4 @@
-"""One folder, one owner: whoever writes to it holds a lease that ends with its process, however that ends."""
+"""One folder, one owner: the process that writes to a folder holds a lock, which ends with the process."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from justright.utils.errors import JustrightError
 from justright.utils.files import explain_disk_full
-from justright.utils.locks import LeaseHeldError, lease
+from justright.utils.locks import Lock, LockedError
 
-LOCK = ".owner"  # what the file of the lease in the folder begins with; it goes when the work is done
+LOCK = ".owner"  # the lock file in the folder; it is deleted when the work is done
 
 
 class OwnedError(JustrightError):
@@ -19,15 +19,12 @@ class OwnedError(JustrightError):
 
 @contextmanager
 def owned(folder: Path) -> Iterator[None]:
-    """Be the only one to write to a folder, which is made if it is not there; a second owner is refused.
-
-    The lease of a killed process is taken over: at once on the same machine, otherwise when it has expired.
-    """
+    """Hold the folder for writing, and create it if it does not exist. OwnedError if another process holds it."""
     was_there = folder.exists()
     try:
         with explain_disk_full(folder / LOCK):
-            held = lease(folder / LOCK)
-    except LeaseHeldError as error:
+            lock = Lock(folder / LOCK)
+    except LockedError as error:
         raise OwnedError(
             f"{folder} is being written by {error}",
             expected="one process at a time",
@@ -36,7 +33,7 @@ def owned(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        held.release()
+        lock.release()
         if not was_there:
             with suppress(OSError):  # stays unless it is empty
                 folder.rmdir()

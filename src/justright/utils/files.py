@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from justright.utils.locks import WRITER, is_gone, renewed, writer_name
+from justright.utils.locks import WRITER, is_gone, writer_name
 
 IS_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What the system says where a file cannot grow: the disk is full, or a limit is reached."""
@@ -54,7 +54,7 @@ def replacing(path: Path, is_flushed: bool = True) -> Iterator[Path]:
     """
     temporary = temporary_of(path)
     try:
-        with explain_disk_full(path), renewed(temporary):
+        with explain_disk_full(path):
             _create(temporary)
             yield temporary
             if is_flushed:
@@ -92,8 +92,7 @@ def _create(path: Path) -> None:
 def leftovers(folder: Path) -> list[Path]:
     """Temporary files and leases in this folder and below whose process has ended before it could delete them.
 
-    Where a process cannot be looked up, because it runs on another machine, it counts as ended when its file was not
-    renewed for `ABANDONED` seconds. Processes that run renew their files all the time.
+    A process of another machine cannot be looked up. It counts as ended if its file is older than `ABANDONED` seconds.
     """
     return [path for path in _files_below(folder) if WRITER.search(path.name) and is_gone(path, ABANDONED)]
 

@@ -1,12 +1,12 @@
-"""Leases: files that say which process uses a folder or writes a file, on this machine or on another.
+"""Locks between processes, on one machine or on several that share a file system.
 
-The name of a lease holds the machine, the process, the time that the process started, and random letters. So no two
-have one name, also in containers where every process has the id 1. While a lease is held, its modification time is
-renewed every `HEARTBEAT` seconds. It has ended when its process has, or, where that cannot be looked up because it runs
-elsewhere, when it was not renewed for `EXPIRY` seconds. Temporary files are named and renewed in the same way.
+`Lock` is exclusive: one process builds a bank, writes a store or owns the folder of a run. It is a lock of the
+operating system (package filelock), which ends with its process.
 
-Nothing here asks more of a file system than new files, listings and times. Locks of the operating system (flock) are
-not reliable on network file systems, and Windows has none that can be shared.
+`ReaderLease` says that a process reads a folder, so that no other deletes it. Any number of processes may hold one. It
+is a file whose name identifies machine, process and the start time of the process, and whose modification time is
+renewed every `HEARTBEAT` seconds. A lease is stale if its process has ended. The process of another machine cannot be
+looked up: its lease is stale if it was not renewed for `EXPIRY` seconds. Temporary files are named in the same way.
 """
 
 from __future__ import annotations
@@ -19,81 +19,110 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
+
+from filelock import FileLock, Timeout
 
 _log = logging.getLogger(__name__)
 
 HEARTBEAT = 20.0  # seconds
-EXPIRY = 300.0  # seconds: longer than clients of NFS keep old times (60), and than a computation keeps threads waiting
-ALONE, SHARED, ENDED = "alone", "shared", "ended"
+EXPIRY = 300.0  # seconds: longer than NFS clients cache times (60), and than a computation blocks other threads
+ENDED = "ended"
 WRITER = re.compile(r"^\..+\.(?P<host>[\w-]+)~(?P<process>\d+)~(?P<started>\d+)~[0-9a-f]{16}\.(?:tmp|lease)$")
 
-Wait = Literal["never", "unsure", "always"]
-"""Wait for a lease that is held: never, only while it is not known whether its process still runs, or in any case."""
+
+class LockedError(Exception):
+    """Another process holds the lock; the message names it."""
 
 
-class LeaseHeldError(Exception):
-    """Another process holds the lease; the message says which one."""
+class Lock:
+    """An exclusive lock, held from its creation until `release`, or until the process ends.
 
+    `path` is a file that exists while the lock is held. If another process holds it, LockedError is raised, or with
+    `wait` a warning is logged and the call blocks.
+    """
 
-class Lease:
-    """A lease that this process holds until `release`, or until it ends."""
-
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, *, wait: bool = False):
         self.path, self._process = path, os.getpid()
-        _heartbeat.add(path)
+        self._lock = FileLock(path, thread_local=False)
+        if not self._acquire(blocking=False):
+            holder = _holder(path)
+            if not wait:
+                raise LockedError(holder)
+            _log.warning("%s is used by %s: waiting until it is done", path.parent, holder)
+            self._acquire(blocking=True)
+        about = f"{os.getpid()}\n{socket.gethostname()}\n{datetime.now():%Y-%m-%d %H:%M:%S}\n"
+        try:
+            path.write_text(about, encoding="utf-8")
+        except OSError:
+            self.release()
+            raise
+
+    def _acquire(self, *, blocking: bool) -> bool:
+        while True:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):  # another process has removed the folder just now
+                try:
+                    self._lock.acquire(blocking=blocking)
+                except Timeout:
+                    return False
+                return True
 
     def release(self) -> None:
-        """Give it back. In a forked process nothing happens: the lease is the parent's."""
+        """Release the lock and delete its file. Does nothing in a forked process: the lock is the parent's."""
         if os.getpid() == self._process:
-            _heartbeat.remove(self.path)
+            with suppress(OSError):  # Windows deletes no open file
+                self.path.unlink()  # before the release: a process that waits notices that its file is gone
+            self._lock.release()
+
+
+class ReaderLease:
+    """Marks `folder` as being read until `release`, or until the process ends."""
+
+    def __init__(self, folder: Path):
+        self._process, self._stop = os.getpid(), threading.Event()
+        guard = Lock(_guard(folder), wait=True)  # waits while the folder is being deleted
+        try:
+            self.path = folder.with_name(f".{folder.name}.in-use.{writer_name()}.lease")
+            self.path.touch()
+        finally:
+            guard.release()
+        threading.Thread(target=_renew, args=(self.path, self._stop), daemon=True).start()
+
+    def release(self) -> None:
+        """End the lease. Does nothing in a forked process: the lease is the parent's."""
+        if os.getpid() == self._process:
+            self._stop.set()
             self.path.unlink(missing_ok=True)
 
 
-def lease(place: Path, *, is_shared: bool = False, wait: Wait = "unsure") -> Lease:
-    """Hold `place`, which need not exist: alone, or together with others that share it. LeaseHeldError if it is taken.
-
-    It is held if no other lease is there once the own file is. Otherwise the file is removed and written again later,
-    so of two that come at once both may step back, but they never hold it both.
-    """
-    seen: dict[Path, float] = {}
-    pause, is_told = 0.05, False
-    while True:
-        mine = _written(place, is_shared)
-        now = _time_of(mine)  # by the clock of the file system, as the times of the others
-        shared, alone = f"{place.name}.{SHARED}.", f"{place.name}.{ALONE}."
-        others = [other for other in place.parent.iterdir() if other.name.startswith((shared, alone)) and other != mine]
-        others = [other for other in others if not _removed_if_gone(other, now)]
-        others = [other for other in others if not (is_shared and other.name.startswith(shared))]
-        if not others:
-            return Lease(mine)
-        mine.unlink(missing_ok=True)
-        holder, held = _said(others[0]), [other for other in others if other in seen]  # not only tried for a moment
-        is_running = any(_is_local(other) or _time_of(other) > seen[other] for other in held)
-        if wait == "never" or (wait == "unsure" and is_running):
-            raise LeaseHeldError(holder)
-        if held and not is_told:
-            why = "to see whether it still runs" if wait == "unsure" else "until it is done"
-            _log.warning("%s is used by %s: waiting %s", place.parent, holder, why)
-            is_told = True
-        seen = {other: seen.get(other, _time_of(other)) for other in others}
-        time.sleep(pause + secrets.randbelow(100) / 1000)
-        pause = min(2 * pause, 1.0)
-
-
-@contextmanager
-def renewed(path: Path) -> Iterator[None]:
-    """Renew the modification time of a file that is being written."""
-    _heartbeat.add(path)
+def lock_unread(folder: Path) -> Lock | None:
+    """Lock a folder that nobody reads, so that it can be deleted; None if it is read. New readers wait for release."""
     try:
-        yield
-    finally:
-        _heartbeat.remove(path)
+        guard = Lock(_guard(folder))
+    except LockedError:
+        return None
+    now = _time_of(guard.path)  # by the clock of the file system, as the times of the leases
+    readers = [path for path in folder.parent.glob(f".{folder.name}.in-use.*.lease") if not is_gone(path, EXPIRY, now)]
+    if not readers:
+        return guard
+    guard.release()
+    return None
+
+
+def _guard(folder: Path) -> Path:
+    """The lock that new readers and whoever deletes the folder hold for a moment; it lies beside the folder."""
+    return folder.with_name(f".{folder.name}.guard")
+
+
+def _renew(path: Path, stop: threading.Event) -> None:
+    while not stop.wait(HEARTBEAT):
+        with suppress(OSError):  # released just now
+            os.utime(path)
 
 
 def writer_name() -> str:
@@ -103,95 +132,24 @@ def writer_name() -> str:
 
 
 def is_gone(path: Path, expiry: float, now: float | None = None) -> bool:
-    """Whether the process that made a file has ended; on another machine: whether it was silent for so many seconds."""
-    if _is_local(path):
-        found = WRITER.search(path.name)
-        return found is not None and not _is_running(int(found["process"]), found["started"])
+    """Whether the process that made a file has ended; for one of another machine, whether the file is too old."""
+    match = WRITER.search(path.name)
+    if match is not None and match["host"] == _host() and os.name == "posix":
+        return not _is_running(int(match["process"]), match["started"])
     return (time.time() if now is None else now) - _time_of(path) > expiry
 
 
-def lock(file: IO[Any], *, is_shared: bool = False) -> None:
-    """Lock an open file until it is closed, for moments: by the operating system; not on Windows."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(file, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
-
-
-class _Heartbeat:
-    """A thread that renews the times of files, as long as there are any."""
-
-    def __init__(self) -> None:
-        self._paths: set[Path] = set()
-        self._guard = threading.RLock()  # again in one thread: garbage may be collected, and a lease released, inside
-        self._thread: threading.Thread | None = None
-
-    def add(self, path: Path) -> None:
-        with self._guard:
-            self._paths.add(path)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="heartbeat of leases", daemon=True)
-                self._thread.start()
-
-    def remove(self, path: Path) -> None:
-        with self._guard:
-            self._paths.discard(path)
-
-    def renew(self) -> None:
-        for path in tuple(self._paths):
-            with suppress(OSError):  # gone at this moment
-                os.utime(path)
-
-    def _run(self) -> None:
-        while True:
-            time.sleep(HEARTBEAT)
-            with self._guard:
-                if not self._paths:
-                    self._thread = None
-                    return
-            self.renew()
-
-
-_heartbeat = _Heartbeat()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_heartbeat.__init__)  # type: ignore[misc]  # threads and leases are the parent's
-
-
-def _written(place: Path, is_shared: bool) -> Path:
-    """A new lease file, which says to people whose it is."""
-    path = place.with_name(f"{place.name}.{SHARED if is_shared else ALONE}.{writer_name()}.lease")
-    about = f"{os.getpid()}\n{socket.gethostname()}\n{datetime.now():%Y-%m-%d %H:%M:%S}\n"
-    while True:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # another process has removed the folder at this moment
-            try:
-                path.write_text(about, encoding="utf-8")
-            except OSError:
-                path.unlink(missing_ok=True)
-                raise
-            return path
-
-
-def _removed_if_gone(path: Path, now: float) -> bool:
-    """Remove a lease that has ended. Its name is nobody else's, so nothing else can be hit."""
-    if not is_gone(path, EXPIRY, now):
-        return False
-    path.unlink(missing_ok=True)
-    return True
-
-
-def _said(path: Path) -> str:
-    """Who holds a lease, and since when."""
+def _holder(path: Path) -> str:
+    """The process that holds a lock, and since when."""
     try:
         process, host, since = path.read_text(encoding="utf-8").splitlines()
-        return f"process {process}{'' if _is_local(path) else f' on {host}'} since {since}"
-    except (OSError, ValueError):  # it has only just begun
+        return f"process {process}{'' if host == socket.gethostname() else f' on {host}'} since {since}"
+    except (OSError, ValueError):  # it has acquired the lock just now
         return "another process"
 
 
 def _time_of(path: Path) -> float:
-    """When a file was last renewed; long ago if it is gone."""
+    """The modification time of a file; 0 if it is gone."""
     try:
         return path.stat().st_mtime
     except FileNotFoundError:
@@ -200,7 +158,7 @@ def _time_of(path: Path) -> float:
 
 @cache
 def _host() -> str:
-    """This machine since its start. A container has processes of its own, so it counts as another machine."""
+    """This machine since its start. A container has process ids of its own, so it counts as another machine."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").replace("-", "")[:16]
         namespace = Path("/proc/self/ns/pid").stat().st_ino
@@ -209,26 +167,29 @@ def _host() -> str:
     return f"{re.sub(r'[^A-Za-z0-9-]', '-', socket.gethostname())[:24]}-{boot}-{namespace:x}"
 
 
-def _is_local(path: Path) -> bool:
-    """Whether one can look up the process that made a file."""
-    found = WRITER.search(path.name)
-    return found is not None and found["host"] == _host() and os.name == "posix"
-
-
 def _is_running(process: int, started: str) -> bool:
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):  # the latter: no process has so large an id
         return False
-    except PermissionError:  # it is another user's
+    except PermissionError:  # a process of another user
         pass
     return _started(process) in (started, None)
 
 
 def _started(process: int) -> str | None:
-    """When a process started, in ticks since the machine did; None where that is not told."""
+    """When a process started, in ticks since the machine did; None if the system does not tell."""
     try:
         fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
         return None
     return ENDED if fields[0] in (b"Z", b"X") else fields[19].decode()  # a zombie has ended
+
+
+def lock_file(file: IO[Any], *, is_shared: bool = False) -> None:
+    """Lock an open file until it is closed, for short reads and writes; not on Windows."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    fcntl.flock(file, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX)
