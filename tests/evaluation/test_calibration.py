@@ -54,5 +54,5 @@ def test_few_images_and_equal_ones_have_an_answer():
     assert len(found.bins) == 2
     assert found.error == pytest.approx(0.375)
     assert math.isnan(found.auc)
-    with pytest.raises(DegenerateError, match="No confidences"):
+    with pytest.raises(DegenerateError, match="no confidences"):
         calibration(np.zeros(0), np.zeros(0, dtype=bool))

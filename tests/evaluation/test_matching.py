@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from justright.evaluation import Counts, match_counts
+from justright.utils.errors import DataError, DegenerateError
 from justright.utils.types import UNLABELED
 
 
@@ -103,3 +104,53 @@ def test_is_as_good_as_the_dense_assignment(n_classes, n_clusters):
 def test_every_image_may_be_a_cluster_of_its_own():
     y_true = np.random.default_rng(0).integers(0, 300, 300_000)
     assert match_clusters(y_true, np.arange(300_000)).n_shared.tolist() == [1] * 300
+
+
+def random_labels(seed: int, n: int = 500, n_classes: int = 7, n_clusters: int = 9):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, n_classes, n) * 3, rng.integers(0, n_clusters, n) + 5
+
+
+def as_dict(counts: Counts) -> dict[tuple[int, int], int]:
+    return {(int(k), int(c)): int(n) for k, c, n in zip(counts.cluster, counts.class_, counts.n, strict=True)}
+
+
+def test_counts_agree_with_loops():
+    y_true, y_pred = random_labels(0)
+    slow: dict[tuple[int, int], int] = {}
+    for c, k in zip(y_true.tolist(), y_pred.tolist(), strict=True):
+        slow[k, c] = slow.get((k, c), 0) + 1
+    counts = Counts.of(y_true, y_pred)
+    assert as_dict(counts) == slow
+    assert list(as_dict(counts)) == sorted(slow)
+
+
+def test_huge_labels_count_like_small_ones():
+    y_true, y_pred = random_labels(1)
+    far = Counts.of(y_true * 10**15, y_pred + 10**17)
+    near = Counts.of(y_true, y_pred)
+    np.testing.assert_array_equal(far.n, near.n)
+    np.testing.assert_array_equal(far.cluster, near.cluster + 10**17)
+
+
+def test_sums_per_class_and_per_cluster():
+    counts = Counts.of(np.array([8, 8, 2, 8]), np.array([1, 1, 1, 6]))
+    assert counts.n_images == 4
+    assert dict(zip(counts.classes.tolist(), counts.per_class().tolist(), strict=True)) == {2: 1, 8: 3}
+    assert dict(zip(counts.clusters.tolist(), counts.per_cluster().tolist(), strict=True)) == {1: 3, 6: 1}
+    assert as_dict(counts.only(np.array([2]))) == {(1, 2): 1}
+
+
+def test_counts_reject_invalid_labels():
+    with pytest.raises(DegenerateError, match="no images"):
+        Counts.of(np.array([], dtype=int), np.array([], dtype=int))
+    with pytest.raises(DataError, match="classes: 1 of 2 images have a label below 0"):
+        Counts.of(np.array([-1, 0]), np.array([0, 0]))
+    with pytest.raises(DataError, match="clusters: 1 of 2 images"):
+        Counts.of(np.array([0, 0]), np.array([0, -1]))
+
+
+def test_one_cluster_and_one_class_have_one_sum_each():
+    counts = Counts.of(np.full(6, 4), np.full(6, 2))
+    assert counts.per_class().tolist() == [6]
+    assert counts.per_cluster().tolist() == [6]

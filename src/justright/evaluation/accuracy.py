@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int, Num
 
-from justright.evaluation.counts import Counts, adjusted_rand_index, normalized_mutual_information, sum_by
 from justright.evaluation.intervals import wilson
-from justright.evaluation.matching import match_counts
-from justright.evaluation.names import names_right
+from justright.evaluation.matching import Counts, match_counts, sum_by
 from justright.evaluation.scores import LEVEL, PROTOCOLS, Protocol, Scores
 from justright.utils.errors import DataError
 from justright.utils.seeding import generator
-from justright.utils.types import Array, Labels, Mask
+from justright.utils.types import UNLABELED, Array, Labels, Mask
+from justright.utils.validation import check_level
 
 ROUNDING = 1e-9  # accuracies that differ by less are one
 
@@ -31,7 +30,7 @@ def evaluate(
     level: float = LEVEL,
     seed: int = 0,
 ) -> Scores:
-    """How well the clusters `y_pred` agree with the classes `y_true`, one entry per image of the target.
+    """Score the clusters `y_pred` against the classes `y_true`, one entry per image of the target.
 
     With P, the one-to-one map from clusters to classes that is right for most images, the accuracy of a set S is
 
@@ -43,15 +42,18 @@ def evaluate(
     - "v1": legacy; one P for the old and another for the new images, blind to confusions between them. All is their
       mixture by images. Never below v2; only for comparison with early papers.
 
-    `is_old` tells whether the labeled data has the class of the image, by the target's original split, whatever was
-    selected since. `has_kept_labels` splits Old into classes whose labels selection kept and those it dropped; it is
-    read for old images only. Both must agree within a class. `n_resamples` = 0 leaves the intervals out.
-    `called` is the class whose name each image has, for the second score, *names count*: see `names_right`.
+    `is_old`: whether the class of the image has labeled images in the original split, before any selection.
+    `has_kept_labels` splits Old into classes whose labels selection kept and those it dropped; old images only.
+    Both must agree within a class. `n_resamples` = 0 computes no intervals. `called` is the class whose name each image
+    has, for the second score, *names count*: see `names_right`.
     """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score  # slow to import
+
     if protocol not in PROTOCOLS:
-        raise DataError(f"There is no protocol {protocol!r}.", expected=f"one of {', '.join(PROTOCOLS)}")
-    if not (0 < level < 1 and n_resamples >= 0):
-        raise DataError(f"level = {level}, n_resamples = {n_resamples}.", expected="0 < level < 1, n_resamples >= 0")
+        raise DataError(f"protocol {protocol!r}", expected=f"one of {', '.join(PROTOCOLS)}")
+    if n_resamples < 0:
+        raise DataError(f"n_resamples={n_resamples}", expected="at least 0")
+    check_level(level)
     counts = Counts.of(y_true, y_pred)
     classes, n_images = counts.classes, counts.per_class()
     is_old_class = np.isin(classes, classes_where(is_old, y_true, "is_old"))
@@ -72,8 +74,8 @@ def evaluate(
         intervals = {name: (low, high) for name, (low, high) in zip(groups, bounds, strict=True) if not np.isnan(low)}
     return Scores(
         **dict(zip(groups, tally.accuracy().tolist(), strict=True)),
-        nmi=normalized_mutual_information(counts),
-        ari=adjusted_rand_index(counts),
+        nmi=float(normalized_mutual_info_score(y_true, y_pred)),
+        ari=float(adjusted_rand_score(y_true, y_pred)),
         protocol=protocol,
         n_images=counts.n_images,
         n_old=int(n_images[is_old_class].sum()),
@@ -86,6 +88,26 @@ def evaluate(
     )
 
 
+def names_right(y_true: Labels, y_pred: Labels, is_old: Mask, called: Labels) -> Mask:
+    """Which images are right if names count: y is the class of an image, y~ its cluster, a its name.
+
+        right_i = 1(a_i = y_i)                           if the image has a name
+        right_i = 1(y_i is new) 1(y_i = Q(y~_i))         otherwise
+
+    Q is the one-to-one map from clusters to new classes that is right for most images without a name and of a new
+    class. So images of a known class in a cluster without its name are wrong, while `evaluate` may match them.
+
+    `called` is the class whose name an image has: `UNLABELED` for no name, any other number for a name that is no class
+    of y_true.
+    """
+    is_right = called == y_true
+    is_matched = (called == UNLABELED) & ~is_old
+    if is_matched.any():
+        classes, clusters = y_true[is_matched], y_pred[is_matched]
+        is_right[is_matched] = match_counts(Counts.of(classes, clusters)).to_classes(clusters) == classes
+    return is_right
+
+
 def group_means(is_right: Mask, is_old: Mask) -> dict[str, float]:
     """The share of right images among all, those of old and those of new classes; NaN where there is none."""
     groups = {"all": np.ones_like(is_old), "old": is_old, "new": ~is_old}
@@ -93,11 +115,11 @@ def group_means(is_right: Mask, is_old: Mask) -> dict[str, float]:
 
 
 def classes_where(flag: Mask, y_true: Labels, name: str) -> Int[Array, " some"]:
-    """The classes whose images carry the flag; refuses a class of which some do and some do not."""
+    """The classes whose images have the flag; all images of a class must have it, or none."""
     if flag.shape != y_true.shape:
-        raise DataError(f"{name} has {len(flag)} entries for {len(y_true)} images.", expected="one entry per image")
+        raise DataError(f"{name} has {len(flag)} entries for {len(y_true)} images", expected="one entry per image")
     if len(mixed := np.intersect1d(y_true[flag], y_true[~flag])):
-        problem = f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}."
+        problem = f"{name} is true for some images and false for others of {len(mixed)} classes, e.g. class {mixed[0]}"
         raise DataError(problem, expected="one value for all images of a class")
     return np.unique(y_true[flag])
 
@@ -112,7 +134,7 @@ class Tally:
     averages_units: bool  # whether an accuracy is the mean over units (each counts once) or over images
 
     def with_few_units(self) -> Tally:
-        """Units that belong to the same groups as one, where images count: the sums have the same law."""
+        """Join units that belong to the same groups, where images count: the sums have the same distribution."""
         if self.averages_units:
             return self
         units, unit = np.unique(self.is_member, axis=1, return_inverse=True)
@@ -126,7 +148,7 @@ class Tally:
         return _ratio(self.n_right @ weight, self.n_images @ weight)
 
     def n_effective(self) -> Float[Array, " groups"]:
-        """How many images, each counted once, would tell as much of each group; NaN for a group without images.
+        """Effective number of images of each group; NaN for a group without images.
 
         A mean over units counts the images of small units more (Kish, 1965): (sum_u 1)^2 / sum_u 1 / n_u.
         """
@@ -139,10 +161,9 @@ class Tally:
     def intervals(self, rng: np.random.Generator, n_resamples: int, level: float) -> Float[Array, "groups 2"]:
         """One row (low, high) per group; NaN for a group without images. The matching is held fixed.
 
-        A share of images has the interval of Wilson. A mean over classes is no such share: percentiles of the bootstrap
-        (Efron, 1979), and Wilson where all resamples are alike, because each class is all right or all wrong. To draw M
-        images anew from M images and count them is to draw the counts from a multinomial, so that a million images cost
-        no more than a hundred.
+        A share of images has the interval of Wilson. A mean over classes has bootstrap percentiles (Efron, 1979), and
+        Wilson's interval where all resamples are equal because each class is all right or all wrong. Counts of M
+        images that are drawn from M images follow a multinomial, so that a million images cost no more than a hundred.
         """
         bounds = np.stack(wilson(self.accuracy(), self.n_effective(), level), axis=1)
         if not self.averages_units:
@@ -151,7 +172,7 @@ class Tally:
         total = int(cells.sum())
         right, wrong = np.split(rng.multinomial(total, cells / total, size=n_resamples), 2, axis=1)
         accuracy, tail = replace(self, n_right=right, n_images=right + wrong).accuracy(), (1 - level) / 2
-        # a resample can miss a tiny group; it then has nothing to say about it
+        # a resample may contain no image of a tiny group
         is_seen = ~np.isnan(accuracy).all(axis=0)
         drawn = np.full_like(bounds, np.nan)
         drawn[is_seen] = np.nanquantile(accuracy[:, is_seen], [tail, 1 - tail], axis=0).T

@@ -1,4 +1,4 @@
-"""Are confidences probabilities: how far they are from the share that is right, and whether they rank right first."""
+"""Calibration of confidences: how far they are from the share that is right, and how well they rank images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N_BINS = 10
 
 @dataclass(frozen=True)
 class Calibration:
-    """Confidences beside what was right; shares between 0 and 1."""
+    """Confidences compared with what is right; shares between 0 and 1."""
 
     n_images: int
     accuracy: float
@@ -33,15 +33,14 @@ def calibration(
     error = sum_B |B| / N |mean_B(c) - mean_B(right)|
     auc   = P(c_i > c_j) + 1/2 P(c_i = c_j)     over all pairs of a right image i and a wrong image j
     """
-    from scipy.stats import rankdata  # slow to import, and most commands judge nothing
+    from sklearn.metrics import roc_auc_score  # slow to import
 
     if not len(confidence):
-        raise DegenerateError("No confidences to compare.", expected="at least one image")
+        raise DegenerateError("no confidences to compare", expected="at least one image")
     sure = confidence.astype(np.float64)
     parts = [part for part in np.array_split(np.argsort(sure, kind="stable"), n_bins) if len(part)]
     bins = tuple((len(part), float(sure[part].mean()), float(is_right[part].mean())) for part in parts)
-    n, n_right = len(sure), int(is_right.sum())
-    n_pairs, ranks = n_right * (n - n_right), rankdata(sure)  # equal confidences share their mean rank
-    auc = (float(ranks[is_right].sum()) - n_right * (n_right + 1) / 2) / n_pairs if n_pairs else np.nan
-    error = sum(size * abs(mean - right) for size, mean, right in bins) / n
-    return Calibration(n, n_right / n, float(sure.mean()), error, auc, bins)
+    accuracy = float(is_right.mean())
+    auc = float(roc_auc_score(is_right, sure)) if 0 < accuracy < 1 else np.nan
+    error = sum(size * abs(mean - right) for size, mean, right in bins) / len(sure)
+    return Calibration(len(sure), accuracy, float(sure.mean()), error, auc, bins)

@@ -1,4 +1,4 @@
-"""What the wrong images were taken for, and why: the error breakdown behind Fig. 3 of the paper."""
+"""Errors by kind and cause, as in Fig. 3 of the paper, and the matched confusion matrix."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from justright.evaluation.accuracy import classes_where
-from justright.evaluation.counts import Counts, sum_by
-from justright.evaluation.matching import Matching, match_counts
+from justright.evaluation.matching import Counts, Matching, match_counts, sum_by
 from justright.utils.types import UNLABELED, Array, Labels, Mask
 
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """The images of each class by what they were taken for and, where that is wrong, by cause.
+    """Right and wrong images of each class; the wrong ones by predicted kind and by cause.
 
     With P the best one-to-one map from clusters to classes, an image of class c in cluster k is right if P(k) = c.
-    Otherwise it is taken for old if P(k) is an old class, and for new if P(k) is a new class or k has no class.
-    Its cause is
-    - split, if more than half of cluster k is of class c: k is a piece of c, but another cluster stands for c;
-    - merged, if more than half of class c lies in k: c was swallowed by a cluster that stands for something else;
-    - stray otherwise. Where both halves hold, split counts.
+    Otherwise it is predicted old if P(k) is an old class, and new if P(k) is a new class or k has no class.
+    The cause of the error is
+    - split, if more than half of cluster k is of class c: k is a piece of c, but another cluster is matched to c;
+    - merged, if more than half of class c is in k, which is matched to another class;
+    - stray otherwise. Where both split and merged hold, split counts.
 
     Classes are in ascending order. n_split, n_merged and n_stray are the wrong images of a class by cause.
     """
@@ -37,12 +36,12 @@ class Errors:
     n_split: Int[Array, " classes"]
     n_merged: Int[Array, " classes"]
     n_stray: Int[Array, " classes"]
-    n_pieces: Int[Array, " classes"]  # clusters that are pieces of the class beyond its own
-    is_merged: Bool[Array, " classes"]  # whether the class was swallowed
-    n_unmatched: int  # all images in clusters without a class
+    n_pieces: Int[Array, " classes"]  # clusters that are pieces of the class, beside the matched one
+    is_merged: Bool[Array, " classes"]  # whether more than half of the class is in the cluster of another class
+    n_unmatched: int  # number of images in clusters without a class
 
     def by_kind(self) -> dict[str, int]:
-        """Wrong images in total: what the class of the image is, then what it was taken for."""
+        """Total number of wrong images by true kind and predicted kind."""
         return {
             "new_as_old": int(self.n_as_old[~self.is_old].sum()),
             "new_as_new": int(self.n_as_new[~self.is_old].sum()),
@@ -51,7 +50,7 @@ class Errors:
         }
 
     def by_cause(self) -> dict[str, int]:
-        """Wrong images in total by cause."""
+        """Total number of wrong images by cause."""
         return {cause: int(getattr(self, f"n_{cause}").sum()) for cause in ("split", "merged", "stray")}
 
     def to_dict(self) -> dict[str, object]:
@@ -69,33 +68,33 @@ class Errors:
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Images by class and cluster, ordered so that what the matching calls right lies on the diagonal.
+    """Images by class and cluster, ordered so that right images are on the diagonal.
 
-    Clusters are those matched to the classes, in their order (`UNLABELED` over an empty column where there is none),
-    then those without a class, the largest first.
+    Clusters are those matched to the classes, in their order (`UNLABELED` for an empty column), then those without a
+    class, the largest first.
     """
 
     classes: Int[Array, " classes"]  # old ones first
     clusters: Int[Array, " clusters"]
     n: Int[Array, "classes clusters"]  # the images
-    n_old: int  # how many of the classes are old
+    n_old: int  # number of old classes
 
 
 def break_down(y_true: Labels, y_pred: Labels, is_old: Mask) -> Errors:
-    """Sort the errors by kind and cause; arguments as in `evaluate`, matched once over all images."""
+    """Count errors by kind and cause; arguments as in `evaluate`, matched once over all images."""
     counts = Counts.of(y_true, y_pred)
     matching, classes = match_counts(counts), counts.classes
     is_old_class = np.isin(classes, classes_where(is_old, y_true, "is_old"))
     n_images, in_cluster = counts.per_class(), counts.per_cluster()[counts.row]
 
-    taken_for = matching.to_classes(counts.cluster)  # P(k) of each cell
-    is_right = taken_for == counts.class_
-    is_as_old = ~is_right & np.isin(taken_for, classes[is_old_class])  # UNLABELED is no class, so it counts as new
+    predicted = matching.to_classes(counts.cluster)  # P(k) of each pair
+    is_right = predicted == counts.class_
+    is_as_old = ~is_right & np.isin(predicted, classes[is_old_class])  # UNLABELED is no class, so it counts as new
     is_split = ~is_right & (2 * counts.n > in_cluster)
     is_merged = ~is_right & ~is_split & (2 * counts.n > n_images[counts.column])
 
-    def per_class(cells: Bool[Array, " cells"], weight: Int[Array, " cells"]) -> Int[Array, " classes"]:
-        return sum_by(counts.column, cells * weight)
+    def per_class(pairs: Bool[Array, " pairs"], weight: Int[Array, " pairs"]) -> Int[Array, " classes"]:
+        return sum_by(counts.column, pairs * weight)
 
     return Errors(
         classes=classes,
@@ -110,7 +109,7 @@ def break_down(y_true: Labels, y_pred: Labels, is_old: Mask) -> Errors:
         n_stray=per_class(~is_right & ~is_split & ~is_merged, counts.n),
         n_pieces=per_class(is_split, np.ones_like(counts.n)),
         is_merged=per_class(is_merged, np.ones_like(counts.n)) > 0,
-        n_unmatched=int(counts.n[taken_for == UNLABELED].sum()),
+        n_unmatched=int(counts.n[predicted == UNLABELED].sum()),
     )
 
 
@@ -136,6 +135,6 @@ def _clusters_of(matching: Matching, classes: Int[Array, " classes"]) -> Int[Arr
 
 
 def _place(values: Int[Array, " values"], among: Int[Array, " among"]) -> Int[Array, " values"]:
-    """Where each value stands in an array that need not be sorted."""
+    """Index of each value in an array that need not be sorted."""
     order = np.argsort(among, kind="stable")
     return order[np.searchsorted(among, values, sorter=order)]

@@ -15,7 +15,6 @@ from justright.data import ImageSet
 from justright.data.columns import CONTENT
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, match_counts
-from justright.evaluation.counts import adjusted_rand_index
 from justright.report.elements import Name, Table, Values, attempt, optional
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.report.seed_groups import ComparedRun
@@ -74,7 +73,9 @@ class RunPair:
     @cached_property
     def rand_index(self) -> float:
         """The adjusted Rand index: 1 for equal clusters under any names, about 0 for what chance would give."""
-        return adjusted_rand_index(Counts.of(*self.clusters))
+        from sklearn.metrics import adjusted_rand_score  # slow to import
+
+        return float(adjusted_rand_score(*self.clusters))
 
     def to_json(self) -> dict[str, Any]:
         """The numbers."""
