@@ -14,7 +14,7 @@ from justright.benchmark.suite_results import missing_runs, read_results
 from justright.benchmark.suite_runner import run_suite
 from justright.benchmark.table_text import text_tables
 from justright.benchmark.verdicts import verdicts
-from justright.cli.run_request import PUBLISHED_ENTROPY
+from justright.runs.request import PUBLISHED_ENTROPY
 from justright.runs.spec import config_of
 
 TABLES = [name for name in suite_names() if read_suite(name).columns]

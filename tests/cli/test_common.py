@@ -20,14 +20,10 @@ from justright.cli.common import (
     opened_engine,
     own_folder,
     seed_option,
-    settled_backbone,
-    settled_device,
 )
-from justright.cli.terminal import Terminal
 from justright.data.catalog import DATA_SETS
 from justright.data.opening import open_images
 from justright.engines import ENGINES
-from justright.features import automatic
 from justright.runs.owner import OwnedError
 from justright.utils.errors import JustrightError
 from justright.utils.registry import Registry
@@ -86,27 +82,6 @@ def test_the_kinds_of_sources_are_those_that_can_be_opened():
     (example,) = [name for name in DATA_SETS if f"{name}:" in SOURCES["NAME:FOLDER"]]
     assert example == "cub"
     assert len(open_images("glyphs")) > 0
-
-
-def test_auto_is_settled_and_said_once_and_what_was_begun_goes_on(monkeypatch, capsys):
-    monkeypatch.setattr(automatic, "choose_device", lambda: automatic.Choice("abacus", "it was there"))
-    monkeypatch.setattr(automatic, "choose_backbone", lambda device: automatic.Choice("net", f"good on an {device}"))
-    terminal = Terminal()
-    assert settled_device(terminal, "auto") == "abacus"
-    assert settled_device(terminal, "auto", begun="cpu") == "cpu"
-    assert settled_device(terminal, "cuda:1", begun="cpu") == "cuda:1"
-    assert settled_backbone(terminal, "auto", "abacus", None) == ("net", "auto: good on an abacus")
-    assert settled_backbone(terminal, "auto", "cpu", None, begun="old_net")[0] == "old_net"
-    assert settled_backbone(terminal, "glyph_vit", "cpu", None, begun="old_net")[0] == "glyph_vit"
-    said = capsys.readouterr().err
-    assert said.splitlines() == [
-        "Device: abacus (it was there).",
-        "Device: cpu (as before).",
-        "Network: net (good on an abacus).",
-        "Network: old_net (as before).",
-    ]
-    with pytest.raises(JustrightError, match="without --backbone"):
-        settled_backbone(terminal, "auto", "cpu", Path("x.pth"))
 
 
 def test_a_folder_is_owned_until_the_command_ends_and_by_the_first_process_of_several_only(tmp_path, monkeypatch):

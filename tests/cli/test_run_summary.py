@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from tests.made_runs import make_run
 
-from justright.cli.run_summary import show_run
+from justright.api import Result
+from justright.cli.discover import show_result
 from justright.cli.terminal import Terminal
 from justright.report import run_report
 from justright.runs.run_folder import RunFolder
@@ -28,7 +29,7 @@ def run(tmp_path) -> RunFolder:
 
 
 def test_a_program_gets_every_number(run, capsys):
-    show_run(Terminal(as_json=True), run, with_report=False)
+    show_result(Terminal(as_json=True), Result(run), with_report=False)
     value = json.loads(capsys.readouterr().out)
     kinds = [category.kind for category in run.predictions.categories]
     assert value["categories"] == {"known": kinds.count("known"), "discovered": kinds.count("discovered")}
@@ -46,13 +47,13 @@ def test_a_category_without_images_is_counted_and_not_in_use(run, capsys, monkey
     found = run.predictions
     in_two = replace(found, cluster=np.arange(len(found)) % 2)
     monkeypatch.setattr(RunFolder, "predictions", in_two)
-    show_run(Terminal(as_json=True), RunFolder.open(run.path), with_report=False)
+    show_result(Terminal(as_json=True), Result(RunFolder.open(run.path)), with_report=False)
     value = json.loads(capsys.readouterr().out)
     assert (value["n_categories"], value["n_used"]) == (len(found.categories), 2)
 
 
 def test_a_person_reads_how_many_images_are_where_and_what_to_do_next(run, capsys):
-    show_run(Terminal(), run, with_report=False)
+    show_result(Terminal(), Result(run), with_report=False)
     said = capsys.readouterr().out
     assert f"{len(run.target)} images of the target" in said
     assert str(run.scores) in said
@@ -65,14 +66,14 @@ def test_a_person_reads_how_many_images_are_where_and_what_to_do_next(run, capsy
 
 def test_the_report_is_written_if_it_is_wanted(run, capsys, monkeypatch):
     asked_for = []
-    monkeypatch.setattr(run_report, "write_report", lambda run, out, track: asked_for.append(run) or out)
-    show_run(Terminal(as_json=True), run)
+    monkeypatch.setattr(run_report, "write_report", lambda run, out: asked_for.append(run) or out)
+    show_result(Terminal(as_json=True), Result(run))
     assert json.loads(capsys.readouterr().out)["written"][3] == str(run.path / "report.html")
     assert asked_for == [run]
 
 
 def test_scores_come_with_backbone_source_of_k_seed_and_interval(run, capsys):
-    show_run(Terminal(), run, with_report=False)
+    show_result(Terminal(), Result(run), with_report=False)
     said = " ".join(capsys.readouterr().out.split())
     low, high = run.scores.to_dict()["intervals"]["all"]
     for words in (
@@ -83,7 +84,7 @@ def test_scores_come_with_backbone_source_of_k_seed_and_interval(run, capsys):
         f"{100 * high:.1f}",
     ):
         assert words in said
-    show_run(Terminal(as_json=True), run, with_report=False)
+    show_result(Terminal(as_json=True), Result(run), with_report=False)
     value = json.loads(capsys.readouterr().out)
     assert {"n_target", "k_source", "backbone", "seed", "scores"} <= value.keys()
     assert value["scores"]["intervals"]["all"]
@@ -91,7 +92,7 @@ def test_scores_come_with_backbone_source_of_k_seed_and_interval(run, capsys):
 
 def test_a_published_assignment_states_no_expected_number(run, capsys):
     run.save_about(run.about | {"answer": "method", "expected_right": None})
-    show_run(Terminal(), RunFolder.open(run.path), with_report=False)
+    show_result(Terminal(), Result(RunFolder.open(run.path)), with_report=False)
     said = capsys.readouterr().out
     assert "expect" not in said
     assert "Confidence rests on 9 images." in said

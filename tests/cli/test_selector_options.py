@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from justright.cli.selector_options import (
-    AUTO,
     SelectorCommand,
-    given_params,
     make_selector,
     selector_options,
 )
+from justright.runs.request import checked_params
+from justright.runs.spec import AUTO
 from justright.selection import SELECTORS, BetaSelector, BinsSelector, UniformSelector
 from justright.utils.errors import JustrightError
 from justright.utils.settings import at_least, setting
@@ -102,19 +102,19 @@ def test_a_selector_is_made_with_what_was_given_and_the_seed():
 
 def test_a_parameter_of_another_selector_is_refused_with_its_owners():
     with pytest.raises(JustrightError, match="--selector cui together with --no-discard") as error:
-        given_params("cui", {"discard": False})
+        checked_params("cui", {"discard": False})
     assert error.value.expected == "--no-discard belongs to bins"
     with pytest.raises(JustrightError, match="--selector auto together with --metric"):
-        given_params(AUTO, {"metric": "l2"})
-    assert given_params(AUTO, {"n_clusters": 4}) == {}
+        checked_params(AUTO, {"metric": "l2"})
+    assert checked_params(AUTO, {"n_clusters": 4}) == {}
 
 
 def test_the_official_preset_is_beta_and_nothing_else():
-    params = given_params("beta", {"n_clusters": 4}, "official")
+    params = checked_params("beta", {"n_clusters": 4}, "official")
     assert BetaSelector(**params).get_params() == BetaSelector.official().get_params()
     for name, given in (("bins", {}), ("beta", {"alpha": 2.0})):
         with pytest.raises(JustrightError, match="--preset official"):
-            given_params(name, given, "official")
+            checked_params(name, given, "official")
 
 
 def test_selectors_that_cluster_ask_for_the_number():

@@ -18,11 +18,11 @@ from justright.cli.common import (
     engine_option,
     expect_ending,
     opened_engine,
-    settled_device,
 )
 from justright.cli.suite_view import asked_suite, draw_suite_figure, show_suite, table_endings
 from justright.cli.terminal import Terminal, with_terminal
 from justright.runs.problem import POOL_ROLES
+from justright.runs.request import resolve_device
 from justright.runs.spec import AUTO
 from justright.utils.errors import JustrightError
 
@@ -132,7 +132,7 @@ def run(
         from justright.features.feature_network import usable
 
         wanted = device or [asked.run.get("device", AUTO)]
-        device = tuple(usable(settled_device(terminal, each)) for each in wanted)
+        device = tuple(usable(resolve_device(each)) for each in wanted)
     if todo and not terminal.is_silent:
         from justright.benchmark.suite_costs import suite_costs
 

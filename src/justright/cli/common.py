@@ -13,7 +13,6 @@ import click
 from click.core import ParameterSource
 
 from justright.audit.quarantine import MAX_BAD
-from justright.cli.terminal import Terminal
 from justright.engines import ENGINES, Engine
 from justright.runs.owner import owned
 from justright.runs.spec import AUTO
@@ -85,36 +84,6 @@ def network_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "here or can be fetched, else the best one that an installed package brings."
     )
     return click.option("--backbone", default=AUTO, help=about)(checkpoint_option(device_option(command)))
-
-
-def settled_device(terminal: Terminal, device: str, begun: str = "") -> str:
-    """What a device that was asked for stands for: for auto what the work was begun on, or what fits; it is said."""
-    if device != AUTO:
-        return device
-    from justright.features.automatic import Choice, choose_device
-
-    chosen = Choice(begun, "as before") if begun else choose_device()
-    terminal.say(f"Device: {chosen.name} ({chosen.why}).")
-    return chosen.name
-
-
-def settled_backbone(
-    terminal: Terminal, backbone: str, device: str, checkpoint: Path | None, begun: str = ""
-) -> tuple[str, str]:
-    """What a backbone that was asked for stands for, and why; for auto what the work was begun with, or what fits."""
-    if backbone != AUTO:
-        return backbone, "asked for"
-    if checkpoint is not None and not begun:
-        raise JustrightError(
-            f"--checkpoint {checkpoint} without --backbone",
-            expected="the name of the network that it is of",
-            advice="such as --backbone dinov2_vitb14",
-        )
-    from justright.features.automatic import Choice, choose_backbone
-
-    chosen = Choice(begun, "as before") if begun else choose_backbone(device)
-    terminal.say(f"Network: {chosen.name} ({chosen.why}).")
-    return chosen.name, f"auto: {chosen.why}"
 
 
 def is_given(option: str) -> bool:

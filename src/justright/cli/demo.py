@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from justright.cli.common import OUT_FOLDER, device_option, own_folder, seed_option, settled_device
+from justright.cli.common import OUT_FOLDER, device_option, own_folder, seed_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.pool import dataset_title
 from justright.evaluation.scores import GROUPS
+from justright.runs.request import resolve_device
 from justright.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int, device: str) -> N
     own_folder(out)
     from justright.features.feature_network import usable
 
-    device = usable(settled_device(terminal, device, _begun_on(out)))
+    device = usable(resolve_device(device, _begun_on(out)))
     if full:
         _run_full(terminal, out, seed, device)
         return

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 import sys
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
+from justright import api
 from justright.cli.common import (
     COUNT,
     FILE,
@@ -19,39 +21,33 @@ from justright.cli.common import (
     STORE,
     NameOf,
     engine_option,
+    is_given,
     max_bad_option,
     network_options,
-    opened_engine,
-    own_folder,
     seed_option,
-    settled_backbone,
-    settled_device,
 )
-from justright.cli.run_request import CategoryCount, as_published, run_spec, training_options
-from justright.cli.run_summary import show_run
+from justright.cli.run_request import read_settings, training_options
 from justright.cli.selector_options import SelectorCommand, SelectorOption
 from justright.cli.terminal import Terminal, with_terminal
-from justright.data import open_images
-from justright.discovery.methods import METHODS, is_trained
+from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
 from justright.estimation import BEST, COUNTERS
-from justright.runs.labeled_checks import label_warnings
-from justright.runs.left_out import copies_left_out, left_out_by_name, summary
-from justright.runs.problem import POOL_ROLES, joined, make_problem
-from justright.runs.run_folder import RunFolder
+from justright.runs.cluster_table import NAME as CLUSTERS
+from justright.runs.left_out import NAME as LEFT_OUT
+from justright.runs.problem import POOL_ROLES
 from justright.runs.spec import ANSWERS, AUTO, RunSpec
-from justright.utils.errors import JustrightError
 
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"
 HEADINGS = {
     "labeled": "Images",
-    "n_target": "Number of categories",
+    "k": "Number of categories",
     "method": "Training",
     "backbone": "Network",
     "truth": "Judging",
     "pool_role": SelectorOption.heading,
     "out": "Output",
 }
+OPTIONS = ("preset", "scale", "epochs", "minutes", "held_out")  # arguments of `make_spec` beside the fields of RunSpec
 TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 
 
@@ -74,8 +70,7 @@ TABLES = {"Methods": METHODS, "Counters": COUNTERS, "Images may be": SOURCES}
 )
 @click.option(
     "--k",
-    "n_target",
-    type=CategoryCount(),
+    metavar="NUMBER|FILE",
     help="Number of categories in the target, if you know it, or the file that `justright estimate --out` wrote.",
 )
 @click.option("--counter", type=NameOf(COUNTERS), default=BEST, help="How to estimate --k, or to check it if given.")
@@ -135,15 +130,9 @@ def discover(
     labeled: tuple[str, ...],
     pool: tuple[str, ...],
     target: str,
-    max_per_class: int | None,
-    max_bad: float,
-    drop_copies: bool,
-    truth: Path | None,
-    target_has_labels: bool,
     out: Path,
+    settings: tuple[str, ...],
     no_report: bool,
-    tensorboard: bool,
-    engine: str,
     **options: Any,
 ) -> None:
     """Sort unlabeled images into known classes and new clusters.
@@ -175,82 +164,71 @@ def discover(
       justright discover --labeled birds/ --target photos/ --out run --k k.json \\
           --features birds.features --features photos.features
     """
-    if int(os.environ.get("RANK", "0")):  # of the processes that torchrun starts one speaks
-        terminal = Terminal(quiet=True)
-    if truth is not None and target_has_labels:
-        raise JustrightError("--truth together with --target-has-labels", expected="one of them")
-    begun = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
-    options["device"] = settled_device(terminal, options["device"], begun.get("device", ""))
-    spec = run_spec(**options)
-    from justright.runs.request_checks import refuse_problem, refuse_request
+    is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun starts only one prints
+    names = {field.name for field in fields(RunSpec)} | {*OPTIONS, *inspect.signature(api.discover).parameters}
+    params = {name: options.pop(name) for name in sorted(set(options) - names)}
+    options["selector"] = options["selector"] if is_given("selector") else None
+    result = api.discover(
+        target,
+        list(labeled),
+        list(pool),
+        out,
+        settings=read_settings(settings),
+        selector_params={name: value for name, value in params.items() if value is not None},
+        command=shlex.join(["justright", *sys.argv[1:]]),
+        **options,
+    )
+    if is_first:
+        show_result(terminal, result, with_report=not no_report)
 
-    refuse_request(spec, tensorboard)
-    own_folder(out)
-    from justright.discovery.processes import joined_processes
-    from justright.features.backbone import load_backbone
-    from justright.features.feature_network import usable
-    from justright.runs.run import Run
-    from justright.runs.run_features import expect_network
 
-    with joined_processes(spec.device) as processes, opened_engine(engine) as elsewhere:
-        opened = [open_images(source) for source in pool]
-        own = joined([open_images(source) for source in labeled], terminal.track)
-        unlabeled = open_images(target)
-        spec = as_published(spec, unlabeled.datasets)
-        before = begun.get("backbone", "")
-        backbone, why = settled_backbone(terminal, spec.backbone, spec.device, spec.checkpoint, before)
-        spec = replace(spec, backbone=backbone)
-        problem = make_problem(opened, own, unlabeled, target_has_labels, max_per_class)
-        refuse_problem(problem, spec, out, truth, max_bad)  # again when the run begins; here before all images are read
-        network = load_backbone(spec.backbone, spec.checkpoint, usable(spec.device), spec.img_size)
-        if spec.features:
-            expect_network(spec.features, network)
-        left_out = left_out_by_name(labeled, pool, target)
-        if left_out:
-            terminal.say(f"{summary(left_out)}.")
-        all_labeled = problem.pool.images
-        for images in (problem.pool.images, problem.target):
-            processes.hash_together(images)
-        judged_classes = unlabeled.classes.values() if target_has_labels else ()
-        doubts = label_warnings(problem.pool, judged_classes, terminal.track)
-        for doubt in doubts:
-            terminal.say(f"Warning: {doubt}.")
-        notes: list[str] = []
-        if drop_copies:
-            problem, n_copies = problem.without_copies(terminal.track)
-            if n_copies:
-                terminal.say(
-                    f"{n_copies:,} labeled images are images of the target too, byte for byte. They are left out of "
-                    "the labeled images."
-                )
-        else:
-            problem, copies = problem.with_given_labels(own, terminal.track)
-            n_copies, notes = copies.n_left_out, copies.notes()
-            if copies.n_given:
-                terminal.say(f"{copies.n_given:,} images of the target are labeled images too: they keep their label.")
-            for note in notes:
-                terminal.say(f"{note}.")
-        left_out += copies_left_out(all_labeled, problem.pool.images)
-        if spec.scale == "small" and is_trained(spec.method):
-            terminal.say("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
-        asked: dict[str, Any] = {
-            "pool": list(pool),
-            "labeled": list(labeled),
-            "target": target,
-            "truth": truth and str(truth),
-            "weights": spec.weights and str(spec.weights),
-            "features": list(map(str, spec.features)),
-            "checkpoint": spec.checkpoint and str(spec.checkpoint),
-            "network": why,
-            "copies left out": n_copies,
-            "command": shlex.join(["justright", *sys.argv[1:]]),
-        }
-        how = terminal.track, tensorboard, truth, elsewhere, left_out, max_bad, [*doubts, *notes]
-        run = Run(problem, spec, out, network, asked, *how, checks_k=True)
-        terminal.say(str(run.disk))
-        if not begun and not terminal.is_silent:
-            run.say = terminal.say
-        finished = run.all(is_owned=True)
-        if processes.is_first:
-            show_run(terminal, finished, with_report=not no_report)
-        del run, network
+def show_result(terminal: Terminal, result: api.Result, with_report: bool = True) -> None:
+    """Print the result of a finished run and where its files are, and write its report."""
+    run = result.run
+    found, about = run.predictions, run.about
+    sizes: dict[str, list[int]] = {"known": [], "discovered": []}
+    for category, size in zip(found.categories, found.sizes, strict=True):
+        sizes[category.kind].append(int(size))
+    terminal.table(
+        f"{len(found):,} images of the target",
+        ("kind", "categories", "with images", "images"),
+        [
+            (title, len(sizes[kind]), sum(size > 0 for size in sizes[kind]), sum(sizes[kind]))
+            for kind, title in (("known", "known classes"), ("discovered", "discovered clusters"))
+        ],
+    )
+    written = [run.path / f"predictions.{ending}" for ending in ("csv", "parquet")]
+    written += [run.path / CLUSTERS] if (run.path / CLUSTERS).exists() else []  # earlier versions wrote none
+    if with_report:
+        written.append(result.report())
+    if run.left_out:
+        written.append(run.path / LEFT_OUT)
+    others = "other images" if found.is_given.any() else "images"
+    lines = [
+        *([run.expected.in_words(others)] if run.expected and run.expected.n else []),
+        f"K of the target: {about['n_target']} ({about['k_source']}). Backbone: {about['backbone']['name']}. "
+        f"Seed: {about['seed']}. Confidence rests on {about['calibrated_on']}.",
+        *([] if run.scores is None else [str(run.scores)]),
+        *(f"Note: {note}." for note in about["notes"]),
+        "Seconds: " + ", ".join(f"{stage} {spent:.1f}" for stage, spent in about["seconds"].items()),
+        *(f"Written: {path}" for path in written),
+        f"Look through the clusters: justright review {run.path}",
+    ]
+    value = {
+        "run": str(run.path),
+        "images": len(found),
+        **{name: about[name] for name in ("n_target", "k_source", "backbone", "seed")},
+        "categories": {kind: len(each) for kind, each in sizes.items()},
+        "n_categories": len(found.categories),
+        "n_used": sum(size > 0 for each in sizes.values() for size in each),
+        "pool_role": about["pool_role"],
+        "n_copies": about["asked"]["copies left out"],
+        "n_given": int(found.is_given.sum()),
+        "notes": about["notes"],
+        "left_out": about.get("left_out", {}),
+        "expected_right": about.get("expected_right"),
+        "scores": None if run.scores is None else run.scores.to_dict(),
+        "seconds": about["seconds"],
+        "written": [str(path) for path in written],
+    }
+    terminal.result(value, "\n".join(lines))

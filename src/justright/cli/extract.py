@@ -16,12 +16,11 @@ from justright.cli.common import (
     max_bad_option,
     network_options,
     opened_engine,
-    settled_backbone,
-    settled_device,
 )
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data.opening import open_images
 from justright.features.choices import BACKBONES, BATCH_SIZE, POOLINGS, PRECISIONS
+from justright.runs.request import resolve_backbone, resolve_device
 from justright.utils.errors import DataError
 from justright.utils.files import expect_writable
 from justright.utils.remote import Place
@@ -92,9 +91,9 @@ def extract(
     from justright.features.feature_network import usable
     from justright.features.store import HEADER, read_header
 
-    device = usable(settled_device(terminal, device))
+    device = usable(resolve_device(device))
     begun = read_header(out)[0].backbone["name"] if (out / HEADER).exists() and not how["overwrite"] else ""
-    backbone, _ = settled_backbone(terminal, backbone, device, checkpoint, begun)
+    backbone, _ = resolve_backbone(backbone, device, checkpoint, begun)
     network = load_backbone(backbone, checkpoint, device)
     try:
         cache = None if no_cache else FeatureCache()

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option, settled_device
-from justright.cli.run_request import training_options, training_spec
+from justright.cli.common import COUNT, FILE, SOURCES, Command, device_option
+from justright.cli.run_request import read_settings, training_options
 from justright.cli.terminal import Terminal, with_terminal
 from justright.data import ImageSet, open_images
 from justright.discovery.methods import METHODS
+from justright.runs.request import resolve_device, training_spec
 from justright.runs.spec import AUTO, config_of
 from justright.utils.errors import JustrightError
 from justright.utils.files import size_text
@@ -90,7 +91,8 @@ def plan(
     from justright.runs.work import Work
 
     known = None if rates is None else Rates.read(rates)
-    device = settled_device(terminal, device)
+    device = resolve_device(device)
+    options["settings"] = read_settings(options["settings"])
     spec = replace(training_spec(device=device, **options), n_target=n_target_categories, n_seeds=n_seeds)
     config_of(spec)  # validate the settings before any image is read
     own, images = _class_sizes(target, None)

@@ -17,7 +17,6 @@ from justright.cli.common import (
     checkpoint_option,
     device_option,
     max_bad_option,
-    settled_device,
 )
 from justright.cli.terminal import Terminal, with_terminal
 
@@ -67,26 +66,17 @@ def predict(
       justright predict run photos.zip --out found.parquet --neither 0.05
       justright predict run photos/ --out found.csv --save-backbone n.safetensors
     """
+    from justright.api import predict as predict_images
     from justright.data import open_images
-    from justright.discovery.methods import METHODS
     from justright.discovery.model_files import about_model, write_backbone
     from justright.discovery.probability import expected_right
-    from justright.features.backbone import load_backbone
-    from justright.features.feature_network import usable
     from justright.runs.left_out import left_out_by_name, summary
-    from justright.runs.run_folder import RunFolder
 
     about = about_model(run)
     images = open_images(source).without_labels()
     if unrecognised := left_out_by_name([], [], source):
         terminal.say(f"{summary(unrecognised)}.")
-    device = usable(settled_device(terminal, device))
-    of = about["backbone"]
-    backbone = load_backbone(of["name"], checkpoint, device, of["resolution"])
-    model = METHODS[about["method"]].load(run, backbone)
-    given = RunFolder(run).given_labels(terminal.track)
-    found = model.predict(images, neither=neither, max_bad=max_bad, given=given, track=terminal.track)
-    found = RunFolder(run).with_own_answers(found, images, terminal.track)
+    found, model = predict_images(run, images, device=device, checkpoint=checkpoint, neither=neither, max_bad=max_bad)
     found.save(out)
     if save_backbone is not None:
         write_backbone(save_backbone, model.backbone_)

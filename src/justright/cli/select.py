@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from justright.cli.common import COUNT, OUT_FILE, OUT_FOLDER, STORE, Output, engine_option, is_given, seed_option
-from justright.cli.selector_options import SelectorCommand, asked_selector, make_selector
+from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
@@ -91,7 +91,8 @@ def select(
       justright select pets.features --target photos.features \\
           --diagnose birds.features --n-clusters 40 --json
     """
-    selector = asked_selector(selector, preset)
+    if preset is not None and not is_given("selector"):
+        selector = "beta"
     fitted, n_clusters = make_selector(selector, given, seed, preset), given["n_clusters"]
     if labeled is not None and n_clusters is None:
         raise JustrightError("--diagnose without --n-clusters", expected="the number of categories in the target")

@@ -9,15 +9,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import click
 
-from justright.cli.common import Command, is_given, meanings
-from justright.runs.spec import AUTO
-from justright.selection import DEFAULT_SELECTOR, SELECTORS, BetaSelector, Selector
+from justright.cli.common import Command, meanings
+from justright.runs.request import PRESETS, checked_params
+from justright.selection import DEFAULT_SELECTOR, SELECTORS, Selector
 from justright.selection.by_name import selector_of
 from justright.selection.clustered import ClusteredSelector
 from justright.utils.errors import JustrightError
 from justright.utils.settings import ANYTHING, Range
-
-PRESETS = ("paper", "official")
 
 
 class SettingValue(click.ParamType):  # type: ignore[type-arg]
@@ -48,7 +46,7 @@ class SelectorCommand(Command):
     """A command with --selector, --preset and an option for every parameter of every selector.
 
     They are read from the registry at every call, so that selectors added later count. The help lists them.
-    What was given arrives under the names of the parameters; see `given_params`.
+    What was given arrives under the names of the parameters; see `checked_params`.
 
     more     further words that --selector may be, and what they mean
     """
@@ -83,7 +81,7 @@ def selector_options() -> list[SelectorOption]:
         "the classes of --labeled too, and official keeps weights out of the contrastive loss of simgcd and mugcd; "
         "other methods, which that code does not have, use weights as without it."
     )
-    preset = SelectorOption(["--preset"], type=click.Choice(PRESETS), help=said)
+    preset = SelectorOption(["--preset"], type=click.Choice(list(PRESETS)), help=said)
     return [*(_option(key, by_selector) for key, by_selector in owners.items()), preset]
 
 
@@ -118,14 +116,9 @@ def _as_option(key: str, setting: Field[Any]) -> str:
     return f"--{'no-' if setting.default is True else ''}{key.replace('_', '-')}"
 
 
-def asked_selector(selector: str, preset: str | None) -> str:
-    """The selector of --selector; where it is not given, a preset takes beta, which both are about."""
-    return "beta" if preset is not None and not is_given("selector") else selector
-
-
 def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | None = None) -> Selector:
     """The selector of this name with the options that were given."""
-    params = given_params(name, given, preset)
+    params = checked_params(name, {key: value for key, value in given.items() if value is not None}, preset)
     if issubclass(SELECTORS[name], ClusteredSelector) and "n_clusters" not in params:
         raise JustrightError(
             f"--selector {name} needs to know how many categories the target has",
@@ -133,29 +126,6 @@ def make_selector(name: str, given: Mapping[str, Any], seed: int, preset: str | 
             advice="the number if you know it, else `justright estimate`; beta works without",
         )
     return selector_of(name, params, seed)
-
-
-def given_params(name: str, given: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
-    """The parameters of a selector that were given as options; one that it does not have is refused.
-
-    Only --n-clusters goes with every selector: it says something about the target.
-    """
-    params = {key: value for key, value in given.items() if value is not None}
-    strange = [key for key in params if key != "n_clusters" and (name == AUTO or key not in _parameters(name))]
-    if strange:
-        owners = {other: found[strange[0]] for other in SELECTORS if strange[0] in (found := _parameters(other))}
-        option = _as_option(strange[0], next(iter(owners.values())))
-        expected, advice = f"{option} belongs to {' and '.join(owners)}", "leave it out, or change --selector"
-        if name == AUTO:
-            expected, advice = "no parameters of selectors: the choice is among their defaults", ""
-        raise JustrightError(f"--selector {name} together with {option}", expected=expected, advice=advice)
-    if name == AUTO:
-        return {}
-    if preset == "official":
-        if name != "beta" or params.keys() - {"n_clusters"}:
-            raise JustrightError(f"--preset {preset}", expected="--selector beta and no other option of it")
-        return {key: value for key, value in BetaSelector.official().get_params().items() if key != "seed"}
-    return {key: value for key, value in params.items() if key in _parameters(name)}
 
 
 def _parameters(name: str) -> dict[str, Field[Any]]:

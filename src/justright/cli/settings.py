@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from justright.cli.common import Command, NameOf, device_option, settled_device
-from justright.cli.run_request import chosen_scale, scale_option
+from justright.cli.common import Command, NameOf, device_option
+from justright.cli.run_request import scale_option
 from justright.cli.terminal import Terminal, with_terminal
 from justright.discovery.methods import METHODS
+from justright.runs.request import resolve_device, resolve_scale
 from justright.runs.spec import AUTO, OWN_OPTIONS, RunSpec, config_of
 from justright.utils.settings import ANYTHING
 
@@ -32,7 +33,7 @@ def settings(terminal: Terminal, method: str, scale: str, device: str) -> None:
       justright settings mugcd --scale paper
       justright settings gcd --json
     """
-    taken = chosen_scale(scale, settled_device(terminal, device) if scale == AUTO else device)
+    taken = resolve_scale(scale, resolve_device(device) if scale == AUTO else device)
     found = described(config_of(RunSpec(method=method, scale=taken)))
     rows = [(each["name"], _shown(each["default"]), each["range"], each["help"]) for each in found]
     terminal.table(f"Settings of {method} at --scale {taken}", ("name", "default", "range", "what it is"), rows)

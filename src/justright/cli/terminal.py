@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from justright import __version__
+from justright.utils.context import use
 
 T = TypeVar("T")
 
@@ -123,6 +124,7 @@ def with_terminal(command: Callable[..., Any]) -> Callable[..., Any]:
             from justright.utils.files import home
 
             terminal.say(f"justright {__version__}, Python {platform.python_version()}, caches in {home()}")
-        return command(*args, terminal=terminal, **options)
+        with use(message=terminal.say, progress=terminal.track):
+            return command(*args, terminal=terminal, **options)
 
     return run

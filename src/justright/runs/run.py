@@ -11,7 +11,7 @@ import logging
 import math
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
@@ -50,6 +50,7 @@ from justright.runs.run_folder import DOUBTS, RunFolder
 from justright.runs.run_selection import RunSelection
 from justright.runs.spec import RunSpec, config_of
 from justright.runs.work import Work
+from justright.utils.context import notify
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.files import explain_disk_full, remove_leftovers, replacing
 from justright.utils.progress import Track, silent
@@ -76,7 +77,7 @@ class Run:
     max_bad: float = MAX_BAD  # a larger share of unreadable images is refused; the others are left out
     doubts: Sequence[str] = ()  # about the labels, as `label_warnings` says them; they become notes of the run
     checks_k: bool = False  # whether a K that was given is compared with an estimate, and a doubt is said
-    say: Callable[[str], None] | None = None  # told how long it will take, before the first stage and before training
+    is_announced: bool = False  # whether a long run announces how long it takes, at its start and before training
 
     def __post_init__(self) -> None:
         from justright.discovery.processes import Processes
@@ -158,15 +159,15 @@ class Run:
         self.processes.wait()
 
     def _tell(self, work: Work, is_begun: bool = False) -> None:
-        """Tell what a long run takes."""
-        if self.say is None or not self.processes.is_first:
+        """Announce the time and disk space of a long run."""
+        if not self.is_announced or not self.processes.is_first:
             return
         try:
-            said = self.forecast.message(work, is_begun)
-        except JustrightError as error:  # the run itself will tell what is wrong, where something is
-            said = f"How long it takes is not known: {error}"
-        if said:
-            self.say(said)
+            message = self.forecast.message(work, is_begun)
+        except JustrightError as error:  # if something is wrong, the run itself raises it
+            message = f"How long it takes is not known: {error}"
+        if message:
+            notify(message)
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Features of pool and target; the problem goes on with the images that have some, and with their ids."""

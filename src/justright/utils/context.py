@@ -1,4 +1,4 @@
-"""What all stages of one piece of work share: how progress is shown, where work runs, where results are cached.
+"""What all stages of one piece of work share: how progress and messages are shown, where work runs, where the cache is.
 
 Example:
     with use(progress=terminal.track, engine=engine):
@@ -7,7 +7,8 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ class Context:
     """Shared by all calls below a `with use(...)`. None of it changes a result, so it is no argument of functions."""
 
     progress: Track = silent
+    message: Callable[[str], None] = logging.getLogger("justright").info  # shows one sentence to the user
     engine: Any = None  # where features, views and weights are computed; None: threads of this process
     cache: Path | None = None  # folder of the cache; None: JUSTRIGHT_HOME, or the user's cache folder
 
@@ -49,3 +51,8 @@ def use(**changes: Any) -> Iterator[Context]:
 def track(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Yield `steps` and show progress: `total` is the number of steps, `what` names them, such as "images"."""
     return current().progress(steps, total, what)
+
+
+def notify(message: str) -> None:
+    """Show one sentence to the user: on the terminal, or in the log of a Python program."""
+    current().message(message)

@@ -1,0 +1,409 @@
+"""The main job as one Python call: `justright.discover` and the result that it returns.
+
+The command line calls the same functions. Heavy imports are inside functions, so that `import justright` stays quick.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from justright.utils.context import current, notify, use
+from justright.utils.errors import JustrightError
+from justright.utils.progress import bar, silent
+
+if TYPE_CHECKING:
+    from justright.data import ImageSet
+    from justright.discovery.predictions import Predictions
+    from justright.discovery.probability import ExpectedRight
+    from justright.evaluation import Scores
+    from justright.runs.run_folder import RunFolder
+
+Source = Any
+"""A folder, zip, CSV or Parquet file, `NAME:FOLDER` of a known data set, a list of paths, a dict from class to paths, a
+DataFrame with `path` and `label`, a torchvision-style or Hugging Face dataset, or an ImageSet."""
+
+PREDICTION_COLUMNS = ["path", "category", "kind", "confidence", "source"]
+
+
+def discover(
+    target: Source,
+    labeled: Source | Sequence[Source] | None = None,
+    pool: Source | Sequence[Source] | None = None,
+    out: str | Path | None = None,
+    *,
+    k: int | str | Path | None = None,
+    backbone: str = "auto",
+    checkpoint: str | Path | None = None,
+    device: str = "auto",
+    truth: str | Path | None = None,
+    target_has_labels: bool = False,
+    max_per_class: int | None = None,
+    max_bad: float | None = None,
+    drop_copies: bool = False,
+    features: Sequence[str | Path] = (),
+    weights: str | Path | None = None,
+    engine: str = "local",
+    tensorboard: bool = False,
+    report: bool = False,
+    progress: bool = True,
+    command: str = "",
+    **options: Any,
+) -> Result:
+    """Sort the unlabeled images of `target` into known classes and new clusters.
+
+    Call it again with the same arguments to resume after an interruption; the result is the same.
+
+    Parameters:
+        target: the unlabeled images; labels that it has are ignored.
+        labeled: labeled images of classes that the target may show; a list holds several sources or paths.
+        pool: labeled images of other kinds, which only guide what is learned.
+        out: folder of the run; without it a temporary folder that is not deleted.
+        k: number of categories in the target, or a file that `justright estimate --out` wrote; None estimates it.
+        backbone, checkpoint, device: the network that computes features and where it runs; auto chooses.
+        truth: file with the true labels of the target, read only after training, to compute scores.
+        target_has_labels: take the true labels from `target` itself.
+        max_per_class: use at most this many labeled images of each class.
+        max_bad: largest share of images of a source that may be unreadable.
+        drop_copies: leave out labeled images that are in the target too, as benchmarks do.
+        features: stores that `justright extract` wrote for these images and this backbone.
+        weights: file with the weights of classes or images, in place of a selector.
+        engine: where features, views and weights are computed: local, processes or ray.
+        tensorboard: also write the training curves for TensorBoard.
+        report: also write report.html.
+        progress: show progress bars.
+        command: the command line that made this call, for run.json.
+        options: everything else that `runs.request.make_spec` and RunSpec have: method, scale, epochs, minutes,
+            held_out, settings, selector, selector_params, preset, select_labeled, weighting, n_resamples, pool_role,
+            answer, counter, img_size, seed, n_seeds.
+    """
+    from justright.audit.quarantine import MAX_BAD
+    from justright.data import open_images
+    from justright.discovery.methods import is_trained
+    from justright.discovery.processes import joined_processes
+    from justright.features.backbone import load_backbone
+    from justright.features.feature_network import usable
+    from justright.runs.labeled_checks import label_warnings
+    from justright.runs.left_out import copies_left_out, left_out_by_name, summary
+    from justright.runs.owner import owned
+    from justright.runs.problem import joined, make_problem
+    from justright.runs.request import (
+        make_spec,
+        number_of_categories,
+        resolve_backbone,
+        resolve_device,
+        with_published_settings,
+    )
+    from justright.runs.request_checks import refuse_problem, refuse_request
+    from justright.runs.run import Run
+    from justright.runs.run_features import expect_network
+    from justright.runs.run_folder import RunFolder
+    from justright.utils.remote import place_of
+
+    if truth is not None and target_has_labels:
+        raise JustrightError("--truth together with --target-has-labels", expected="one of them")
+    out, max_bad = Path(mkdtemp(prefix="justright-") if out is None else out), MAX_BAD if max_bad is None else max_bad
+    labeled, pool = _sources(labeled), _sources(pool)
+    previous = RunFolder(out).about["spec"] if (out / "run.json").exists() else {}
+    is_first = int(os.environ.get("RANK", "0")) == 0  # of the processes that torchrun started
+    with ExitStack() as stack:
+        stack.enter_context(_showing(progress, is_first))
+        device = resolve_device(device, previous.get("device", ""))
+        spec = make_spec(
+            device=device,
+            backbone=backbone,
+            checkpoint=_path(checkpoint),
+            weights=_path(weights),
+            features=tuple(map(place_of, features)),
+            n_target=number_of_categories(k),
+            **options,
+        )
+        refuse_request(spec, tensorboard)
+        if is_first:
+            stack.enter_context(owned(out))
+        processes = stack.enter_context(joined_processes(device))
+        stack.enter_context(_engine(engine))
+        pool_sets = [open_images(source) for source in pool]
+        own = joined([open_images(source) for source in labeled])
+        unlabeled = open_images(target)
+        spec = with_published_settings(spec, unlabeled.datasets)
+        name, why = resolve_backbone(backbone, device, spec.checkpoint, previous.get("backbone", ""))
+        spec = replace(spec, backbone=name)
+        problem = make_problem(pool_sets, own, unlabeled, target_has_labels, max_per_class)
+        truth = _path(truth)
+        refuse_problem(problem, spec, out, truth, max_bad)
+        network = load_backbone(name, spec.checkpoint, usable(device), spec.img_size)
+        if spec.features:
+            expect_network(spec.features, network)
+        left_out = left_out_by_name(_names(labeled), _names(pool), *_names([target]))
+        if left_out:
+            notify(f"{summary(left_out)}.")
+        for images in (problem.pool.images, problem.target):
+            processes.hash_together(images)
+        notes = label_warnings(problem.pool, unlabeled.classes.values() if target_has_labels else ())
+        for note in notes:
+            notify(f"Warning: {note}.")
+        all_labeled = problem.pool.images
+        if drop_copies:
+            problem, n_copies = problem.without_copies()
+            if n_copies:
+                notify(f"{n_copies:,} labeled images are left out: they are images of the target too, byte for byte.")
+        else:
+            problem, copies = problem.with_given_labels(own)
+            n_copies, notes = copies.n_left_out, [*notes, *copies.notes()]
+            if copies.n_given:
+                notify(f"{copies.n_given:,} images of the target are labeled images too: they keep their label.")
+            for note in copies.notes():
+                notify(f"{note}.")
+        left_out += copies_left_out(all_labeled, problem.pool.images)
+        if spec.scale == "small" and is_trained(spec.method):
+            notify("Lighter settings for a CPU, not those of the publication; --scale full takes the latter.")
+        request = {
+            "pool": _described(pool),
+            "labeled": _described(labeled),
+            "target": _described([target])[0],
+            "truth": truth and str(truth),
+            "weights": spec.weights and str(spec.weights),
+            "features": list(map(str, spec.features)),
+            "checkpoint": spec.checkpoint and str(spec.checkpoint),
+            "network": why,
+            "copies left out": n_copies,
+            "command": command,
+        }
+        run = Run(
+            problem,
+            spec,
+            out,
+            network,
+            request,
+            tensorboard=tensorboard,
+            truth=truth,
+            engine=current().engine,
+            left_out=left_out,
+            max_bad=max_bad,
+            doubts=notes,
+            checks_k=True,
+            is_announced=not previous,
+        )
+        notify(str(run.disk))
+        result = Result(run.all(is_owned=True))
+        if report and is_first:
+            result.report()
+    return result
+
+
+class Result:
+    """A finished run: its predictions, clusters, expected accuracy, and what one can do with them.
+
+    Example:
+        result = justright.discover("photos/", labeled="labeled/", out="run")
+        result.predictions.head()
+        result = justright.Result.open("run")  # the same, later
+    """
+
+    def __init__(self, run: RunFolder):
+        self.run = run
+
+    @classmethod
+    def open(cls, path: str | Path) -> Result:
+        """The result in a folder that `discover` wrote."""
+        from justright.runs.run_folder import RunFolder
+
+        return cls(RunFolder.open(Path(path)))
+
+    @property
+    def path(self) -> Path:
+        """The folder of the run."""
+        return self.run.path
+
+    @property
+    def predictions(self) -> Any:
+        """One row for each target image: path, category, kind (known or discovered), confidence, source."""
+        return _as_frame(self.run.predictions.table().select(PREDICTION_COLUMNS))
+
+    @property
+    def clusters(self) -> Any:
+        """One row for each category: name, kind, number of images, expected purity, doubt."""
+        from justright.runs.cluster_table import cluster_table
+
+        has_purity = self.run.expected is not None
+        return _as_frame(cluster_table(self.run.predictions, self.run.doubts, has_purity))
+
+    @property
+    def expected_right(self) -> ExpectedRight | None:
+        """How many images are expected to be right, with an interval; None if confidences are not calibrated."""
+        return self.run.expected
+
+    @property
+    def n_categories(self) -> int:
+        """Number of categories: known classes and new clusters."""
+        return len(self.run.predictions.categories)
+
+    @property
+    def scores(self) -> Scores | None:
+        """Accuracy of All, Old and New, if the truth was given."""
+        return self.run.scores
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know about this run, such as how K was found or which images were skipped."""
+        return list(self.run.about["notes"])
+
+    def predict(self, source: Source, *, device: str = "auto", progress: bool = True, **options: Any) -> Any:
+        """Category and confidence of other images, by the trained model; the same columns as `predictions`.
+
+        Parameters:
+            options: neither, max_bad and checkpoint of `justright.api.predict`.
+        """
+        with _showing(progress):
+            predictions, _ = predict(self.path, _open(source).without_labels(), device=device, **options)
+        return _as_frame(predictions.table().select(PREDICTION_COLUMNS))
+
+    def report(self, out: str | Path | None = None) -> Path:
+        """Write the report as one HTML page, by default `report.html` in the folder of the run; returns its path."""
+        from justright.report.run_report import write_report
+
+        return write_report(self.run, _path(out) or self.path / "report.html")
+
+    def review(self, *, host: str = "127.0.0.1", port: int = 0, reviewer: str = "") -> None:
+        """Serve the page on which clusters are named and corrected, until it is interrupted; prints its address."""
+        from justright.review.launch import serve
+        from justright.review.open_review import OpenReview
+
+        def announce(access: Any) -> None:
+            import click
+
+            click.echo(f"{access.url}\nInterrupt to stop; every action is saved already.")
+
+        serve(OpenReview(self.run), host, port, reviewer, announce)
+
+    def __repr__(self) -> str:
+        expected = self.expected_right
+        sentence = "" if expected is None or not expected.n else f" {expected.in_words()}"
+        n_images = len(self.run.predictions)
+        return f"<Result: {n_images:,} images in {self.n_categories} categories, {self.path}.{sentence}>"
+
+    def _repr_html_(self) -> str:
+        from justright.report.notebook import result_html
+
+        return result_html(self.run)
+
+
+def predict(
+    run: Path,
+    images: ImageSet,
+    *,
+    device: str = "auto",
+    checkpoint: str | Path | None = None,
+    neither: float = 0.01,
+    max_bad: float | None = None,
+) -> tuple[Predictions, Any]:
+    """Category and confidence of images by the model of a run, and the model.
+
+    An image of the run's target keeps its category and confidence, a labeled image its label.
+
+    Parameters:
+        neither: an image that fits worse than all but this share of the target's images fits no category; 0: never.
+        max_bad: largest share of images that may be unreadable; they are left out.
+    """
+    from justright.audit.quarantine import MAX_BAD
+    from justright.discovery.methods import METHODS
+    from justright.discovery.model_files import about_model
+    from justright.features.backbone import load_backbone
+    from justright.features.feature_network import usable
+    from justright.runs.request import resolve_device
+    from justright.runs.run_folder import RunFolder
+
+    about, folder = about_model(run), RunFolder(run)
+    network = about["backbone"]
+    backbone = load_backbone(network["name"], _path(checkpoint), usable(resolve_device(device)), network["resolution"])
+    model = METHODS[about["method"]].load(run, backbone)
+    predictions = model.predict(
+        images, neither=neither, max_bad=MAX_BAD if max_bad is None else max_bad, given=folder.given_labels()
+    )
+    return folder.with_own_answers(predictions, images), model
+
+
+def _open(source: Source) -> ImageSet:
+    from justright.data import open_images
+
+    return open_images(source)
+
+
+def _sources(sources: Source | Sequence[Source] | None) -> list[Source]:
+    """One or several sources as a list; a list of image files is one source."""
+    if sources is None:
+        return []
+    if not isinstance(sources, list | tuple):
+        return [sources]
+    is_list_of_images = all(isinstance(each, str | Path) and _is_image(each) for each in sources)
+    return [list(sources)] if sources and is_list_of_images else list(sources)
+
+
+def _is_image(path: str | Path) -> bool:
+    from justright.data.folder import is_image_name
+
+    return is_image_name(str(path))
+
+
+def _names(sources: Iterable[Source]) -> list[str]:
+    """The sources that are places on disk."""
+    return [str(source) for source in sources if isinstance(source, str | Path)]
+
+
+def _described(sources: Iterable[Source]) -> list[str]:
+    """Each source for run.json."""
+    return [
+        str(source)
+        if isinstance(source, str | Path)
+        else f"{type(source).__name__} of {len(source):,}"
+        if hasattr(source, "__len__")
+        else type(source).__name__
+        for source in sources
+    ]
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path)
+
+
+def _engine(name: str) -> Any:
+    """The engine of a name as context of the calls below; local is threads of this process."""
+    if name == "local":
+        return nullcontext()
+    from justright.engines import ENGINES
+
+    stack = ExitStack()
+    stack.enter_context(use(engine=stack.enter_context(ENGINES[name](None))))
+    return stack
+
+
+def _showing(progress: bool, is_first: bool = True) -> Any:
+    """Show progress as requested, unless the caller has set how; only the first of several processes shows any."""
+    if not is_first:
+        return use(progress=silent, message=lambda message: None)
+    if not progress:
+        return use(progress=silent)
+    return use(progress=bar) if current().progress is silent else nullcontext()
+
+
+def _as_frame(table: pa.Table) -> Any:
+    """A pandas DataFrame where pandas is installed, else the Arrow table; repeated text as plain strings."""
+    columns = {
+        name: pc.cast(table[name], pa.string()) if pa.types.is_dictionary(table[name].type) else table[name]
+        for name in table.column_names
+    }
+    table = pa.table(columns)
+    try:
+        import pandas  # type: ignore[import-untyped]  # noqa: F401
+    except ImportError:
+        return table
+    return table.to_pandas()

@@ -1,0 +1,206 @@
+"""Turn a request into a RunSpec: presets, automatic choices of scale, device and backbone, published settings.
+
+`justright.discover` and the command line both build their spec here, so that they mean the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from justright.discovery.methods import METHODS
+from justright.estimation import BEST
+from justright.runs.given_weights import GIVEN
+from justright.runs.spec import AUTO, RunSpec
+from justright.selection import DEFAULT_SELECTOR, SELECTORS, BetaSelector
+from justright.utils.context import notify
+from justright.utils.errors import DataError, JustrightError, MissingDataError
+from justright.utils.files import parsed_json
+
+PRESETS = {
+    "paper": "as the equations and tables of the paper have it",
+    "official": "as the public code of the paper does it",
+}
+HELD_OUT = 0.1  # share of the labeled images that calibrates confidences, except at the scale of the paper
+PUBLISHED_ENTROPY = dict.fromkeys(("cars", "aircraft", "herbarium19", "imagenet100", "imagenet1k-ssb"), 1.0)
+"""`entropy_scale` in SimGCD's scripts by data set, where it is not the default."""
+
+
+def make_spec(
+    *,
+    device: str,
+    scale: str = AUTO,
+    epochs: int | None = None,
+    minutes: float | None = None,
+    held_out: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    selector: str | None = None,
+    selector_params: Mapping[str, Any] | None = None,
+    preset: str | None = None,
+    weights: Path | None = None,
+    answer: str | None = None,
+    **others: Any,
+) -> RunSpec:
+    """The spec of a run; None stands for the default, which may depend on scale and preset.
+
+    Parameters:
+        others: fields of RunSpec, taken as they are.
+    """
+    if preset is not None and preset not in PRESETS:
+        raise JustrightError(f"the preset {preset!r}", expected=f"one of {', '.join(PRESETS)}")
+    if weights is not None and (selector or preset):
+        raise JustrightError("--weights together with --selector or --preset", expected="only one of them")
+    params = dict(selector_params or {})
+    if preset is not None:  # the paper and its code also select among the target's own labeled classes
+        others["select_labeled"], selector = True, selector or "beta"
+    if preset == "paper":
+        others["pool_role"] = "rival"
+    selector = selector or DEFAULT_SELECTOR
+    if others.get("n_target") is None and isinstance(params.get("n_clusters"), int):
+        others["n_target"] = params["n_clusters"]
+    params = checked_params(selector, params, preset)
+    training = training_spec(
+        method=others.pop("method", RunSpec.method),
+        device=device,
+        scale=scale,
+        epochs=epochs,
+        minutes=minutes,
+        held_out=held_out,
+        settings=settings,
+    )
+    published = {}
+    if preset == "official" and "weigh_contrastive" in _settings_of(training.method):
+        published = {"weigh_contrastive": False}
+    return replace(
+        training,
+        selector=selector if weights is None else GIVEN,
+        selector_params=params,
+        weights=weights,
+        answer=answer or ("method" if training.scale == "paper" or preset else "joint"),  # type: ignore[arg-type]
+        settings=published | dict(training.settings),
+        **others,
+    )
+
+
+def training_spec(
+    *,
+    method: str,
+    device: str,
+    scale: str = AUTO,
+    epochs: int | None = None,
+    minutes: float | None = None,
+    held_out: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> RunSpec:
+    """The part of a spec that concerns training; an entry of `settings` takes precedence over the other arguments."""
+    scale = resolve_scale(scale, device)
+    if held_out is None:
+        held_out = 0.0 if scale == "paper" else HELD_OUT
+    length = {name: value for name, value in (("n_epochs", epochs), ("minutes", minutes)) if value is not None}
+    values = {"held_out_share": held_out} | length | dict(settings or {})
+    return RunSpec(method=method, device=device, scale=scale, settings=values)  # type: ignore[arg-type]
+
+
+def checked_params(selector: str, params: Mapping[str, Any], preset: str | None = None) -> dict[str, Any]:
+    """The parameters of a selector; raises for those that it does not have.
+
+    `n_clusters` is accepted for every selector, because it is a property of the target.
+    """
+    unknown = [name for name in params if name != "n_clusters" and (selector == AUTO or name not in _fields(selector))]
+    if unknown:
+        owners = [name for name in SELECTORS if unknown[0] in _fields(name)]
+        is_on = bool(owners) and _fields(owners[0])[unknown[0]].default is True  # the option turns it off
+        option = f"--{'no-' if is_on else ''}{unknown[0].replace('_', '-')}"
+        expected, advice = f"{option} belongs to {' and '.join(owners)}", "leave it out, or change --selector"
+        if selector == AUTO:
+            expected, advice = "no parameters of selectors: auto chooses among their defaults", ""
+        elif not owners:
+            expected, advice = f"one of {', '.join(_fields(selector)) or 'no parameters'}", ""
+        raise JustrightError(f"--selector {selector} together with {option}", expected=expected, advice=advice)
+    if selector == AUTO:
+        return {}
+    if preset == "official":
+        if selector != "beta" or params.keys() - {"n_clusters"}:
+            raise JustrightError(f"--preset {preset}", expected="--selector beta and no other option of it")
+        return {name: value for name, value in BetaSelector.official().get_params().items() if name != "seed"}
+    return {name: value for name, value in params.items() if name in _fields(selector)}
+
+
+def resolve_scale(scale: str, device: str) -> Any:
+    """`auto` is small on a CPU, else full."""
+    return ("small" if device == "cpu" else "full") if scale == AUTO else scale
+
+
+def resolve_device(device: str, previous: str = "") -> str:
+    """`auto` is the device of the run that is resumed, or the best one that torch can use."""
+    if device != AUTO:
+        return device
+    from justright.features.automatic import Choice, choose_device
+
+    choice = Choice(previous, "as before") if previous else choose_device()
+    notify(f"Device: {choice.name} ({choice.why}).")
+    return choice.name
+
+
+def resolve_backbone(backbone: str, device: str, checkpoint: Path | None, previous: str = "") -> tuple[str, str]:
+    """The name of a backbone and why it was chosen; `auto` is that of the resumed run, or the best available one."""
+    if backbone != AUTO:
+        return backbone, "requested"
+    if checkpoint is not None and not previous:
+        raise JustrightError(
+            f"--checkpoint {checkpoint} without --backbone",
+            expected="the name of the network that it belongs to",
+            advice="such as --backbone dinov2_vitb14",
+        )
+    from justright.features.automatic import Choice, choose_backbone
+
+    choice = Choice(previous, "as before") if previous else choose_backbone(device)
+    notify(f"Network: {choice.name} ({choice.why}).")
+    return choice.name, f"auto: {choice.why}"
+
+
+def with_published_settings(spec: RunSpec, datasets: Sequence[str]) -> RunSpec:
+    """At the scale of the paper, add what its scripts set for the data set of the target."""
+    entropy = PUBLISHED_ENTROPY.get(datasets[0]) if len(datasets) == 1 else None
+    if spec.scale != "paper" or entropy is None or "entropy_scale" not in _settings_of(spec.method):
+        return spec
+    return replace(spec, settings={"entropy_scale": entropy} | dict(spec.settings))
+
+
+def number_of_categories(k: int | str | Path | None) -> int | None:
+    """K as a number, or from a file that `justright estimate --out` wrote; None if it is to be estimated."""
+    if k is None:
+        return None
+    number = int(str(k)) if str(k).isdecimal() else _estimate_in(Path(str(k)))
+    if number < 2:
+        raise JustrightError(f"{number} categories", expected="at least 2")
+    return number
+
+
+def _estimate_in(file: Path) -> int:
+    """The combined estimate in a file of `justright estimate`, or the only one."""
+    if not file.is_file():
+        raise MissingDataError(
+            f"--k {file}: no such file", expected="a number, or a file that `justright estimate --out` wrote"
+        )
+    try:
+        estimates = parsed_json(file.read_text(encoding="utf-8"))["estimates"]
+        number = estimates[BEST if BEST in estimates else min(estimates)]["n_categories"]
+        if type(number) is not int or (BEST not in estimates and len(estimates) > 1):
+            raise ValueError(f"{len(estimates)} estimates")
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise DataError(
+            f"{file} does not hold a number of categories: {error!r}",
+            expected="a file that `justright estimate --out` wrote",
+        ) from error
+    return number
+
+
+def _settings_of(method: str) -> set[str]:
+    return {field.name for field in fields(METHODS[method].config_class)}
+
+
+def _fields(selector: str) -> dict[str, Field[Any]]:
+    return {field.name: field for field in fields(SELECTORS[selector])}
