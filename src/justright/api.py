@@ -143,7 +143,7 @@ def discover(
         network = load_backbone(name, spec.checkpoint, usable(device), spec.img_size)
         if spec.features:
             expect_network(spec.features, network)
-        left_out = left_out_by_name(_names(labeled), _names(pool), *_names([target]))
+        left_out = left_out_by_name(_names(labeled), _names(pool), _names([target]))
         if left_out:
             notify(f"{summary(left_out)}.")
         for images in (problem.pool.images, problem.target):

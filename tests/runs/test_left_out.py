@@ -48,16 +48,16 @@ def test_files_are_left_out_by_name_from_folders_and_zips(spoiled, make_tree, tm
         made.write(spoiled / "0.png", "oak/0.png")
         for name in ("oak/readme.md", "labels.csv", "__MACOSX/oak/._0.png", "oak/.DS_Store"):
             made.writestr(name, "hello")
-    found = left_out_by_name([str(make_tree({"cat": 1}, "own"))], [str(tmp_path / "pool.zip")], str(spoiled))
+    found = left_out_by_name([str(make_tree({"cat": 1}, "own"))], [str(tmp_path / "pool.zip")], [str(spoiled)])
     assert [(os.path.relpath(each.path, tmp_path), each.side, each.reason) for each in found] == [
         ("pool.zip/oak/readme.md", "pool", "not_recognised"),
         ("photos/notes, old.txt", "target", "not_recognised"),
         ("photos/phone.heic", "target", "no_heif"),
     ]
     assert "justright[heif]" in found[2].detail
-    assert left_out_by_name([], [], "glyphs") == []
+    assert left_out_by_name([], [], ["glyphs"]) == []
     monkeypatch.setattr(folder, "reads_heif", lambda: True)
-    assert "no_heif" not in counts(left_out_by_name([], [], str(spoiled)))
+    assert "no_heif" not in counts(left_out_by_name([], [], [str(spoiled)]))
 
 
 def test_unreadable_images_are_told_by_row_and_side(make_tree, tmp_path):
@@ -115,7 +115,7 @@ def test_a_run_keeps_the_list_and_says_it(spoiled, make_tree, tmp_path, monkeypa
     problem = make_problem([], labeled, open_images(spoiled))
     before = problem.pool.images
     problem, _ = problem.without_copies()
-    left_out = [*left_out_by_name([], [], str(spoiled)), *copies_left_out(before, problem.pool.images)]
+    left_out = [*left_out_by_name([], [], [str(spoiled)]), *copies_left_out(before, problem.pool.images)]
     spec = RunSpec(method="kmeans", selector="none", scale="small", backbone="glyph_vit", n_target=4, settings={})
     Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), left_out=left_out).all()
     found = RunFolder.open(tmp_path / "run")

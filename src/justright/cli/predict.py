@@ -74,7 +74,7 @@ def predict(
 
     about = about_model(run)
     images = open_images(source).without_labels()
-    if unrecognised := left_out_by_name([], [], source):
+    if unrecognised := left_out_by_name([], [], [source]):
         terminal.say(f"{summary(unrecognised)}.")
     found, model = predict_images(run, images, device=device, checkpoint=checkpoint, neither=neither, max_bad=max_bad)
     found.save(out)

@@ -50,9 +50,9 @@ class LeftOut:
         return self.reason if self.reason in GROUPS else "unreadable"
 
 
-def left_out_by_name(labeled: Sequence[str], pool: Sequence[str], target: str) -> list[LeftOut]:
+def left_out_by_name(labeled: Sequence[str], pool: Sequence[str], target: Sequence[str]) -> list[LeftOut]:
     """The files of all sources that are not taken for images because of their names."""
-    sources: list[tuple[Side, Sequence[str]]] = [("labeled", labeled), ("pool", pool), ("target", [target])]
+    sources: list[tuple[Side, Sequence[str]]] = [("labeled", labeled), ("pool", pool), ("target", target)]
     return [each for side, named in sources for source in named for each in _unrecognised_files(source, side)]
 
 

@@ -1,0 +1,148 @@
+"""The main job as one Python call, on every kind of source."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import justright
+from justright.data import glyph_set, open_images
+from justright.utils.context import use
+from justright.utils.errors import JustrightError
+
+QUICK = {"backbone": "glyph_vit", "device": "cpu", "method": "kmeans", "k": 6, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """A folder with three labeled classes, and one with unlabeled images of these and of three others."""
+    root = tmp_path_factory.mktemp("photos")
+    images = glyph_set(per_class=6, scripts=("hebrew",))
+    names = [images.classes[label] for label in images.labels.tolist()]
+    for label, name in enumerate(sorted(images.classes.values())[:6]):
+        for number, row in enumerate(np.flatnonzero([each == name for each in names]).tolist()):
+            is_labeled = label < 3 and number < 3
+            folder = root / "labeled" / name if is_labeled else root / "target"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{label}-{number}.png").write_bytes(images.encoded(row))
+    return root
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUSTRIGHT_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def result(photos, tmp_path_factory, home):
+    out = tmp_path_factory.mktemp("out") / "run"
+    return justright.discover(str(photos / "target"), labeled=photos / "labeled", out=out, **QUICK)
+
+
+def test_predictions_have_one_row_for_each_image(result, photos):
+    frame = result.predictions
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == ["path", "category", "kind", "confidence", "source"]
+    assert sorted(frame["path"]) == sorted(path.name for path in (photos / "target").iterdir())
+    assert set(frame["kind"]) <= {"known", "discovered"}
+    assert frame["confidence"].between(0, 1).all()
+
+
+def test_a_result_describes_itself(result):
+    assert result.n_categories == 6
+    assert len(result.clusters) == 6
+    assert result.clusters["images"].sum() == len(result.predictions)
+    assert result.expected_right.n == len(result.predictions)
+    assert "27 images in 6 categories" in repr(result)
+    assert "We expect" in repr(result)
+    assert "data:image" in result._repr_html_()
+    assert result.scores is None
+    assert isinstance(result.notes, list)
+
+
+def test_a_result_is_opened_again(result):
+    again = justright.Result.open(result.path)
+    pd.testing.assert_frame_equal(again.predictions, result.predictions)
+
+
+def test_other_images_are_predicted(result, photos, tmp_path, home):
+    shutil.copy(next((photos / "labeled").rglob("*.png")), tmp_path / "new.png")
+    frame = result.predict(tmp_path, device="cpu", progress=False)
+    assert list(frame["path"]) == ["new.png"]
+    assert frame["source"][0] == "given", "it is a labeled image of the run"
+
+
+def test_the_report_is_one_page(result, tmp_path):
+    assert result.report(tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!")
+
+
+def categories(result):
+    return sorted(zip(result.predictions["category"], result.predictions["confidence"], strict=True))
+
+
+def test_every_kind_of_source_gives_the_same_result(result, photos, tmp_path, home):
+    files = sorted((photos / "target").iterdir())
+    labeled = sorted((photos / "labeled").rglob("*.png"))
+    frame = pd.DataFrame({"path": map(str, labeled), "label": [path.parent.name for path in labeled]})
+    by_class = {folder.name: sorted(folder.iterdir()) for folder in (photos / "labeled").iterdir()}
+    sources = {
+        "list and dict": (list(map(str, files)), by_class),
+        "frame": (pd.DataFrame({"path": map(str, files)}), frame),
+        "arrow": (pa.table({"path": list(map(str, files))}), pa.Table.from_pandas(frame)),
+        "image sets": (open_images(photos / "target"), open_images(photos / "labeled")),
+    }
+    for number, (target, labels) in enumerate(sources.values()):
+        other = justright.discover(target, labels, out=tmp_path / str(number), **QUICK)
+        assert categories(other) == categories(result), list(sources)[number]
+
+
+def test_datasets_in_memory_are_sources(photos, tmp_path, home):
+    import datasets
+
+    labeled = datasets.load_dataset(
+        "imagefolder", data_dir=str(photos / "labeled"), split="train", cache_dir=str(tmp_path / "hf")
+    )
+    found = justright.discover(photos / "target", labeled, out=tmp_path / "run", **QUICK)
+    assert (found.clusters["kind"] == "known").sum() == 3
+
+
+def test_a_run_without_a_folder_keeps_its_files(photos, home, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = justright.discover(photos / "target", **QUICK)
+    assert found.path.is_relative_to(tmp_path)
+    assert (found.path / "predictions.csv").exists()
+
+
+def test_a_second_call_resumes_and_rejects_other_settings(result, photos, home):
+    again = justright.discover(photos / "target", labeled=photos / "labeled", out=result.path, **QUICK)
+    pd.testing.assert_frame_equal(again.predictions, result.predictions)
+    with pytest.raises(JustrightError, match="seed"):
+        justright.discover(photos / "target", labeled=photos / "labeled", out=result.path, **QUICK, seed=1)
+
+
+def test_progress_and_messages_reach_the_caller(photos, tmp_path, home):
+    seen, messages = [], []
+
+    def progress(steps, total, what):
+        seen.append(what)
+        yield from steps
+
+    with use(progress=progress, message=messages.append):
+        justright.discover(photos / "target", out=tmp_path / "run", **QUICK | {"progress": True, "device": "auto"})
+    assert seen
+    assert any(message.startswith("Device: ") for message in messages)
+
+
+def test_importing_justright_imports_nothing_heavy():
+    code = "import sys, justright; justright.discover; print(sorted(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for heavy in ("'torch'", "'timm'", "'sklearn'", "'pandas'"):
+        assert heavy not in out
