@@ -18,6 +18,7 @@ from tests.engines.lost_workers import FAR_ENGINES, deadly
 from justright.audit.audit import audit
 from justright.audit.inspection import inspect_images
 from justright.audit.quarantine import BadKind
+from justright.data.decoding import hide_pillow_warnings
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
 from justright.engines import ENGINES
@@ -107,11 +108,11 @@ def test_a_deep_path_is_read(photos):
 
 
 def test_a_failure_nobody_foresaw_does_not_end_the_work():
-    pictures = [drawing(1), "no picture", drawing(2)]
+    pictures = [drawing(1), 3.5, drawing(2)]
     report = audit([from_dataset([(picture, 0) for picture in pictures], "toys")])
     (found,) = report.quarantined
     assert (found.path, found.kind) == ("1", BadKind.UNREADABLE)
-    assert "DataError: image 1 is a str" in found.reason
+    assert "DataError: image 1 is a float" in found.reason
 
 
 def test_a_damaged_member_of_a_zip_is_named(tmp_path):
@@ -154,6 +155,7 @@ def test_another_engine_gives_the_same_report_though_a_worker_is_killed(photos, 
 
 
 def test_threads_leave_the_warning_filters_as_they_were(photos):
+    hide_pillow_warnings()
     before = list(warnings.filters)
     inspect_images(open_images(photos), n_workers=8)
     assert warnings.filters == before

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -26,13 +27,13 @@ def test_every_mode_becomes_rgb(mode):
     assert image.size == (16, 12)
 
 
-def test_a_page_of_a_ycbcr_file_keeps_its_color():
+def test_ycbcr_keeps_its_color():
     red, blue = (Image.new("RGB", (8, 8), color).convert("YCbCr") for color in ("red", "blue"))
     seen = np.asarray(decode(encoded(red, "TIFF", save_all=True, append_images=[blue])), dtype=int)
     assert np.abs(seen - (255, 0, 0)).max() <= 1
 
 
-def test_an_image_is_turned_as_its_camera_says():
+def test_exif_orientation_is_applied():
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by a quarter
     assert decode(encoded(picture(0), "JPEG", exif=exif)).size == (12, 16)
@@ -67,7 +68,7 @@ def test_deep_gray_is_scaled_not_clipped(deep, form):
         (encoded(picture(0, (64, 64)))[:900], "truncated|unreadable"),
     ],
 )
-def test_what_cannot_be_decoded_says_why(data, reason):
+def test_bad_files_are_rejected_with_a_reason(data, reason):
     with pytest.raises(BadImageError, match=rf"photo\.jpg: .*({reason})"):
         decode(data, "photo.jpg")
 
@@ -77,7 +78,7 @@ def heif() -> bytes:
     return encoded(picture(0, (64, 48)), "HEIF", quality=100)
 
 
-def test_photos_in_heif_and_avif_are_read(make_tree, tmp_path):
+def test_heif_and_avif_are_read(make_tree, tmp_path):
     assert decode(heif()).size == (64, 48)
     assert decode(encoded(picture(0, (64, 48)), "AVIF")).size == (64, 48)
     (tmp_path / "photos").mkdir()
@@ -85,7 +86,7 @@ def test_photos_in_heif_and_avif_are_read(make_tree, tmp_path):
     assert open_images(tmp_path / "photos").image(0).mode == "RGB"
 
 
-def test_without_the_extra_heif_is_told_by_name(monkeypatch):
+def test_heif_without_the_extra_names_the_extra(monkeypatch):
     data = heif()
     monkeypatch.setattr(decoding, "reads_heif", lambda: False)
     monkeypatch.delitem(Image.OPEN, "HEIF")
@@ -97,9 +98,25 @@ def test_without_the_extra_heif_is_told_by_name(monkeypatch):
 
 
 @pytest.mark.parametrize(("is_there", "reads"), [(True, True), (False, False)])
-def test_whether_heif_is_read_depends_on_the_extra(monkeypatch, is_there, reads):
+def test_heif_is_read_only_with_the_extra(monkeypatch, is_there, reads):
     if is_there:
         pytest.importorskip("pillow_heif")
     else:
         monkeypatch.setitem(sys.modules, "pillow_heif", None)
     assert decoding.reads_heif.__wrapped__() == reads
+
+
+def test_pillow_warnings_are_hidden_from_the_first_decode_on():
+    large, pixels = io.BytesIO(), Image.MAX_IMAGE_PIXELS
+    Image.new("L", (40, 40)).save(large, "PNG")
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.simplefilter("error")
+        Image.MAX_IMAGE_PIXELS = 1000  # Pillow warns of an image that is larger, and raises where it is twice as large
+        try:
+            assert decode(large.getvalue()).size == (40, 40)
+            n_filters = len(warnings.filters)
+            decode(large.getvalue())
+            assert len(warnings.filters) == n_filters
+        finally:
+            Image.MAX_IMAGE_PIXELS = pixels

@@ -90,7 +90,7 @@ def test_labels_may_lie_beside_the_zip(tmp_path):
     [
         ({"labels.csv": "path,label\nnot_there.png,1\n"}, "is not in set.zip"),
         ({"a.csv": "path\n", "b.csv": "path\n"}, "holds 2 CSV files"),
-        ({"readme.txt": "hello"}, "no image that is recognised"),
+        ({"readme.txt": "hello"}, "holds no images"),
     ],
 )
 def test_a_bad_zip_is_refused_with_the_reason(tmp_path, members, complaint):

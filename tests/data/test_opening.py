@@ -15,7 +15,7 @@ from PIL import Image
 from tests.conftest import picture
 
 from justright.data import ImageSet, open_images
-from justright.data.opening import unrecognised
+from justright.data.opening import unrecognized
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.hashing import hash_bytes
 
@@ -46,7 +46,7 @@ def test_missing_path_is_named(tmp_path):
     with pytest.raises(MissingDataError, match="no such file or folder"):
         open_images(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="no image that is recognised"):
+    with pytest.raises(DataError, match="holds no images"):
         open_images(tmp_path / "empty")
 
 
@@ -67,7 +67,7 @@ def test_folder_named_like_a_data_set_is_a_folder(make_tree, monkeypatch):
 def test_folder_without_images_names_what_it_holds(tmp_path, monkeypatch):
     monkeypatch.setattr("justright.data.folder.reads_heif", lambda: False)
     (tmp_path / "photos").mkdir()
-    with pytest.raises(DataError, match="photos holds no image that is recognised, and no file") as refusal:
+    with pytest.raises(DataError, match="photos holds no images, and no file") as refusal:
         open_images(tmp_path / "photos")
     assert ".jpeg, .jpg" in refusal.value.expected
     assert "class" not in str(refusal.value)
@@ -76,7 +76,7 @@ def test_folder_without_images_names_what_it_holds(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"and 4 other files \(a\.txt, b\.txt, c\.doc, \.\.\.\)") as refusal:
         open_images(tmp_path / "photos")
     assert refusal.value.advice == "pip install 'justright[heif]' to read 1 HEIF photo"
-    assert unrecognised(tmp_path / "photos") == ["a.txt", "b.txt", "c.doc", "d.heic"]
+    assert unrecognized(tmp_path / "photos") == ["a.txt", "b.txt", "c.doc", "d.heic"]
 
 
 def test_name_renames_any_source(photos):

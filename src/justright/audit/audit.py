@@ -18,9 +18,9 @@ from justright.audit.duplicates import NEAR, groups_of, near_components
 from justright.audit.findings import BAD_FILE, KINDS, AuditedSource, AuditReport, ClassPlace, Finding, ImagePlace, Side
 from justright.audit.inspection import N_WORKERS, Inspection, inspect_images
 from justright.data.columns import look_alikes, visible
-from justright.data.folder import why_unrecognised
+from justright.data.folder import why_unrecognized
 from justright.data.image_set import ImageSet
-from justright.data.opening import unrecognised
+from justright.data.opening import unrecognized
 from justright.engines import Engine
 from justright.utils.progress import Track, silent
 from justright.utils.types import UNLABELED, Array
@@ -66,7 +66,7 @@ def audit(
         sides.append(("target", target.without_labels()))
     sources = [_Source(side, images, inspect_images(images, track, n_workers, engine)) for side, images in sides]
     findings = [*_odd_files(sources), *_copies(sources, near), *_odd_classes(sources)]
-    findings += [Finding("ignored_file", why_unrecognised(place.path), (place,)) for place in ignored]
+    findings += [Finding("ignored_file", why_unrecognized(place.path), (place,)) for place in ignored]
     audited = [
         AuditedSource(s.side, ", ".join(s.images.datasets), len(s.images), tuple(s.found.bad.values())) for s in sources
     ]
@@ -88,7 +88,7 @@ def ignored_files(source: Path, side: Side) -> list[ImagePlace]:
     """The files of a folder or zip that are not taken for images because of their names, hidden ones left out."""
     is_folder = source.is_dir()
     dataset, kind = source.resolve().name if is_folder else source.stem, "folder" if is_folder else "zip"
-    return [ImagePlace(side, dataset, f"{kind}:{source.absolute()}", path) for path in unrecognised(source)]
+    return [ImagePlace(side, dataset, f"{kind}:{source.absolute()}", path) for path in unrecognized(source)]
 
 
 def _odd_files(sources: list[_Source]) -> Iterator[Finding]:

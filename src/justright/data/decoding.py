@@ -1,8 +1,9 @@
-"""From the bytes of an image file to pixels, refusing what is no image or far too large."""
+"""Decode image files, and reject those that are no image or far too large."""
 
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from functools import cache
 
@@ -12,10 +13,10 @@ from PIL import ExifTags, Image, UnidentifiedImageError
 from justright.utils.errors import BadImageError, BadKind
 
 NOT_AN_IMAGE = "not an image, or of a format Pillow cannot read"
-MAX_PIXELS = 100_000_000  # larger images are refused before they are decoded: a few kilobytes can unpack to gigabytes
+MAX_PIXELS = 100_000_000  # larger images are rejected before decoding: a few kilobytes can unpack to gigabytes
 HEIF_EXTRA = "pip install 'justright[heif]'"
 HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
-# what makes an image upright, by EXIF orientation; Pillow's own way writes the metadata anew and fails on odd ones
+# What makes an image upright, by EXIF orientation. ImageOps.exif_transpose rewrites metadata and fails on odd ones.
 TURNS: dict[object, Image.Transpose] = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -25,14 +26,21 @@ TURNS: dict[object, Image.Transpose] = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-# Pillow warns of odd metadata and of large images. Metadata does not matter here and size is judged below; a filter
-# around each call would not be safe among threads.
-warnings.filterwarnings("ignore", module=r"PIL\.")
+PILLOW_WARNINGS = ("ignore", None, Warning, re.compile(r"PIL\."), 0)  # as in warnings.filters
+
+
+def hide_pillow_warnings() -> None:
+    """Hide Pillow's warnings about odd metadata, which does not matter here, and large images, which `decode` rejects.
+
+    The filter stays: removing it after each image would not be safe among threads.
+    """
+    if PILLOW_WARNINGS not in warnings.filters:
+        warnings.filterwarnings("ignore", module=PILLOW_WARNINGS[3].pattern)
 
 
 @cache
 def reads_heif() -> bool:
-    """Whether photos in HEIF (.heic), as phones take them, can be read: where the extra `heif` is installed."""
+    """Whether HEIF photos (.heic), as phones take them, can be read: if the extra `heif` is installed."""
     try:
         from pillow_heif import register_heif_opener
     except ImportError:
@@ -42,18 +50,19 @@ def reads_heif() -> bool:
 
 
 def is_heif(data: bytes) -> bool:
-    """Whether a file begins like a photo in HEIF. AVIF, which begins alike, is read by Pillow itself."""
+    """Whether a file starts like a HEIF photo. AVIF, which starts alike, is read by Pillow itself."""
     return data[4:8] == b"ftyp" and data[8:12] in HEIF_BRANDS
 
 
 def decode(data: bytes, name: str = "image") -> Image.Image:
-    """The image as a person sees it: EXIF orientation applied, transparency on white, RGB.
+    """Decode an image as a person sees it: EXIF orientation applied, transparency on white, RGB.
 
-    Raises BadImageError with the reason when the bytes are empty, no image, truncated or too large.
+    Raises BadImageError with the reason if the bytes are empty, no image, truncated or too large.
     """
     if not data:
         raise BadImageError(f"{name}: the file is empty", BadKind.EMPTY)
     lacks_heif = is_heif(data) and not reads_heif()
+    hide_pillow_warnings()
     try:
         image = Image.open(io.BytesIO(data))
         width, height = image.size
@@ -69,11 +78,11 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
     except BadImageError:
         raise
     except Exception as error:
-        # decoders fail on damaged files in more ways than anyone has listed; nothing is hidden, for it is said
+        # decoders raise many kinds of errors for damaged files; the reason carries each
         kind = BadKind.TRUNCATED if "truncated" in str(error).lower() else BadKind.UNREADABLE
         reason = f"{kind} ({error})"
         if isinstance(error, UnidentifiedImageError) and lacks_heif:
-            kind, reason = BadKind.NO_HEIF, f"a photo in HEIF, which needs the extra: {HEIF_EXTRA}"
+            kind, reason = BadKind.NO_HEIF, f"a HEIF photo, which needs the extra: {HEIF_EXTRA}"
         elif isinstance(error, UnidentifiedImageError):
             kind, reason = BadKind.NOT_AN_IMAGE, NOT_AN_IMAGE
         elif isinstance(error, Image.DecompressionBombError):
@@ -82,7 +91,7 @@ def decode(data: bytes, name: str = "image") -> Image.Image:
 
 
 def is_image_start(start: bytes) -> bool:
-    """Whether a format that Pillow reads begins with these bytes; formats without a signature do not count."""
+    """Whether these are the first bytes of a format that Pillow reads; formats without a signature do not count."""
     if is_heif(start):
         return reads_heif()
     Image.init()
@@ -90,7 +99,7 @@ def is_image_start(start: bytes) -> bool:
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """Three channels of 8 bits, upright, with transparent parts on white."""
+    """Convert to three channels of 8 bits, upright, with transparent parts on white."""
     upright = _upright(image)
     if upright.mode == "RGB":
         return upright
@@ -108,12 +117,12 @@ def _upright(image: Image.Image) -> Image.Image:
         return image
     upright = image.transpose(turn)
     for metadata in ("exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"):
-        upright.info.pop(metadata, None)  # nobody turns it a second time
+        upright.info.pop(metadata, None)  # so that it is not turned a second time
     return upright
 
 
 def _from_deep_gray(image: Image.Image) -> Image.Image:
-    """16-bit and floating-point gray in 8 bits; Pillow's own conversion would clip all of it to white or black."""
+    """Convert 16-bit and floating-point gray to 8 bits; Pillow's conversion would clip it to white or black."""
     gray = np.asarray(image, dtype=np.float32)
     top = float(gray.max(initial=0.0))
     full = 1.0 if image.mode == "F" and top <= 1 else 255.0 if top <= 255 else 65535.0

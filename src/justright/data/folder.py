@@ -24,37 +24,37 @@ from justright.utils.types import UNLABELED
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".avif", ".jp2"}
 )
-HEIF_SUFFIXES = frozenset({".heic", ".heif", ".hif"})  # recognised where the extra that reads them is installed
+HEIF_SUFFIXES = frozenset({".heic", ".heif", ".hif"})  # read if the extra `heif` is installed
 N_SHOWN = 3
-MAX_WAYS = 100  # more ways to one folder are refused: folders that link each other have more names than one can read
+MAX_WAYS = 100  # more ways to one folder are rejected: folders that link each other have unboundedly many paths
 
 
 def open_folder(root: Path, dataset: str | None = None) -> ImageSet:
-    """Every image below `root`; its class is the folder it lies in.
+    """Open every image below `root`; its class is its folder.
 
-    Folders above a class are its super-categories (`birds/gulls/herring_gull/1.jpg`), and its name is then the whole
-    way (`birds/gulls/herring_gull`), because two branches may use one word. Images directly in `root` have no class.
-    Classes and files are sorted by name, as torchvision's ImageFolder does.
+    Folders above a class are its super-categories (`birds/gulls/herring_gull/1.jpg`), and the class name is then the
+    whole path (`birds/gulls/herring_gull`), because two branches may use one word. Images directly in `root` have no
+    class. Classes and files are sorted by name, as in torchvision's ImageFolder.
     """
     if not root.is_dir():
         raise MissingDataError(f"no such folder: {root}")
-    found = list(walk(root))
-    paths = [path for path in found if is_recognised(path)]
-    strange = next((path for path in paths if not path.isascii() and "\\udc" in ascii(path)), None)
-    if strange is not None:
-        raise DataError(f"the file name {strange!r} in {root} is not UTF-8", advice="rename the file")
+    files = list(walk(root))
+    paths = [path for path in files if is_recognized(path)]
+    for path in paths:
+        if not path.isascii() and "\\udc" in ascii(path):
+            raise DataError(f"the file name {path!r} in {root} is not UTF-8", advice="rename the file")
     if not paths:
-        raise no_images(root, found)
+        raise no_images(root, files)
     return ImageSet.of(FolderReader(root.absolute()), dataset=dataset or root.resolve().name, **columns_of(paths))
 
 
 def no_images(source: Path, others: Sequence[str]) -> DataError:
-    """The error for a folder or zip without an image that is recognised; `others` are the files that it holds."""
+    """The error for a folder or zip without images; `others` are the files that it holds."""
     n_heif, n = sum(is_image_name(path) for path in others), len(others)
     names = ", ".join([*sorted(others)[:N_SHOWN], *["..."] * (n > N_SHOWN)])
-    there = f"{n:,} other file{'s' * (n != 1)} ({names.encode(errors='backslashreplace').decode()})" if n else "no file"
+    held = f"{n:,} other file{'s' * (n != 1)} ({names.encode(errors='backslashreplace').decode()})" if n else "no file"
     return DataError(
-        f"{source} holds no image that is recognised, and {there}",
+        f"{source} holds no images, and {held}",
         expected=f"files that end in {', '.join(sorted(IMAGE_SUFFIXES))}",
         advice=f"{HEIF_EXTRA} to read {n_heif:,} HEIF photo{'s' * (n_heif != 1)}"
         if n_heif
@@ -63,38 +63,36 @@ def no_images(source: Path, others: Sequence[str]) -> DataError:
 
 
 def columns_of(paths: list[str]) -> dict[str, Any]:
-    """Path, label, class name and super-categories of files in class folders, sorted as ImageFolder sorts."""
-    order = sorted(paths, key=lambda path: (nfc(os.path.dirname(path)), path))
-    where = [nfc(os.path.dirname(path)) for path in order]
-    label_of = {folder: label for label, folder in enumerate(sorted({*where} - {""}))} | {"": UNLABELED}
+    """Path, label, class name and super-categories of files in class folders, sorted as by ImageFolder."""
+    paths = sorted(paths, key=lambda path: (nfc(os.path.dirname(path)), path))
+    folders = [nfc(os.path.dirname(path)) for path in paths]
+    label_of = {folder: label for label, folder in enumerate(sorted({*folders} - {""}))} | {"": UNLABELED}
     return {
-        "path": order,
-        "label": [label_of[folder] for folder in where],
-        "class_name": [folder or None for folder in where],
-        "superclasses": levels_of([folder.split("/")[:-1] for folder in where]),
+        "path": paths,
+        "label": [label_of[folder] for folder in folders],
+        "class_name": [folder or None for folder in folders],
+        "superclasses": levels_of([folder.split("/")[:-1] for folder in folders]),
     }
 
 
 def is_image_name(path: str) -> bool:
-    """Whether the file's ending says that it is an image, even one that cannot be read here."""
+    """Whether the suffix is that of an image, including HEIF without the extra that reads it."""
     return os.path.splitext(path)[1].lower() in IMAGE_SUFFIXES | HEIF_SUFFIXES
 
 
-def is_recognised(path: str) -> bool:
-    """Whether a file is taken for an image by its ending, and images of its kind can be read here."""
-    ending = os.path.splitext(path)[1].lower()
-    return ending in IMAGE_SUFFIXES or (ending in HEIF_SUFFIXES and reads_heif())
+def is_recognized(path: str) -> bool:
+    """Whether the suffix is that of an image that can be read here."""
+    suffix = os.path.splitext(path)[1].lower()
+    return suffix in IMAGE_SUFFIXES or (suffix in HEIF_SUFFIXES and reads_heif())
 
 
-def why_unrecognised(path: str) -> str:
-    """Why a file is not taken for an image."""
-    if is_image_name(path):
-        return f"a photo in HEIF: {HEIF_EXTRA} to read it"
-    return "its name does not end like an image's"
+def why_unrecognized(path: str) -> str:
+    """Why a file is skipped."""
+    return f"a HEIF photo: {HEIF_EXTRA} to read it" if is_image_name(path) else "its name does not end like an image's"
 
 
 def walk(root: Path) -> Iterator[str]:
-    """Every file below `root`, as a path relative to it, hidden ones left out. Links are followed, circles are not."""
+    """Yield every file below `root`, relative to it, except hidden ones. Links are followed, cycles are not."""
     pending: list[tuple[str, tuple[str, ...], int]] = [("", (os.path.realpath(root),), 0)]
     ways: Counter[str] = Counter()
     while pending:
@@ -112,7 +110,7 @@ def walk(root: Path) -> Iterator[str]:
                 real = os.path.realpath(real)
             if real in chain:
                 continue
-            ways[real] += n_inside > 1  # one link is a folder under a second name; links inside links multiply
+            ways[real] += n_inside > 1  # links inside links multiply the paths
             if ways[real] > MAX_WAYS:
                 raise DataError(
                     f"links in {root} lead to {real} in more than {MAX_WAYS} ways, one of them {inside}",
@@ -124,10 +122,10 @@ def walk(root: Path) -> Iterator[str]:
 
 def _entries(root: Path, folder: str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(os.path.join(root, folder)) as found:
-            return list(found)
+        with os.scandir(os.path.join(root, folder)) as entries:
+            return list(entries)
     except FileNotFoundError:
-        if folder:  # removed while the tree was read
+        if folder:  # removed while the tree is read
             return []
         raise
     except OSError as error:
@@ -138,12 +136,12 @@ def _entries(root: Path, folder: str) -> list[os.DirEntry[str]]:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to itself, or to where one may not look: said when the file is read
+    except OSError:  # a link to itself, or to an unreadable place: reported when the file is read
         return False
 
 
 def open_archive(archive: Path, labels: Path | None = None, dataset: str | None = None) -> ImageSet:
-    """The images of a zip. Their labels come from the CSV inside it, from `labels`, or from the folders inside.
+    """Open the images of a zip without unpacking it. Labels come from `labels`, from a CSV inside, or from folders.
 
     Paths in the CSV may be relative to the zip, to the CSV, or to a folder `images` beside it.
     """
@@ -161,21 +159,21 @@ def open_archive(archive: Path, labels: Path | None = None, dataset: str | None 
         raise DataError(
             f"{archive} holds {len(tables)} CSV files", expected="one with the labels", advice="name it with `labels`"
         )
-    images = [name for name in members if is_recognised(name)]
+    images = [name for name in members if is_recognized(name)]
     if not images:
         raise no_images(archive, members)
     return ImageSet.of(reader, dataset=dataset, **columns_of(images))
 
 
 def other_members(archive: Path) -> list[str]:
-    """The files of a zip that are not taken for images because of their names: no CSV, no hidden one."""
+    """The files of a zip that are neither images nor CSV by name."""
     with open_zip(archive) as opened:
         names = _members(opened)
-    return sorted(name for name in names if not is_recognised(name) and not name.lower().endswith(".csv"))
+    return sorted(name for name in names if not is_recognized(name) and not name.lower().endswith(".csv"))
 
 
 def _members(opened: zipfile.ZipFile) -> list[str]:
-    """The files of a zip; hidden ones, and what a Mac adds for each file, are left out."""
+    """The files of a zip, without hidden ones and those that macOS adds."""
     names = [info.filename for info in opened.infolist() if not info.is_dir()]
     return [name for name in names if not name.startswith((".", "__MACOSX/")) and "/." not in name]
 
@@ -186,11 +184,11 @@ def _read_table_inside(opened: zipfile.ZipFile, member: str, origin: str) -> pa.
     try:
         with opened.open(member) as file:
             return read_csv(io.BytesIO(read_rest(file, member)))
-    except Exception as error:  # encrypted, damaged, packed in an unknown way, no CSV: each has errors of its own
+    except Exception as error:  # encrypted, damaged, unknown compression, no CSV: each raises its own errors
         raise DataError(
             f"{origin} cannot be read: {error}",
             expected="a CSV that is neither damaged nor encrypted",
-            advice="make the zip anew, or give the labels beside it",
+            advice="write the zip again, or give the labels beside it",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""A table of paths and labels, CSV or Parquet, as an ImageSet; also what `ImageSet.save` wrote."""
+"""Tables of paths and labels, and tables that `ImageSet.save` wrote, as an ImageSet."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LAYOUT = (
 
 
 def open_manifest(file: Path, root: Path | None = None, dataset: str | None = None) -> ImageSet:
-    """The images a CSV or Parquet file lists. Paths are relative to `root`, by default the manifest's folder."""
+    """Open the images that a CSV or Parquet file lists, relative to `root`, by default the folder of the file."""
     table = read_table(file)
     if "source" in table.column_names:
         return _saved_set(table, file)
@@ -51,19 +51,17 @@ def open_manifest(file: Path, root: Path | None = None, dataset: str | None = No
 
 
 def read_table(file: Path) -> pa.Table:
-    """A CSV, every cell as text, or a Parquet file, memory-mapped."""
+    """Read a CSV, every cell as text, or a Parquet file, memory-mapped."""
     if not file.is_file():
         raise MissingDataError(f"no such file: {file}")
     try:
-        if file.suffix.lower() == ".parquet":
-            return read_parquet(file)
-        return read_csv(file)
+        return read_parquet(file) if file.suffix.lower() == ".parquet" else read_csv(file)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{file} cannot be read: {error}", expected=f"CSV or Parquet with {LAYOUT}") from error
 
 
 def read_csv(file: Any) -> pa.Table:
-    """A CSV with a header, every cell as text, empty cells as nulls."""
+    """Read a CSV with a header, every cell as text, empty cells as nulls."""
     header = pa_csv.open_csv(file).schema.names
     if hasattr(file, "seek"):
         file.seek(0)
@@ -73,7 +71,7 @@ def read_csv(file: Any) -> pa.Table:
 
 
 def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, prefix: str = "") -> ImageSet:
-    """An ImageSet from the columns of LAYOUT; `prefix` goes before every path, `origin` is named in errors."""
+    """Make an ImageSet from the columns of LAYOUT; `prefix` goes before every path, errors name the `origin`."""
     paths = path_values(table, path_column(table, origin), origin)
     label, class_name = _labels(table, origin)
     images = ImageSet.of(
@@ -87,12 +85,12 @@ def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, 
     )
     if "dataset" not in table.column_names:
         return images
-    named = pc.fill_null(nfc_column(text_column(table, "dataset", origin)), nfc(dataset)).cast(NAME)
-    return ImageSet(with_columns(images.table, {"dataset": named}), images.readers)
+    names = pc.fill_null(nfc_column(text_column(table, "dataset", origin)), nfc(dataset)).cast(NAME)
+    return ImageSet(with_columns(images.table, {"dataset": names}), images.readers)
 
 
 def path_column(table: pa.Table, origin: str) -> str:
-    """The name of the column that says where an image lies."""
+    """The name of the column of paths."""
     for name in PATH_NAMES:
         if name in table.column_names:
             return name
@@ -100,13 +98,13 @@ def path_column(table: pa.Table, origin: str) -> str:
 
 
 def _labels(table: pa.Table, origin: str) -> tuple[Array | None, pa.ChunkedArray | None]:
-    """Labels as integers and class names; text labels are numbered in the order of the alphabet."""
+    """Labels as integers, and class names; text labels are numbered alphabetically."""
     label, name = (
         nfc_column(text_column(table, column, origin)) if column in table.column_names else None
         for column in ("label", "class_name")
     )
-    if label is not None and (found := whole_labels(label, origin)) is not None:
-        numbers, label = found
+    if label is not None and (whole := whole_labels(label, origin)) is not None:
+        numbers, label = whole
         if name is None:
             name = pc.if_else(pa.array(numbers >= 0), label, pa.scalar(None, pa.string()))
         _check_one_name_each(numbers, name, origin)
@@ -135,7 +133,7 @@ def _check_one_name_each(labels: Array, names: pa.ChunkedArray, origin: str) -> 
 
 
 def _saved_set(table: pa.Table, file: Path) -> ImageSet:
-    """What `ImageSet.save` wrote, or a table like it; sources are relative to the file."""
+    """A table that `ImageSet.save` wrote, or one like it; sources are relative to the file."""
     table = saved_columns(table, str(file))
     readers: dict[str, Reader] = {}
     renamed: dict[str, str] = {}

@@ -13,7 +13,7 @@ import pyarrow as pa
 from justright.data.catalog import DATA_SETS
 from justright.data.folder import (
     is_image_name,
-    is_recognised,
+    is_recognized,
     no_images,
     open_archive,
     open_folder,
@@ -140,7 +140,7 @@ def files_of(paths: Iterable[Any], origin: str) -> list[str]:
             files.append(path)
             continue
         inside = list(walk(Path(path)))
-        images = [os.path.join(path, image) for image in sorted(inside) if is_recognised(image)]
+        images = [os.path.join(path, image) for image in sorted(inside) if is_recognized(image)]
         if not images:
             raise no_images(Path(path), inside)
         files += images
@@ -179,11 +179,11 @@ def _arrow_table(frame: Any, origin: str) -> pa.Table:
     return pa.table(columns) if columns else pa.table({name: pa.array([]) for name in names})
 
 
-def unrecognised(source: Any) -> list[str]:
+def unrecognized(source: Any) -> list[str]:
     """The files of a folder or a zip that are not taken for images because of their names; hidden ones do not count."""
     if not isinstance(source, str | os.PathLike):
         return []
     path = Path(source)
     if path.is_dir():
-        return sorted(name for name in walk(path) if not is_recognised(name))
+        return sorted(name for name in walk(path) if not is_recognized(name))
     return other_members(path) if path.is_file() and path.suffix.lower() == ".zip" else []

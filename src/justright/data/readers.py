@@ -1,7 +1,7 @@
-"""Where the pixels of an ImageSet come from: a folder, a zip, a column of bytes, an object in memory, a drawing.
+"""Readers: where the pixels of an ImageSet come from, such as a folder, a zip or a column of bytes.
 
-A reader turns the `path` of a row into an image. Its `source` ("folder:/photos") stands in the row, so that
-one table can hold images from many places and a saved table finds them again.
+A reader turns the `path` of a row into an image. The row also holds the reader's `source` ("folder:/photos"), so that
+one table can list images from many places and be saved.
 """
 
 from __future__ import annotations
@@ -21,38 +21,37 @@ from justright.data.decoding import MAX_PIXELS, NOT_AN_IMAGE, decode, is_image_s
 from justright.utils.errors import BadImageError, BadKind, DataError, MissingDataError
 from justright.utils.hashing import hash_bytes
 
-# A larger file is refused unread: the most pixels, three channels of 16 bits, nothing compressed.
-MAX_FILE_BYTES = 6 * MAX_PIXELS
-LARGE_FILE_BYTES = 1 << 24  # of a larger file the first bytes must be those of an image before the rest is read
-READ_BYTES = 1 << 20  # per read: zipfile holds what it unpacks in one read twice in memory
-# Content ids of what this process has hashed, by source, path and version: no file is read twice for its id. Only what
-# a reader computed itself is in here, never an id that came with a table. Both are digests: there may be millions.
+MAX_FILE_BYTES = 6 * MAX_PIXELS  # an image of the most pixels, three channels of 16 bits, not compressed
+LARGE_FILE_BYTES = 1 << 24  # a larger file must start like an image before the rest is read
+READ_BYTES = 1 << 20  # per read: zipfile keeps what it unpacks in one read twice in memory
+# Content ids computed by this process, by source, path and file version, so that no file is read twice for its id.
+# Ids that came with a table are never in here. Keys and values are digests: there may be millions.
 HASHED: dict[bytes, bytes] = {}
 
 
 class Reader:
-    """Finds images by path. A kind of reader says what `encoded` or `image` gives; the other one is made of it."""
+    """Read images by path. A subclass defines `encoded` or `image`; each is derived from the other by default."""
 
-    source: str  # what stands in the table: a kind, a colon, and where
-    has_files = False  # whether images are files of the user, which may change between two runs
+    source: str  # the entry in the table: a kind, a colon, and where
+    has_files = False  # whether the images are files of the user, which may change between two runs
 
     def encoded(self, path: str) -> bytes:
-        """The image as a file would hold it, by default a PNG; BadImageError with a reason where there is none."""
+        """The image as the bytes of a file, by default a PNG; raises BadImageError with the reason."""
         buffer = io.BytesIO()
         self.image(path).save(buffer, "PNG")
         return buffer.getvalue()
 
     def saved_as(self, folder: Path) -> str | None:
-        """The source as a table saved in `folder` names it; None if the pixels must go into that table."""
+        """The source as written into a table in `folder`; None if the pixels must be written into that table."""
         return None
 
     def image(self, path: str) -> Image.Image:
-        """The decoded image, RGB; BadImageError with a reason otherwise."""
+        """The decoded image, RGB; raises BadImageError with the reason."""
         return decode(self.encoded(path), path)
 
     def content_id(self, path: str) -> str:
-        """A name made of the content: equal content, equal id. Computed once for each version of a file."""
-        version = self.version(path)  # before the reading: what changes in between is another version
+        """Hash of the content, computed once for each version of a file."""
+        version = self.version(path)  # before reading, so that a file that changes meanwhile is hashed again
         if version is None:
             return hash_bytes(self.encoded(path))
         key = bytes.fromhex(hash_bytes(repr((self.source, path, version)).encode()))
@@ -61,12 +60,12 @@ class Reader:
         return HASHED[key].hex()
 
     def version(self, path: str) -> Any:
-        """A value that changes whenever the content does, found without reading it; None if there is no such value."""
+        """A value that changes whenever the content does, known without reading it; None if there is none."""
         return None
 
 
 def file_version(file: Path) -> tuple[int, ...] | None:
-    """What the file system says of a file that is another after every change; None where there is no file."""
+    """Size, times and inode of a file, which differ after every change; None if there is no file."""
     try:
         status = file.stat()
     except OSError:
@@ -88,7 +87,7 @@ class FolderReader(Reader):
         return read_file(self.root / path, path)
 
     def version(self, path: str) -> Any:
-        """Size, times and number of the file."""
+        """Size, times and inode of the file."""
         return file_version(self.root / path)
 
     def saved_as(self, folder: Path) -> str:
@@ -97,14 +96,14 @@ class FolderReader(Reader):
 
 
 class ZipReader(Reader):
-    """Members of a zip, read without unpacking; threads and processes may share it."""
+    """Members of a zip, read without unpacking it; threads and processes may share a reader."""
 
     has_files = True
 
     def __init__(self, archive: Path):
         self.archive = archive
         self.source = f"zip:{archive}"
-        self._local = threading.local()  # a handle each: zipfile moves a file position
+        self._local = threading.local()  # a handle per thread: zipfile moves a file position
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ZipReader, (self.archive,)
@@ -119,7 +118,7 @@ class ZipReader(Reader):
             raise BadImageError(f"{path}: not in {self.archive.name}", BadKind.MISSING) from error
         except DataError:
             raise
-        except Exception as error:  # each way of packing has errors of its own for damage
+        except Exception as error:  # each compression method raises its own errors for damage
             raise BadImageError(f"{path}: damaged inside {self.archive.name} ({error})") from error
 
     def _handle(self) -> zipfile.ZipFile:
@@ -129,7 +128,7 @@ class ZipReader(Reader):
         return handle
 
     def version(self, path: str) -> Any:
-        """Size, times and number of the archive."""
+        """Size, times and inode of the archive."""
         return file_version(self.archive)
 
     def saved_as(self, folder: Path) -> str:
@@ -138,23 +137,23 @@ class ZipReader(Reader):
 
 
 class BytesReader(Reader):
-    """Encoded images that a saved table holds itself."""
+    """Encoded images in a column of a saved table."""
 
     def __init__(self, name: str, images: pa.ChunkedArray):
         self.images = images
         self.source = f"bytes:{name}"
 
     def encoded(self, path: str) -> bytes:
-        """The bytes at a position."""
+        """The bytes of a row."""
         image = self.images[int(path)]
         if not image.is_valid:
             return b""
-        _refuse_large(image.as_buffer().size, path)
+        _reject_large(image.as_buffer().size, path)
         return image.as_py()
 
 
 def read_file(file: Path, name: str) -> bytes:
-    """The bytes of an image file, never more than an image may have; `name` is what errors call it."""
+    """Read an image file; errors call it `name`. A file too large for an image is rejected unread."""
     try:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait forever
@@ -167,8 +166,8 @@ def read_file(file: Path, name: str) -> bytes:
 
 
 def read_image(file: Any, size: int, name: str) -> bytes:
-    """The bytes of an image of which `size` is claimed; what cannot be an image is refused before it is in memory."""
-    _refuse_large(size, name)
+    """Read an image of the stated size; what is no image is rejected before it is in memory."""
+    _reject_large(size, name)
     start = file.read(min(size, READ_BYTES))
     if size > LARGE_FILE_BYTES and not is_image_start(start):
         raise BadImageError(f"{name}: {NOT_AN_IMAGE}", BadKind.NOT_AN_IMAGE)
@@ -176,16 +175,16 @@ def read_image(file: Any, size: int, name: str) -> bytes:
 
 
 def read_rest(file: Any, name: str, start: bytes = b"") -> bytes:
-    """`start` and what follows it in a file, piece by piece; refused as soon as it is more than an image may have."""
-    found = io.BytesIO()
-    found.write(start)
+    """Return `start` and the rest of a file, piece by piece, and stop if it is too large for an image."""
+    data = io.BytesIO()
+    data.write(start)
     while piece := file.read(READ_BYTES):
-        _refuse_large(found.tell() + len(piece), name)
-        found.write(piece)
-    return found.getvalue()
+        _reject_large(data.tell() + len(piece), name)
+        data.write(piece)
+    return data.getvalue()
 
 
-def _refuse_large(n_bytes: int, name: str) -> None:
+def _reject_large(n_bytes: int, name: str) -> None:
     if n_bytes > MAX_FILE_BYTES:
         raise BadImageError(
             f"{name}: too large, {n_bytes:,} bytes", BadKind.TOO_LARGE, expected=f"at most {MAX_FILE_BYTES:,}"
@@ -193,10 +192,10 @@ def _refuse_large(n_bytes: int, name: str) -> None:
 
 
 def open_zip(archive: Path) -> zipfile.ZipFile:
-    """Open a zip, or say what is wrong with it."""
+    """Open a zip; raises DataError with the reason."""
     try:
         return zipfile.ZipFile(archive)
     except FileNotFoundError as error:
         raise MissingDataError(f"no such file: {archive}") from error
-    except Exception as error:  # zipfile lets out whatever a damaged byte happens to cause
+    except Exception as error:  # zipfile raises many kinds of errors for damaged bytes
         raise DataError(f"{archive} cannot be opened: {error}", expected="a zip file") from error

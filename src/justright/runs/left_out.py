@@ -16,8 +16,8 @@ from justright.audit.quarantine import printable
 from justright.data import ImageSet
 from justright.data.columns import write_csv
 from justright.data.decoding import HEIF_EXTRA
-from justright.data.folder import is_image_name, why_unrecognised
-from justright.data.opening import unrecognised
+from justright.data.folder import is_image_name, why_unrecognized
+from justright.data.opening import unrecognized
 from justright.data.pool import OWN
 from justright.features.table import FeatureTable
 from justright.utils.errors import BadKind, DataError
@@ -58,9 +58,9 @@ def left_out_by_name(labeled: Sequence[str], pool: Sequence[str], target: Sequen
 
 def _unrecognised_files(source: str, side: Side) -> list[LeftOut]:
     found = []
-    for name in unrecognised(source):
+    for name in unrecognized(source):
         path = location(f"folder:{Path(source).absolute()}", name)
-        found.append(LeftOut(path, side, NO_HEIF if is_image_name(name) else NOT_RECOGNISED, why_unrecognised(name)))
+        found.append(LeftOut(path, side, NO_HEIF if is_image_name(name) else NOT_RECOGNISED, why_unrecognized(name)))
     return found
 
 
