@@ -32,10 +32,9 @@ import pyarrow.parquet as pq
 
 from justright.data.columns import COLUMNS, NAME
 from justright.discovery.predictions import Predictions, category_names
-from justright.review.actions import LogLine
-from justright.review.cluster_actions import Keep, Move, SetName
+from justright.review.actions import Keep, LogLine, Move, SetName
+from justright.review.log import with_checksum
 from justright.review.open_review import OpenReview
-from justright.review.sealed import sealed
 from justright.runs.run_folder import RunFolder
 from justright.utils.hashing import hash_bytes
 
@@ -92,7 +91,7 @@ def write_actions(run: RunFolder, n_actions: int) -> None:
     """Fill a log as a review of weeks would; without a flush to disk a line, which is not what is measured."""
     opened, rng = OpenReview(run), np.random.default_rng(1)
     opened.folder.mkdir(exist_ok=True)
-    lines = [sealed(opened.log.header)]
+    lines = [with_checksum(opened.log.header)]
     for seq in range(1, n_actions + 1):
         row = int(rng.integers(len(opened.state.group)))
         cluster, to = int(opened.state.group[row]), int(rng.integers(len(opened.predictions.categories)))
@@ -101,7 +100,7 @@ def write_actions(run: RunFolder, n_actions: int) -> None:
         action = SetName(cluster=cluster, name=f"name {seq}") if seq % 10 == 0 else action
         line = LogLine(seq=seq, at="2026-01-01T00:00:00Z", by="anna", id=secrets.token_hex(8), action=action)
         opened.state.apply(line)
-        lines.append(sealed(line.model_dump()))
+        lines.append(with_checksum(line.model_dump()))
     opened.log.path.write_bytes(b"".join(lines))
 
 

@@ -171,7 +171,7 @@ def place(drawn_data, home, tmp_path, monkeypatch):
     shutil.copytree(drawn_data, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JUSTRIGHT_HOME", str(home))
-    monkeypatch.setattr("justright.review.launch.serve", keep_a_cluster)
+    monkeypatch.setattr("justright.review.server.serve", keep_a_cluster)
     monkeypatch.setattr("click.launch", lambda address: 0)
     # tests/runs/test_measured_rates.py measures
     for name, few in {"FEWEST": 4, "SECONDS": 0.0, "N_STEPS": 1, "N_ROWS": 100, "N_CLASSES": 5}.items():

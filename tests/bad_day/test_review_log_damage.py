@@ -12,8 +12,7 @@ from tests.made_runs import make_run
 from tests.review.acting import act
 
 from justright.cli import main
-from justright.review.actions import LogLine
-from justright.review.cluster_actions import Keep
+from justright.review.actions import Keep, LogLine
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
 from justright.review.server import make_app

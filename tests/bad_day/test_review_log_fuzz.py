@@ -15,9 +15,9 @@ from tests.review.acting import act, check
 
 from justright.review.actions import ACTIONS
 from justright.review.findings import findings
+from justright.review.log import with_checksum
 from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
-from justright.review.sealed import sealed
 from justright.review.state import ReviewState
 from justright.utils.errors import DataError
 
@@ -123,7 +123,7 @@ VALUES = st.fixed_dictionaries(
 def test_lines_that_a_stranger_made_with_a_right_checksum_are_refused_or_done(reviewed, lines, junk):
     values = [value | {"seq": n, "action": action} for n, (value, action) in enumerate(lines, start=1)]
     try:
-        text = b"".join(map(sealed, [reviewed.header, *values, *([junk] if isinstance(junk, dict) else [])]))
+        text = b"".join(map(with_checksum, [reviewed.header, *values, *([junk] if isinstance(junk, dict) else [])]))
     except (UnicodeEncodeError, TypeError):  # half a character: no file can hold that
         return
     reviewed.put(text, None)

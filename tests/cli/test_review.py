@@ -13,8 +13,7 @@ from tests.made_runs import make_run
 
 from justright.cli import main
 from justright.data import open_images
-from justright.review.actions import Request
-from justright.review.cluster_actions import Keep
+from justright.review.actions import Keep, Request
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
 

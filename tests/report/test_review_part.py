@@ -163,7 +163,7 @@ def test_a_damaged_log_is_told_and_the_clusters_are_shown(bare_run, damage):
     html = page(bare_run)
     check(html)
     told = text_of(part(html))
-    reason = {"lost line": "goes from action 1 to 3", "noise": "holds no review", "folder": "Is a directory"}
+    reason = {"lost line": "jumps from action 1 to 3", "noise": "holds no review", "folder": "Is a directory"}
     assert "The review of this run cannot be shown: " in told
     assert reason[damage] in told
     assert "a name that must not be shown" not in html

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 from tests.forked_programs import Program
 
-from justright.review.connections import ConnectionLimits
+from justright.review.security import ConnectionLimits
 
 WITH_LIMITS = """
 import json, sys
 from pathlib import Path
-from justright.review.connections import ConnectionLimits
-from justright.review.launch import serve
+from justright.review.security import ConnectionLimits
+from justright.review.server import serve
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder
 opened, limits = OpenReview(RunFolder.open(Path(sys.argv[1]))), ConnectionLimits(**json.loads(sys.argv[2]))

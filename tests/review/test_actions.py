@@ -8,11 +8,10 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.testclient import TestClient
 from tests.contributing_examples import example
 
-from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, Asked, LogLine, Request
-from justright.review.changes import ConflictError
-from justright.review.cluster_actions import SetName
+from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, Asked, LogLine, Request, SetName
 from justright.review.open_review import OpenReview
 from justright.review.server import make_app
+from justright.review.state import ConflictError
 from justright.utils.errors import DataError, JustrightError
 
 ASKED = TypeAdapter(Asked)
@@ -119,7 +118,7 @@ def test_a_log_with_an_action_that_is_not_known_is_refused(opened, run, say, fla
     say(opened, "flag", cluster=2, why="two kinds")
     ACTIONS.remove("flag")
     try:
-        with pytest.raises(DataError, match="action 1 is of no known kind"):
+        with pytest.raises(DataError, match="action 1 is of an unknown kind"):
             OpenReview(run)
     finally:
         ACTIONS.add("flag", flag, "")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from justright.review.agreement import agreement, cohen_kappa, disputes
+from justright.review.findings import agreement, cohen_kappa, disputes
 
 
 def kappa_as_loops(both):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from justright.review.changes import Change, Moved, edit
+from justright.review.state import Change, Moved, edit
 
 
 def test_a_change_that_is_reversed_leaves_everything_as_it_was():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from justright.data import open_images
-from justright.review.class_folders import MAX_BYTES, safe_folders, safe_part, write_class_folders
+from justright.review.export import MAX_BYTES, safe_folders, safe_part, write_class_folders
 from justright.utils.errors import DataError
 
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.review.changes import ConflictError
-from justright.review.cluster_actions import cluster_again
-from justright.review.state import REJECTED, Opinion
+from justright.review.actions import cluster_again
+from justright.review.state import REJECTED, ConflictError, Opinion
 from justright.utils.errors import DegenerateError
 
 ROWS = np.arange(100, 130)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.review.payoff import corrections_per_click
+from justright.review.cluster_lists import corrections_per_click
 from justright.review.state import REJECTED
 
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from tests.review.live import LiveReview
 
-from justright.review.connections import LIMITS, ConnectionLimits
+from justright.review.security import LIMITS, ConnectionLimits
 
 FOREVER = 3600.0
 N_CONNECTIONS, N_STRANGERS = 16, 4

@@ -14,7 +14,7 @@ from justright.review.random_checks import n_more_checks
 from justright.utils.errors import DataError
 
 
-def sealed(body: bytes) -> bytes:
+def with_checksum(body: bytes) -> bytes:
     """A line of a log as somebody could write it by hand, with a checksum that is right."""
     return body[:-1] + b',"crc":"%08x"}\n' % zlib.crc32(body[:-1])
 
@@ -126,16 +126,16 @@ def test_a_damaged_log_is_refused_with_the_reason(run, opened, say):
     path.write_bytes(b"\x00\xff not a log")
     with pytest.raises(DataError, match="holds no review"):
         findings(run)
-    path.write_bytes(header + sealed(b'{"seq":1,"at":[}'))
+    path.write_bytes(header + with_checksum(b'{"seq":1,"at":[}'))
     with pytest.raises(DataError, match="cannot be read"):
         findings(run)
-    path.write_bytes(header + sealed(b'{"seq":' + b"[" * 100_000 + b"}"))
+    path.write_bytes(header + with_checksum(b'{"seq":' + b"[" * 100_000 + b"}"))
     with pytest.raises(DataError, match="cannot be read"):
         findings(run)
     value = json.loads(second) | {"seq": 1}
     del value["crc"]
     value["action"]["cluster"] = 10**6
-    path.write_bytes(header + sealed(json.dumps(value).encode()))
+    path.write_bytes(header + with_checksum(json.dumps(value).encode()))
     opened.log.saved.unlink()
     with pytest.raises(DataError, match="does not fit"):
         findings(run)

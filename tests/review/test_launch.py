@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from justright.review.launch import kept_token, listen
+from justright.review.server import kept_token, listen
 from justright.utils.errors import JustrightError
 
 

@@ -8,11 +8,9 @@ import zlib
 
 import pytest
 
-from justright.review.actions import LogLine
-from justright.review.cluster_actions import Keep
-from justright.review.log import Log
+from justright.review.actions import Keep, LogLine
+from justright.review.log import Log, read_count, with_checksum, write_count
 from justright.review.open_review import OpenReview
-from justright.review.sealed import read_count, sealed, write_count
 from justright.utils.errors import DataError
 
 
@@ -92,7 +90,7 @@ def test_the_file_comes_into_being_with_its_first_line(tmp_path, monkeypatch):
     assert made == [path.read_bytes()]
     assert made[0].endswith(b"\n")
     monkeypatch.undo()
-    assert sorted(each.name for each in path.parent.iterdir()) == ["log.jsonl", "saved.json"]
+    assert sorted(each.name for each in path.parent.iterdir()) == ["log.jsonl", "log.lock", "saved.json"]
     assert Log(path, "f" * 32).new_lines() == []
     with log.writing():
         log.append(keep(1))
@@ -101,7 +99,7 @@ def test_the_file_comes_into_being_with_its_first_line(tmp_path, monkeypatch):
 
 def test_a_kill_while_the_file_is_made_leaves_none(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl"
-    monkeypatch.setattr(os, "link", lambda *_: 1 / 0)
+    monkeypatch.setattr(os, "replace", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError), Log(path, "f" * 32).writing():
         pass
     monkeypatch.undo()
@@ -110,30 +108,28 @@ def test_a_kill_while_the_file_is_made_leaves_none(tmp_path, monkeypatch):
     assert len(Log(path, "f" * 32).new_lines()) == 3
 
 
-def test_a_file_that_another_process_made_meanwhile_is_taken(tmp_path, monkeypatch):
-    path = tmp_path / "log.jsonl"
-    real = os.link
-
-    def late(*places):
-        monkeypatch.setattr(os, "link", real)
-        written(path, 2)
-        real(*places)
-
-    monkeypatch.setattr(os, "link", late)
-    log = Log(path, "f" * 32)
-    with log.writing() as news:
-        assert news == [keep(1), keep(2)]
-        log.append(keep(3))
-    assert len(Log(path, "f" * 32).new_lines()) == 3
-
-
-def test_a_file_system_without_links_does_as_well(tmp_path, monkeypatch):
-    def no_links(*_):
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", no_links)
+def test_a_read_only_review_is_read(tmp_path):
     written(tmp_path / "log.jsonl")
-    assert len(Log(tmp_path / "log.jsonl", "f" * 32).new_lines()) == 3
+    (tmp_path / "log.lock").unlink(missing_ok=True)
+    tmp_path.chmod(0o500)
+    try:
+        assert len(Log(tmp_path / "log.jsonl", "f" * 32).new_lines()) == 3
+        assert not (tmp_path / "log.lock").exists()
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_reader_waits_for_a_line_that_is_being_written(tmp_path):
+    path = tmp_path / "log.jsonl"
+    written(path, 2)
+    whole, reader = path.read_bytes(), Log(path, "f" * 32)
+    write_count(path.with_name("saved.json"), 1)  # the second action is not confirmed before it is written whole
+    for n_bytes in range(len(whole) - 40, len(whole)):
+        path.write_bytes(whole[:n_bytes])
+        assert len(reader.new_lines()) <= 1
+    path.write_bytes(whole)
+    reader.new_lines()
+    assert reader.seq == 2
 
 
 @pytest.mark.parametrize("lost", ["bytes", "a line", "all actions", "everything", "the file", "a bit", "its own line"])
@@ -163,7 +159,9 @@ def test_a_log_that_lost_an_action_that_was_answered_is_refused(tmp_path, lost, 
     assert len(Log(path, "f" * 32).new_lines()) == 3
 
 
-@pytest.mark.parametrize("damage", [b"", b"x", b"[]", b"{}", sealed({"saved": "3"}), sealed({}), b"\0" * 30])
+@pytest.mark.parametrize(
+    "damage", [b"", b"x", b"[]", b"{}", with_checksum({"saved": "3"}), with_checksum({}), b"\0" * 30]
+)
 def test_a_damaged_count_is_told_and_made_anew(tmp_path, damage, caplog):
     log = written(tmp_path / "log.jsonl")
     log.saved.write_bytes(damage)
@@ -193,7 +191,7 @@ def test_a_line_lost_in_the_middle_is_refused(tmp_path):
     written(path)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], *lines[3:]]))
-    with pytest.raises(DataError, match="from action 1 to 3"):
+    with pytest.raises(DataError, match="jumps from action 1 to 3"):
         Log(path, "f" * 32).new_lines()
 
 
@@ -201,7 +199,7 @@ def test_a_line_changed_by_hand_is_refused(tmp_path):
     path = tmp_path / "log.jsonl"
     written(path)
     path.write_bytes(path.read_bytes().replace(b"0000000000000002", b"000000000000000f"))
-    with pytest.raises(DataError, match="from action 1 to 3"):
+    with pytest.raises(DataError, match="jumps from action 1 to 3"):
         Log(path, "f" * 32).new_lines()
 
 
@@ -240,7 +238,7 @@ def test_a_full_disk_leaves_the_review_as_it_was(opened, run, say, monkeypatch):
 def test_threads_and_processes_that_write_at_once_lose_nothing(run, say):
     code = (
         "import sys; from pathlib import Path; from justright.runs.run_folder import RunFolder;"
-        "from justright.review.cluster_actions import Keep; import secrets;"
+        "from justright.review.actions import Keep; import secrets;"
         "from justright.review.actions import Request;"
         "from justright.review.open_review import OpenReview\n"
         "opened = OpenReview(RunFolder.open(Path(sys.argv[1])))\n"
@@ -270,10 +268,10 @@ import sys; sys.modules["fcntl"] = None  # as on Windows
 from pathlib import Path
 from justright.runs.run_folder import RunFolder
 from justright.review.actions import Request
-from justright.review.cluster_actions import Keep
+from justright.review.actions import Keep
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
-from justright.review.sealed import sealed
+from justright.review.log import with_checksum
 run = RunFolder.open(Path(sys.argv[1]))
 assert findings(run) is None
 OpenReview(run).act(Request(id="ab" * 8, base=0, reviewer="anna", action=Keep(cluster=0)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.review.payoff import N_CLICKS, corrections_per_click
+from justright.review.cluster_lists import N_CLICKS, corrections_per_click
 
 
 def corrections_per_click_as_loops(doubt, cluster, n_clusters):

@@ -5,7 +5,6 @@ import pytest
 from tests.review import acting
 
 from justright.evaluation import estimate_accuracy, forecast_looks
-from justright.review.changes import ConflictError
 from justright.review.random_checks import (
     N_STRATA,
     accuracy,
@@ -14,6 +13,7 @@ from justright.review.random_checks import (
     draw_order,
     n_more_checks,
 )
+from justright.review.state import ConflictError
 
 
 def check(opened, is_right, by="anna"):

@@ -13,12 +13,11 @@ from tests.review.acting import act
 from tests.review.test_state import picture_of
 
 from justright.review.actions import LogLine
-from justright.review.changes import ConflictError
 from justright.review.export import export, labeled_set
 from justright.review.findings import findings
 from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
-from justright.review.state import REJECTED
+from justright.review.state import REJECTED, ConflictError
 from justright.utils.errors import DegenerateError
 
 REVIEWERS = ("anna", "ben", "cleo")

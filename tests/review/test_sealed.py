@@ -2,23 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-from justright.review.sealed import read_count, sealed, unsealed, write_count
+from justright.review.log import checked_value, read_count, with_checksum, write_count
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, {"name": 'Größe "x" \n'}, {"a": {"crc": "00000000"}}])
 def test_what_was_sealed_is_one_line_and_comes_back(value):
-    line = sealed(value)
+    line = with_checksum(value)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
-    assert unsealed(line[:-1]) == value
+    assert checked_value(line[:-1]) == value
 
 
 def test_no_byte_can_change():
-    line = sealed({"seq": 12, "name": "gull"})[:-1]
+    line = with_checksum({"seq": 12, "name": "gull"})[:-1]
     for place in range(len(line)):
         for bit in range(8):
-            assert unsealed(line[:place] + bytes([line[place] ^ 1 << bit]) + line[place + 1 :]) is None
-        assert unsealed(line[:place]) is None
+            assert checked_value(line[:place] + bytes([line[place] ^ 1 << bit]) + line[place + 1 :]) is None
+        assert checked_value(line[:place]) is None
 
 
 def test_a_count_is_kept_and_may_be_absent_or_damaged(tmp_path, caplog):

@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from justright.review.changes import ConflictError
 from justright.review.open_review import OpenReview
-from justright.review.state import REJECTED, ReviewState
+from justright.review.state import REJECTED, ConflictError, ReviewState
 
 
 def picture_of(state):

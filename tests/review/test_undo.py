@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from justright.review.actions import LogLine
-from justright.review.changes import ConflictError
+from justright.review.actions import LogLine, Undo
 from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
-from justright.review.state import REJECTED
-from justright.review.undo import Undo
+from justright.review.state import REJECTED, ConflictError
 
 
 def test_an_action_under_a_later_one_cannot_be_undone_before_it(opened, say):

@@ -109,7 +109,7 @@ def _serve(terminal: Terminal, opened: OpenReview, reviewer: str | None, host: s
     from pydantic import TypeAdapter, ValidationError
 
     from justright.review.actions import MAX_REVIEWER, Reviewer
-    from justright.review.launch import serve
+    from justright.review.server import serve
 
     try:
         reviewer = TypeAdapter(Reviewer).validate_python(reviewer) if reviewer else getpass.getuser()[:MAX_REVIEWER]

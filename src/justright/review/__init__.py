@@ -1,5 +1,3 @@
-"""What a person says back: look through the clusters, correct them, export the labels."""
+"""What people say about the clusters of a run: the review page, its log and the labels it exports."""
 
-from __future__ import annotations
-
-from justright.review import cluster_actions, random_checks, undo  # their actions become known
+from justright.review import random_checks  # registers its actions

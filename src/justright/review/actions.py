@@ -5,17 +5,22 @@ A new action is a subclass of `Action` in any module: nothing else has to know i
 
 from __future__ import annotations
 
+import logging
 import re
 import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+import numpy as np
+from jaxtyping import Float, Int
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic_core import PydanticCustomError
 
-from justright.review.changes import Change, ConflictError
-from justright.review.state import REJECTED, ReviewState
+from justright.discovery.predictions import CategoryKind
+from justright.review.state import REJECTED, Change, ConflictError, Edit, Label, Moved, Opinion, ReviewState, edit
+from justright.utils.errors import DegenerateError
 from justright.utils.registry import Registry
+from justright.utils.types import Array
 
 if TYPE_CHECKING:
     from justright.review.open_review import OpenReview
@@ -149,3 +154,237 @@ class LogLine(Strict):
     by: Reviewer
     id: str
     action: Logged
+
+
+MAX_PARTS = 20
+RESTARTS = 4
+
+
+class Keep(Action, do="keep", told="kept {cluster}"):
+    """The cluster is one category, under the name it has: an opinion about that too, if the name means something."""
+
+    cluster: Cluster
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        label = state.label_of(self.cluster)
+        opinion = Opinion("keep", label.name if label.is_named else None)
+        return Change(edits=(edit(state.opinions[self.cluster], by, opinion),))
+
+
+class Discard(Action, do="discard", told="rejected {cluster}"):
+    """The cluster is no category; its images stay in it, and exports leave it out."""
+
+    cluster: Cluster
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        state.label_of(self.cluster)
+        return Change(edits=(edit(state.opinions[self.cluster], by, Opinion("reject", None)),))
+
+
+class SetName(Action, do="name", told="named {name}"):
+    """The cluster is a new category of this name, for everyone; who gives it keeps the cluster."""
+
+    cluster: Cluster
+    name: GivenName
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        return self._called(state, by, "discovered")
+
+    def _called(self, state: ReviewState, by: str, kind: CategoryKind) -> Change:
+        state.label_of(self.cluster)
+        named = edit(state.labels, self.cluster, Label(self.name, kind, True))
+        return Change(edits=(named, edit(state.opinions[self.cluster], by, Opinion("keep", self.name))))
+
+
+class SetKnown(SetName, do="known", told="known as {name}"):
+    """The cluster is this class of the labeled images."""
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        if self.name not in state.known_classes:
+            raise ConflictError(f"{self.name!r} is no class of the labeled images", advice="name it instead")
+        return self._called(state, by, "known")
+
+
+class Merge(Action, do="merge", told="merged {cluster} into {into}"):
+    """All images of the cluster go into another, which keeps its name."""
+
+    cluster: Cluster
+    into: Cluster
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        state.label_of(self.cluster), state.label_of(self.into)
+        if self.cluster == self.into:
+            raise ConflictError("a cluster cannot be merged into itself")
+        return Change((Moved(state.rows_of(self.cluster), self.cluster, self.into),))
+
+
+class SplitCluster(Action, do="split"):
+    """Cluster the images of the cluster again; the log keeps what came out, so that reading it computes nothing."""
+
+    cluster: Cluster
+    n_parts: int = Field(ge=2, le=MAX_PARTS)
+
+    def prepare(self, opened: OpenReview) -> Action:
+        with opened.reading() as state:
+            rows = state.rows_of(self.cluster)
+        return Part(cluster=self.cluster, parts=cluster_again(rows, opened.features, self.n_parts, opened.seed))
+
+
+class Part(Action, do="part", from_page=False):
+    """These images of the cluster become clusters of their own, a list each; the others stay."""
+
+    cluster: Cluster
+    parts: Annotated[list[Annotated[list[Row], Field(min_length=1)]], Field(min_length=1, max_length=MAX_PARTS)]
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        state.label_of(self.cluster)
+        every = [row for part in self.parts for row in part]
+        if len(every) == len(state.rows_of(self.cluster)):
+            raise ConflictError("a split has to leave images in the cluster")
+        state.rows_in(self.cluster, every)
+        opinions = state.opinions[self.cluster]  # they are no longer about what it is now
+        numbered = list(enumerate(self.parts, start=state.n_groups))
+        return Change(
+            tuple(Moved(np.array(part), self.cluster, new) for new, part in numbered),
+            (*(edit(opinions, who, None) for who in opinions), *(state.new_group(new) for new, _ in numbered)),
+        )
+
+    def describe(self, state: ReviewState) -> str:
+        return f"split {state.name_of(self.cluster)} into {len(self.parts) + 1}"
+
+
+class Move(Action, do="move", told="moved {rows} from {cluster} to {to}"):
+    """Images of the cluster, or rejected ones, go to another, or to a new one where `to` is null."""
+
+    cluster: ClusterOrRejected
+    rows: Rows
+    to: Cluster | None
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        rows = state.rows_in(self.cluster, self.rows)
+        if self.to is None:
+            new = state.n_groups
+            return Change((Moved(rows, self.cluster, new),), (state.new_group(new),))
+        state.label_of(self.to)
+        if self.to == self.cluster:
+            raise ConflictError("these images are there already")
+        return Change((Moved(rows, self.cluster, self.to),))
+
+
+class Reject(Action, do="reject", told="rejected {rows} of {cluster}"):
+    """These images of the cluster belong to no category."""
+
+    cluster: Cluster
+    rows: Rows
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        return Change((Moved(state.rows_in(self.cluster, self.rows), self.cluster, REJECTED),))
+
+
+def cluster_again(
+    rows: Int[Array, " rows"], features: Float[Array, "images dim"] | None, n_parts: int, seed: int
+) -> list[list[int]]:
+    """k-means on the features of these images: all parts but the largest, which is to stay where it is."""
+    if features is None:
+        advice = "move the images by hand"
+        raise DegenerateError("this run has no features", expected="tuned.npy in the run", advice=advice)
+    if len(rows) < n_parts:
+        raise DegenerateError(f"{len(rows)} images cannot make {n_parts} clusters")
+    from justright.clustering import SemiSupKMeans  # slow to import, and most reviews split nothing
+
+    x = np.asarray(features[rows], dtype=np.float32)
+    labels = SemiSupKMeans(n_parts, n_init=RESTARTS, seed=seed).fit(x).labels_
+    by_size = np.argsort(-np.bincount(labels, minlength=n_parts), kind="stable")
+    return [rows[labels == part].tolist() for part in by_size[1:]]
+
+
+N_TOLD = 3  # later actions that a refusal names
+
+logger = logging.getLogger(__name__)
+
+
+class Undo(Action, do="undo", told="took back action {target}"):
+    """Take back the line `target` of the log; one that took something back is done again. Null: my latest."""
+
+    target: Annotated[int, Field(ge=1, lt=2**53)] | None = None
+
+    def resolve(self, opened: OpenReview, by: str) -> Action:
+        state = opened.state
+        undo = self if self.target is not None else Undo(target=_latest(state, by, is_undo=False))
+        if needed := state.without_label(undo._taken_back(state)):
+            raise ConflictError(
+                f"action {undo.target} cannot be undone: {undo._reason(state, needed)}",
+                advice="undo those first, or move the images elsewhere",
+            )
+        return undo
+
+    def plan(self, state: ReviewState, by: str) -> Change:
+        """Logs of earlier versions have undos that `resolve` refuses now: a cluster that is still used stays then."""
+        change = self._taken_back(state)
+        if needed := state.without_label(change):
+            names = ", ".join(map(state.name_of, sorted(needed)))
+            logger.warning(
+                "action %d took back action %s; %s is still used, so it stays", state.seq + 1, self.target, names
+            )
+            kept = tuple(each for each in change.edits if each.table is not state.labels or each.key not in needed)
+            change = Change(change.moved, (*kept, *map(state.new_group, sorted(needed - state.labels.keys()))))
+        return Change(change.moved, (*change.edits, edit(state.undone, self.target, True)))
+
+    def _taken_back(self, state: ReviewState) -> Change:
+        """What takes the target back; ConflictError where that is not possible."""
+        target = self.target
+        if target is None or target > state.seq or state.undone.get(target):
+            raise ConflictError(f"action {target} is not there to be undone")
+        change = state.entries[target - 1].change.reversed()
+        # a label that was recovered is not made a second time
+        edits = tuple(each for each in change.edits if not _is_there(state, each))
+        change = Change(change.moved, edits)
+        if not change.can_apply(state.group):
+            said = f"what action {target} did was changed again since"
+            raise ConflictError(said, advice="undo the later action first")
+        return change
+
+    def _reason(self, state: ReviewState, needed: set[int]) -> str:
+        """Why a cluster would be without a label, and which later actions are behind that."""
+        is_gone = not needed <= state.labels.keys()
+        later = [each for each in state.entries[self.target or 0 :] if not state.undone.get(each.line.seq)]
+        if is_gone:
+            behind = [each for each in later if needed & {e.key for e in each.change.edits if e.table is state.labels}]
+        else:
+            behind = [each for each in later if needed & each.clusters]
+        told = ", ".join(f"{each.line.seq} ({each.line.by})" for each in behind[:N_TOLD])
+        more = f" and {len(behind) - N_TOLD:,} more" if len(behind) > N_TOLD else ""
+        names = ", ".join(map(state.name_of, sorted(needed)))
+        return f"{names} {'was taken back' if is_gone else 'is used'} since by action {told}{more}"
+
+    def clusters(self, state: ReviewState) -> set[int]:
+        return set(state.entries[self.target - 1].clusters) if self.target else set()
+
+
+class Redo(Action, do="redo"):
+    """Do again what I took back last, unless I did something since: an undo of my last undo."""
+
+    def resolve(self, opened: OpenReview, by: str) -> Action:
+        return Undo(target=_latest(opened.state, by, is_undo=True))
+
+
+def _is_there(state: ReviewState, made: Edit) -> bool:
+    """Whether an edit makes a label that is there already, the same."""
+    return made.table is state.labels and made.before is None and state.labels.get(made.key) == made.after
+
+
+def _latest(state: ReviewState, reviewer: str, *, is_undo: bool) -> int:
+    """The last action of a reviewer that is not undone; with `is_undo`, the last undo since they did anything."""
+    for entry in reversed(state.entries):
+        line = entry.line
+        if line.by != reviewer or state.undone.get(line.seq):
+            continue
+        if isinstance(line.action, Undo):
+            taken_back = state.entries[(line.action.target or 0) - 1].line.action
+            if is_undo and not isinstance(taken_back, Undo):
+                return line.seq
+        elif is_undo:
+            break
+        else:
+            return line.seq
+    raise ConflictError(f"nothing of {reviewer} is left to {'do again' if is_undo else 'undo'}")

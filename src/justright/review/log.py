@@ -1,73 +1,123 @@
-"""The append-only log of a review: one line an action, on disk before anyone hears that it was done.
+"""The append-only log of a review: one line per action, on disk before the action is confirmed.
 
-A line is JSON that ends in a checksum of the rest. Lines are numbered without gaps. A kill in the middle of a write
-leaves a torn end without a valid checksum; it was never answered, so it is passed over, and nothing is ever rewritten.
-The file comes into being with its first line, which says what it is: one without that line is damaged. Beside it
-`saved.json` tells how many actions were answered: a log that holds fewer has lost some, and is refused.
-Processes keep each other out by a lock on the file, except on Windows, where one process at a time may review a run.
+A line is JSON that ends in a checksum of the rest. Lines are numbered without gaps. A kill during a write leaves an
+incomplete last line without a valid checksum. Its action was never confirmed, so the line is skipped; nothing is ever
+rewritten. The file is created together with its first line, the header; a file without one is damaged. `saved.json`
+beside it holds the number of confirmed actions: a log with fewer has lost some, and is rejected.
+
+Writers exclude each other with `log.lock`. Readers need no lock: a line that is being written has no valid checksum
+yet, and is read the next time. So a run on a read-only disk can be read, too.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
+from filelock import FileLock
 from pydantic import ValidationError
 
 from justright.review.actions import LogLine
-from justright.review.sealed import read_count, sealed, unsealed, write_count
 from justright.utils.errors import DataError
-from justright.utils.files import temporary_of
-from justright.utils.locks import lock_file
+from justright.utils.files import parsed_json, replacing
 
 FORMAT = "justright review 1"
-RESTART = "put the file back from a copy; to begin anew, move the folder `review` of the run away"
-REPAIR = "put the file back from a copy; to go on without what is damaged, delete those lines, and saved.json beside it"
+RESTART = "restore the file from a copy; to start over, move the folder `review` of the run away"
+REPAIR = "restore the file from a copy; to continue without the damaged lines, delete them and saved.json beside it"
+CHECKSUM = re.compile(rb',"crc":"([0-9a-f]{8})"\}$')
 
 logger = logging.getLogger(__name__)
 
 
+def with_checksum(value: dict[str, Any]) -> bytes:
+    """Return the value as a line of JSON that ends in its checksum."""
+    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()[:-1]
+    return body + b',"crc":"%08x"}\n' % zlib.crc32(body)
+
+
+def checked_value(line: bytes) -> dict[str, Any] | None:
+    """Parse a line without its line break; None if the checksum is missing or wrong.
+
+    Raises ValueError if the checksum is right but the rest is not JSON: such a line was made by hand.
+    """
+    match = CHECKSUM.search(line)
+    if match is None or zlib.crc32(line[: match.start()]) != int(match[1], 16):
+        return None
+    value: dict[str, Any] = parsed_json(line[: match.start()] + b"}")
+    return value
+
+
+def write_count(path: Path, n: int) -> None:
+    """Save the number of confirmed actions, which the log must hold at least.
+
+    The actions themselves are on disk already, so a failure is only a warning. The number is not flushed: one that is
+    too small does no harm.
+    """
+    try:
+        with replacing(path, is_flushed=False) as temporary:
+            temporary.write_bytes(with_checksum({"saved": n}))
+    except OSError as error:
+        logger.warning("%s could not be written: %s", path, error)
+
+
+def read_count(path: Path) -> int | None:
+    """Read the number of confirmed actions; None if the file is missing or damaged."""
+    try:
+        value = checked_value(path.read_bytes().rstrip(b"\n"))
+        n = value and value.get("saved")
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        n = None
+    if not isinstance(n, int):
+        logger.warning("%s is damaged; the next action rewrites it", path)
+        return None
+    return n
+
+
 class Log:
-    """The log at `path` of a review of one run; `fingerprint` says which predictions it is about."""
+    """The log at `path` of the review of one run; `fingerprint` identifies the predictions it is about."""
 
     def __init__(self, path: Path, fingerprint: str):
         self.path = path
         self.saved = path.with_name("saved.json")
         self.header = {"format": FORMAT, "predictions": fingerprint}
-        self.seq = 0
-        """The number of the last line that was read."""
+        self.seq = 0  # number of the last line that was read
+        self._lock = FileLock(path.with_name("log.lock"), poll_interval=0.01)
         self._offset = 0
         self._has_header = False
         self._is_torn = False
 
     def new_lines(self) -> list[LogLine]:
-        """The lines that this or another process has written since the last call; DataError where some are lost."""
-        n_saved = read_count(self.saved)  # before the log: it tells of no line that is not there yet
+        """Read the lines that any process has written since the last call; DataError if some are lost."""
+        n_saved = read_count(self.saved)  # before the log: it never counts a line that is not there yet
         if not self._exists(n_saved) or (self._has_header and self.path.stat().st_size == self._offset):
             return []
         with self.path.open("rb", buffering=0) as file:
-            lock_file(file, is_shared=True)  # else the first half of a write could be read
             return self._read(file, n_saved)
 
     @contextmanager
     def writing(self) -> Iterator[list[LogLine]]:
-        """Keep other processes out; yields what they wrote before. Only `append` inside."""
-        n_saved = read_count(self.saved)
-        if not self._exists(n_saved):
-            self._create()
-        # it is there, so that none is made: an empty one would count as damaged
-        with open(self.path, "a+b", buffering=0, opener=lambda path, how: os.open(path, how & ~os.O_CREAT)) as file:
-            lock_file(file)  # closing the file gives it back
-            self._file = file
-            yield self._read(file, n_saved)
+        """Exclude other writers; yields the lines they wrote before. Required for `append`."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            n_saved = read_count(self.saved)
+            if not self._exists(n_saved):
+                self._create()
+            with self.path.open("r+b", buffering=0) as file:
+                self._file = file
+                yield self._read(file, n_saved)
 
     def append(self, line: LogLine) -> None:
-        """Write one line; it is on disk when this returns. Inside `writing` only."""
-        left, number = b"\n" * self._is_torn + sealed(line.model_dump()), self._file.fileno()
+        """Write one line, which is on disk when this returns. Only inside `writing`."""
+        left, number = b"\n" * self._is_torn + with_checksum(line.model_dump()), self._file.fileno()
         while left:
             left = left[os.write(number, left) :]
         os.fsync(number)
@@ -76,34 +126,21 @@ class Log:
         write_count(self.saved, line.seq)
 
     def _exists(self, n_saved: int | None) -> bool:
-        is_there = self.path.exists()
-        if not is_there and (n := max(n_saved or 0, self.seq)):
-            raise DataError(f"{self.path} is gone, and it held {n:,} actions", advice=RESTART)
-        return is_there
+        exists = self.path.exists()
+        if not exists and (n := max(n_saved or 0, self.seq)):
+            raise DataError(f"{self.path} is missing; it held {n:,} actions", advice=RESTART)
+        return exists
 
     def _create(self) -> None:
-        """Make the file with its first line in it: not even a kill leaves an empty one."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = temporary_of(self.path)
-        try:
-            with temporary.open("wb") as file:
-                file.write(sealed(self.header))
-                file.flush()
-                os.fsync(file.fileno())
-            write_count(self.saved, 0)
-            try:
-                os.link(temporary, self.path)  # unlike a rename it replaces nothing that another process made
-            except FileExistsError:
-                pass
-            except OSError:  # a file system without links
-                temporary.rename(self.path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        """Create the file together with its header, so that a kill never leaves an empty one."""
+        write_count(self.saved, 0)
+        with replacing(self.path) as temporary:
+            temporary.write_bytes(with_checksum(self.header))
         _flush_folder(self.path.parent)
 
     def _read(self, file: IO[bytes], n_saved: int | None) -> list[LogLine]:
         if os.fstat(file.fileno()).st_size < self._offset:
-            raise DataError(f"{self.path} has become shorter while it was in use", advice=RESTART)
+            raise DataError(f"{self.path} became shorter while it was in use", advice=RESTART)
         file.seek(self._offset)
         data = file.read()
         before = self.seq, self._has_header
@@ -118,18 +155,18 @@ class Log:
         return lines
 
     def _parse(self, data: bytes, n_saved: int | None) -> tuple[list[LogLine], int]:
-        """The lines in what was read, and how many bytes they are: without a torn end."""
+        """Parse what was read; returns the lines and their number of bytes, without an incomplete end."""
         *whole, tail = data.split(b"\n")
         lines, is_damaged = [], False
         for text in filter(None, whole):
-            found = self._line(text)
-            is_damaged = found is None
-            lines += found or []
+            parsed = self._line(text)
+            is_damaged = parsed is None
+            lines += parsed or []
         last = self._line(tail) if tail else None
         lines += last or []  # only its line break is missing
         if not self._has_header:
-            what = "its first line is damaged" if data else "it is empty"
-            raise DataError(f"{self.path} holds no review: {what}", expected=FORMAT, advice=RESTART)
+            problem = "its first line is damaged" if data else "it is empty"
+            raise DataError(f"{self.path} holds no review: {problem}", expected=FORMAT, advice=RESTART)
         if n_saved is None and is_damaged and last is None:
             raise DataError(f"{self.path} has a damaged line after action {self.seq}", advice=REPAIR)
         if self.seq < (n_saved or 0):
@@ -137,39 +174,39 @@ class Log:
         return lines, len(data) - (len(tail) if last is None else 0)
 
     def _line(self, text: bytes) -> list[LogLine] | None:
-        """The one line that this is, the next after those before it; no line for the header, None for a torn one."""
+        """Parse one line: a list of it, an empty list for the header, None for an incomplete line."""
         try:
-            value = unsealed(text)
+            value = checked_value(text)
         except ValueError as error:
             raise DataError(f"{self.path} cannot be read after action {self.seq}: {error}", advice=REPAIR) from error
         if value is None:
-            logger.warning("%s: passed over an incomplete line after action %d", self.path, self.seq)
+            logger.warning("%s: skipped an incomplete line after action %d", self.path, self.seq)
             return None
         if "format" in value:
             if value != self.header:
                 raise DataError(
                     f"{self.path} is a review of other predictions",
                     expected=f"{FORMAT} of the predictions in {self.path.parents[1]}",
-                    advice="the run was made again: move its folder `review` away to begin anew",
+                    advice="the run was repeated: move its folder `review` away to start over",
                 )
             self._has_header = True
             return []
         try:
             line = LogLine.model_validate(value)
         except ValidationError as error:
-            raise DataError(f"{self.path}: action {value.get('seq')} is of no known kind: {error}") from error
+            raise DataError(f"{self.path}: action {value.get('seq')} is of an unknown kind: {error}") from error
         if not self._has_header or line.seq != self.seq + 1:
             raise DataError(
-                f"{self.path} goes from action {self.seq} to {line.seq}",
+                f"{self.path} jumps from action {self.seq} to {line.seq}",
                 expected=f"{FORMAT}, every action",
-                advice="lines were lost or changed: put the file back from a copy",
+                advice="lines were lost or changed: restore the file from a copy",
             )
         self.seq = line.seq
         return [line]
 
 
 def _flush_folder(folder: Path) -> None:
-    """A new name is on disk only when its folder is; Windows sees to that itself."""
+    """Flush a new file name to disk; Windows does that itself."""
     if os.name == "posix":
         number = os.open(folder, os.O_RDONLY)
         try:

@@ -12,11 +12,10 @@ from functools import cached_property, lru_cache
 from jaxtyping import Float
 
 from justright.review.actions import Action, LogLine, Request
-from justright.review.changes import ConflictError
 from justright.review.cluster_lists import ClusterLists
 from justright.review.log import Log
 from justright.review.random_checks import draw_order
-from justright.review.state import REJECTED, Entry, ReviewState
+from justright.review.state import REJECTED, ConflictError, Entry, ReviewState
 from justright.review.thumbnails import Thumbnails
 from justright.runs.run_folder import RunFolder
 from justright.utils.errors import DataError

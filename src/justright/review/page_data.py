@@ -13,14 +13,12 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from justright.discovery.doubts import Doubt
-from justright.review.actions import MAX_ROWS, ClusterOrRejected, Reviewer
-from justright.review.agreement import agreement, disputes
-from justright.review.cluster_actions import MAX_PARTS
+from justright.review.actions import MAX_PARTS, MAX_ROWS, ClusterOrRejected, Reviewer, Undo
 from justright.review.cluster_lists import ClusterOrder, ImageOrder
+from justright.review.findings import agreement, disputes
 from justright.review.open_review import OpenReview
 from justright.review.random_checks import accuracy, n_more_checks
 from justright.review.state import REJECTED, Status
-from justright.review.undo import Undo
 from justright.utils.errors import DataError, MissingDataError
 
 N_EXAMPLES = 8  # images that stand for a cluster next to the one to be checked

@@ -17,8 +17,7 @@ from pydantic import Field
 
 from justright.evaluation import HALF_WIDTH, CheckedAccuracy, estimate_accuracy, forecast_looks
 from justright.review.actions import Action, Cluster, Row
-from justright.review.changes import Change, ConflictError, edit
-from justright.review.state import REJECTED, ReviewState
+from justright.review.state import REJECTED, Change, ConflictError, ReviewState, edit
 from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.types import Array, Mask

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import errno
+import re
+import secrets
+import socket
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 
 from justright.review.actions import Request, Strict, first_problem
-from justright.review.changes import ConflictError
 from justright.review.export import Form, export
 from justright.review.open_review import OpenReview
 from justright.review.page_data import PageData
+from justright.review.security import LIMITS, Access, ConnectionLimits, Guard, GuardedConnection
+from justright.review.state import ConflictError
 from justright.review.thumbnails import SIZES
 from justright.utils.errors import BadImageError, JustrightError
+from justright.utils.files import replacing
 
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 STATIC = {  # every file of the page; no other name is served
@@ -98,3 +106,96 @@ def _answer_errors(app: FastAPI) -> None:
     answer(JustrightError, 422)
     answer(OSError, 507, lambda error: f"Not saved: {error}")
     answer(RequestValidationError, 422, lambda error: first_problem(error.errors()))
+
+
+TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
+WAITING = 128  # connections that the system keeps in line for the server
+# Connections that are taken from the line before the server reads again: few beside the places of strangers, so that
+# a newcomer is read before as many others come that there is no place left.
+AT_ONCE = 16
+
+
+def serve(
+    opened: OpenReview,
+    host: str,
+    port: int,
+    reviewer: str,
+    ready: Callable[[Access], None],
+    limits: ConnectionLimits = LIMITS,
+) -> None:
+    """Listen, tell `ready` where, and answer until a signal comes. Port 0 takes a free one."""
+    try:
+        token = kept_token(opened.folder / "token")
+    except OSError as error:
+        raise JustrightError(
+            f"cannot write to {opened.folder}: {error.strerror or error}",
+            advice="a review is kept in the run: copy it to where you may write",
+        ) from error
+    with listen(host, port) as listening:
+        access = Access(host, listening.getsockname()[1], token)
+        config = uvicorn.Config(
+            Guard(make_app(opened, reviewer), access),
+            http=partial(GuardedConnection, access, limits, {}),  # type: ignore[arg-type]  # called, never subclassed
+            ws="none",
+            loop="asyncio",
+            log_level="warning",
+            access_log=False,  # it would write the token down
+            server_header=False,
+            limit_concurrency=limits.n_connections,
+            backlog=AT_ONCE,
+            timeout_keep_alive=limits.seconds_idle,
+            h11_max_incomplete_event_size=16 * 1024,
+            timeout_graceful_shutdown=2,
+            lifespan="off",
+        )
+        _Server(config, lambda: ready(access)).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Says that it is ready when it is: from then on a signal ends it, and a request is answered."""
+
+    def __init__(self, config: uvicorn.Config, tell: Callable[[], None]):
+        super().__init__(config)
+        self.tell = tell
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(WAITING)  # asyncio has one number for this and for those it takes at once
+        self.tell()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there, or an error that says what to do."""
+    if not host.strip():
+        raise JustrightError("the host is empty", expected="a name or an address", advice="0.0.0.0 listens on all")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends small packets at once only on sockets that say they are TCP; else each answer waits 40 ms
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # a restart right after a kill finds the port still closing
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(WAITING)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            raise JustrightError(
+                f"port {port} is in use: perhaps this review is open already",
+                advice="open the address it printed, or choose a port with --port; --port 0 takes a free one",
+            ) from error
+        raise JustrightError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+    return listening
+
+
+def kept_token(file: Path) -> str:
+    """The token of a review, made once and readable by its owner only: open tabs go on after a restart."""
+    if file.exists() and TOKEN.fullmatch(token := file.read_text(encoding="ascii", errors="replace").strip()):
+        file.chmod(0o600)
+        return token
+    token = secrets.token_urlsafe(24)
+    with replacing(file) as temporary:
+        temporary.unlink(missing_ok=True)
+        temporary.touch(0o600, exist_ok=False)  # before the token is in it
+        temporary.write_text(token, encoding="ascii")
+    return token
