@@ -15,13 +15,12 @@ import numpy as np
 import pytest
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.checks import check_labels
 from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS
 from justright.selection import SELECTORS, BinsSelector, CuiSelector
-from justright.selection.shards import as_labels
-from justright.utils.errors import DataError, DegenerateError, JustrightError
+from justright.utils.errors import DataError, JustrightError
 from justright.utils.settings import refuse_out_of_range
+from justright.utils.validation import check_labels
 
 NEVER = ["three", "5", [1], math.nan, -math.inf, {}]
 """What no parameter may be; words are refused by those of text too, which have a list of words."""
@@ -82,10 +81,8 @@ def test_whole_numbers_of_numpy_count_as_numbers_of_clusters():
 def test_labels_of_unsigned_type_above_2_to_the_63_do_not_turn_negative():
     labels = np.array([1, 2**63 + 5], dtype=np.uint64)
     with pytest.raises(DataError, match="a label of 9223372036854775813"):
-        as_labels(labels, 2, "pool shard 0")
-    with pytest.raises(DegenerateError, match="A label of 9223372036854775813"):
-        check_labels(np.ones((2, 2)), labels)
-    assert as_labels(labels[:1], 1, "pool").tolist() == [1]
+        check_labels(labels, 2, "pool shard 0")
+    assert check_labels(labels[:1], 1).tolist() == [1]
 
 
 def test_evaluation_refuses_them_too():
@@ -96,7 +93,7 @@ from justright import evaluate
 evaluate(np.array([1, 2**63 + 5], dtype=np.uint64), np.array([0, 1]), np.array([True, False]))
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "DataError: A class of 9223372036854775813" in ended.stderr
+    assert "DataError: classes: a label of 9223372036854775813" in ended.stderr
 
 
 def test_the_halvings_of_bins_are_told_one_by_one():

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from justright.clustering import arrays
+from justright.utils.validation import to_numpy
 
 
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy], ids=["numpy", "torch"])
@@ -10,19 +11,19 @@ def test_sums_by_group_agree_with_loops(kind, monkeypatch):
     monkeypatch.setattr(arrays, "_SUM_ROWS", 7)
     rng = np.random.default_rng(0)
     x, group = rng.normal(size=(30, 4)).astype(np.float32), rng.integers(5, size=30)
-    total = arrays.to_numpy(arrays.sum_by_group(kind(x), kind(group), 6))
+    total = to_numpy(arrays.sum_by_group(kind(x), kind(group), 6))
     assert total.dtype == np.float64
     np.testing.assert_allclose(total, [x[group == k].sum(axis=0) for k in range(6)], rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(arrays.to_numpy(arrays.squared_norms(kind(x))), [row @ row for row in x], rtol=1e-5)
+    np.testing.assert_allclose(to_numpy(arrays.squared_norms(kind(x))), [row @ row for row in x], rtol=1e-5)
 
 
-def test_arrays_go_to_the_library_of_another_and_back():
+def test_like_converts_to_the_library_of_the_reference():
     there = arrays.like(np.arange(3), torch.zeros(2))
     assert isinstance(there, torch.Tensor)
-    assert arrays.to_numpy(there).tolist() == [0, 1, 2]
+    assert to_numpy(there).tolist() == [0, 1, 2]
 
 
-def test_blocks_cover_every_row_once_and_hold_few_numbers(monkeypatch):
+def test_blocks_cover_every_row_once(monkeypatch):
     monkeypatch.setattr(arrays, "_BLOCK_NUMBERS", 20)
     blocks = list(arrays.row_blocks(11, 5))
     assert [row for block in blocks for row in range(11)[block]] == list(range(11))

@@ -7,7 +7,7 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from tests.clustering.blobs import blobs
 
-from justright.clustering.constrained_ward import constrained_ward
+from justright.clustering.ward import constrained_ward
 
 
 def as_loops(x, labels, n_clusters):

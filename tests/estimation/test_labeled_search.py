@@ -8,7 +8,7 @@ from justright.estimation import COUNTERS
 from justright.estimation.base import CategoryCounter
 from justright.estimation.labeled_search import LabeledSearchCounter, _best, _brent
 from justright.evaluation import Counts, match_counts
-from justright.utils.errors import DegenerateError
+from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.progress import silent
 from justright.utils.seeding import generator
 
@@ -127,11 +127,11 @@ def test_duplicates_bound_the_search_by_the_distinct_images():
         (None, np.full(60, -1), "No image is labeled"),
         (2, np.arange(60) % 4 - 1, "At most 2 clusters for 3 labeled classes"),
         (None, np.zeros(59, dtype=int), "59"),
-        (None, np.full(60, -3), "A label of -3"),
+        (None, np.full(60, -3), "a label below -1, e.g. -3"),
     ],
 )
-def test_input_that_leaves_nothing_to_search_is_refused(max_k, labels, says):
-    with pytest.raises(DegenerateError, match=says):
+def test_invalid_input_is_rejected(max_k, labels, says):
+    with pytest.raises(JustrightError, match=says):
         LabeledSearchCounter(max_k=max_k).fit(mixture(n_images=60)[0], labels)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
 
-from justright.clustering.assignment import scores
-from justright.clustering.checks import prepared
+from justright.clustering.lloyd import scores
 from justright.clustering.semisup_kmeans import SemiSupKMeans
+from justright.geometry import unit_rows
 from justright.utils.types import UNLABELED, Array
 
 Order = Literal["restored", "official"]
@@ -53,7 +53,7 @@ def hierarchy(
         order: official gives coarse labels to the wrong images, as the public code does: those of images in known
             clusters first, then those of the others, whatever the order of images.
     """
-    x = prepared(features, normalize=True)
+    x = unit_rows(features)
     n_known = len(np.unique(labels[labels != UNLABELED]))
     clusters, centroids = _clusters(x, labels, n_clusters, seed, is_capped)
     is_known = clusters < n_known

@@ -1,4 +1,4 @@
-"""k-means++: where the clusters without labels start."""
+"""k-means++: the first centroids of clusters without labels."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
-from justright.clustering.arrays import like, row_blocks, squared_norms, to_numpy
-from justright.clustering.checks import Centroids, Rows, RowScores
+from justright.clustering.arrays import Centroids, Rows, RowScores, like, row_blocks, squared_norms
 from justright.utils.types import Array
+from justright.utils.validation import to_numpy
 
 
 class SeedingOrder:
-    """Rows drawn one after the other, each with probability proportional to its distance from all before it.
+    """Rows drawn one after the other, each with probability proportional to its squared distance from all before it.
 
         p(i) ~ min_c ||x_i - c||^2    over the given centroids and the rows drawn so far
 
@@ -24,9 +24,8 @@ class SeedingOrder:
 
         argmin_c  sum_i min(d_i, ||x_i - c||^2)
 
-    All restarts draw their next row together: one product per step serves them all, and only the columns of new rows
-    are computed, never again those before. One order serves every K, since the first rows do not depend on how many
-    will follow; it grows only as far as it is asked.
+    All restarts draw their next row together, with one product per step for the new rows alone. One order serves every
+    K, since the first rows do not depend on how many follow; it grows as needed.
     """
 
     def __init__(self, x: Rows, given: Centroids, restarts: Sequence[np.random.Generator], n_candidates: int = 1):
@@ -41,7 +40,7 @@ class SeedingOrder:
         self.picks: list[Int[Array, " restarts"]] = []
 
     def prefix(self, n: int) -> Int[Array, "restarts prefix"]:
-        """The first n rows of each restart's order; fewer if there are not as many distinct rows."""
+        """The first n rows of each restart's order; fewer if there are fewer distinct rows."""
         xp = array_namespace(self.x)
         while len(self.picks) < n and bool(xp.all(xp.any(self.distance > 0, axis=1))):
             self._step()
@@ -62,11 +61,11 @@ class SeedingOrder:
 
 
 def _distances(x: Rows, norms: RowScores, centroids: Centroids) -> Float[Any, "rows clusters"]:
-    """||x_i - c||^2, exactly 0 where the two are the same up to rounding."""
+    """||x_i - c||^2, exactly 0 where the two are equal up to rounding."""
     xp = array_namespace(x)
     scale = norms[:, None] + squared_norms(centroids)[None, :]
     distance = scale - 2 * (x @ centroids.T)
-    # Rounding leaves about eps * scale between duplicates; as a weight it would let a duplicate be drawn.
+    # Rounding leaves about eps * scale between duplicates; with that as a weight, a duplicate could be drawn.
     tiny = 32 * xp.finfo(x.dtype).eps
     return xp.where(distance > tiny * scale, distance, xp.zeros_like(distance))
 

@@ -1,4 +1,4 @@
-"""k-means that keeps the labels it is given."""
+"""Semi-supervised k-means."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
 from justright.clustering.arrays import like, row_blocks, squared_norms, sum_by_group
-from justright.clustering.assignment import nearest_two
-from justright.clustering.checks import check_features, check_labels, check_n_clusters, prepared
-from justright.clustering.lloyd import LloydFit, Points, lloyd
+from justright.clustering.lloyd import Points, lloyd, nearest_two
 from justright.clustering.plusplus import SeedingOrder
+from justright.geometry import unit_rows
+from justright.utils.context import track
 from justright.utils.errors import DegenerateError
-from justright.utils.progress import Track, silent
+from justright.utils.estimator import Estimator
 from justright.utils.seeding import generator
 from justright.utils.settings import NOT_NEGATIVE, WHOLE, YES_OR_NO, Range, at_least, refuse_out_of_range, setting
-from justright.utils.types import UNLABELED, Array
+from justright.utils.types import UNLABELED
+from justright.utils.validation import check_features, check_labels
 
 INIT = Range(lambda given: bool(array_namespace(given).all(array_namespace(given).isfinite(given))), "finite rows")
 
 
-@dataclass(eq=False)
-class SemiSupKMeans:
-    """Clusters of images, some of which are labeled: given labels stay, the rest is assigned.
+@dataclass(repr=False, eq=False)
+class SemiSupKMeans(Estimator):
+    """Clusters of images, some of which are labeled: given labels stay, the other images are assigned.
 
         min  sum_i ||x_i - c_{label i}||^2    with label_i fixed for labeled i
 
-    The semi-supervised k-means of GCD (Vaze et al., CVPR 2022): one cluster per labeled class starts at the class
-    mean, the further ones start by k-means++ on unlabeled features; then Lloyd's iterations in which only
-    unlabeled images move. The restart of lowest inertia wins. Without labels it is plain k-means.
+    The semi-supervised k-means of GCD (Vaze et al., CVPR 2022): one cluster per labeled class starts at the class mean,
+    the other clusters start by k-means++ on unlabeled features; then Lloyd's iterations in which only unlabeled images
+    move. The restart of lowest inertia wins. Without labels it is plain k-means.
 
-    Works on numpy arrays and torch tensors; what it learns is of the same kind, on the same device.
+    Works on numpy arrays and torch tensors; fitted attributes are of the same kind, on the same device.
 
-    Each restart draws from its own stream, so more of them can only lower the inertia; with `init` there is one. More
-    `n_candidates` find lower inertia with fewer restarts; GCD has 1, scikit-learn 2 + log K. A `tol` of 0 goes on until
-    no image changes. `centroids_` and `init` live in the space of normalized features.
+    Each restart has its own random stream, so more restarts can only lower the inertia; with `init` there is one. More
+    `n_candidates` reach a lower inertia with fewer restarts; GCD has 1, scikit-learn 2 + log K. With a `tol` of 0 a
+    restart continues until no image changes. `centroids_` and `init` are in the space of normalized features.
 
     Attributes after `fit`:
         labels_: the cluster of each image.
@@ -48,56 +49,75 @@ class SemiSupKMeans:
 
     n_clusters: int = setting(MISSING, "K, at least the number of labeled classes", WHOLE)
     n_init: int = setting(10, "number of restarts", at_least(1, Integral))
-    max_iter: int = setting(100, "iterations of one restart at most", at_least(1, Integral))
-    tol: float = setting(1e-4, "a restart ends when (sum_k ||shift_k||)^2 is below it", NOT_NEGATIVE)
+    max_iter: int = setting(100, "maximum number of iterations of a restart", at_least(1, Integral))
+    tol: float = setting(1e-4, "a restart stops when (sum_k ||shift_k||)^2 is below it", NOT_NEGATIVE)
     n_candidates: int = setting(1, "rows tried per step of k-means++; the best one is taken", at_least(1, Integral))
     seed: int = setting(0, "same seed, same result", WHOLE)
-    init: Float[Any, "new dim"] | None = setting(None, "starts of new clusters, instead of k-means++", INIT.or_none())
+    init: Float[Any, "new dim"] | None = setting(None, "first centroids of new clusters, not k-means++", INIT.or_none())
     normalize: bool = setting(True, "scale every feature to length 1 first", YES_OR_NO)
 
-    def fit(self, features: Any, labels: Any = None, track: Track = silent) -> SemiSupKMeans:
-        """Cluster features (images x dim) given labels (images), -1 for unlabeled and None for no label at all."""
+    def fit(self, features: Any, labels: Any = None) -> SemiSupKMeans:
+        """Cluster features (images x dim) with labels (images), -1 for unlabeled; None for no labels at all."""
         refuse_out_of_range(self, DegenerateError)
-        check_features(features)
-        given = check_labels(features, labels)
+        features = check_features(features)
+        n_images = features.shape[0]
+        given = np.full(n_images, UNLABELED)
+        if labels is not None:
+            given = check_labels(labels, n_images, allow_unlabeled=True)
         is_labeled = given != UNLABELED
         self.classes_, class_of_labeled = np.unique(given[is_labeled], return_inverse=True)
-        check_n_clusters(self.n_clusters, len(self.classes_), int((~is_labeled).sum()))
+        self._check_n_clusters(int((~is_labeled).sum()))
 
-        x = prepared(features, self.normalize)
+        x = self._prepared(features)
         xp = array_namespace(x)
         # Distances do not depend on the origin, but their rounding does: it is least around the mean.
         origin = xp.mean(x, axis=0)
         x = x - origin[None, :]
-        labeled_here, unlabeled_here = like(is_labeled, x), like(~is_labeled, x)
-        cluster_of_labeled = like(class_of_labeled, x)
-        counts = np.bincount(class_of_labeled, minlength=self.n_clusters)
-        points = self._points(x[labeled_here, :], cluster_of_labeled, counts, x[unlabeled_here, :])
+        labeled_rows, unlabeled_rows = like(is_labeled, x), like(~is_labeled, x)
+        clusters = xp.zeros(n_images, dtype=xp.int64, device=x.device)
+        clusters[labeled_rows] = like(class_of_labeled, x)
+        unlabeled = x[unlabeled_rows, :]
+        points = Points(
+            unlabeled,
+            squared_norms(unlabeled),
+            sum_by_group(x[labeled_rows, :], clusters[labeled_rows], self.n_clusters),
+            np.bincount(class_of_labeled, minlength=self.n_clusters),
+        )
         starts = self._starts(points, origin)
-        watched = track(starts, len(starts), "k-means restarts")
-        outcomes = (lloyd(points, start, self.max_iter, self.tol) for start in watched)
-        best: LloydFit = min(outcomes, key=lambda outcome: outcome.inertia)
-
-        self.labels_ = xp.zeros(x.shape[0], dtype=xp.int64, device=x.device)
-        self.labels_[labeled_here], self.labels_[unlabeled_here] = cluster_of_labeled, best.labels
-        self.centroids_, self.n_iter_ = best.centroids + origin[None, :], best.n_iter
-        self.inertia_ = _inertia(x, best.centroids, self.labels_)
+        self.inertia_ = np.inf
+        for start in track(starts, len(starts), "k-means restarts"):
+            clusters[unlabeled_rows], centroids, n_iter = lloyd(points, start, self.max_iter, self.tol)
+            inertia = _inertia(x, centroids, clusters)
+            if inertia < self.inertia_:
+                self.inertia_, self.n_iter_ = inertia, n_iter
+                self.labels_, self.centroids_ = xp.asarray(clusters, copy=True), centroids + origin[None, :]
         return self
 
     def predict(self, features: Any) -> Any:
         """The cluster whose centroid is nearest to each feature."""
-        check_features(features)
+        features = check_features(features)
         if (dim := self.centroids_.shape[1]) != features.shape[1]:
-            raise DegenerateError(f"Features of {features.shape[1]} numbers.", expected=f"{dim}, as in fit")
-        x = prepared(features, self.normalize)
+            raise DegenerateError(f"features of {features.shape[1]} numbers", expected=f"{dim}, as in fit")
+        x = self._prepared(features)
         origin = array_namespace(x).mean(self.centroids_, axis=0, keepdims=True)
         return nearest_two(x - origin, self.centroids_ - origin)[0]
 
-    @staticmethod
-    def _points(labeled: Any, cluster: Int[Any, " labeled"], counts: Int[Array, " clusters"], unlabeled: Any) -> Points:
-        xp, sums = array_namespace(labeled), sum_by_group(labeled, cluster, len(counts))
-        norm = float(xp.sum(squared_norms(labeled), dtype=xp.float64))
-        return Points(unlabeled, squared_norms(unlabeled), sums, counts, norm)
+    def _prepared(self, features: Any) -> Any:
+        """Features in at least single precision, at length 1 if `normalize`."""
+        if self.normalize:
+            return unit_rows(features)
+        xp = array_namespace(features)
+        return features if features.dtype in (xp.float32, xp.float64) else xp.astype(features, xp.float32)
+
+    def _check_n_clusters(self, n_unlabeled: int) -> None:
+        """Every labeled class needs a cluster of its own, every other cluster an unlabeled image."""
+        n_classes = len(self.classes_)
+        least, most = max(1, n_classes), n_classes + n_unlabeled
+        if not least <= self.n_clusters <= most:
+            raise DegenerateError(
+                f"{self.n_clusters} clusters for {n_classes} labeled classes and {n_unlabeled} unlabeled images",
+                expected=f"from {least}, one per labeled class, to {most}, so that none is empty",
+            )
 
     def _starts(self, points: Points, origin: Float[Any, " dim"]) -> list[Float[Any, "clusters dim"]]:
         """The first centroids of each restart: class means, then drawn rows."""
@@ -109,27 +129,26 @@ class SemiSupKMeans:
         if self.init is not None:
             if tuple(self.init.shape) != (n_new, points.x.shape[1]):
                 raise DegenerateError(
-                    f"Initial centroids of shape {tuple(self.init.shape)}.",
-                    expected=f"({n_new}, {points.x.shape[1]}), one per cluster beyond the labeled classes",
+                    f"init of shape {tuple(self.init.shape)}",
+                    expected=f"({n_new}, {points.x.shape[1]}), one row per cluster beyond the labeled classes",
                 )
-            given = xp.astype(xp.asarray(self.init, device=origin.device), origin.dtype)
-            return [xp.concat([means, given - origin[None, :]])]
+            init = xp.astype(xp.asarray(self.init, device=origin.device), origin.dtype)
+            return [xp.concat([means, init - origin[None, :]])]
         if n_new == 0:
-            return [means]  # nothing is drawn, so every restart would be this one
+            return [means]  # nothing is drawn, so all restarts would be equal
         restarts = [generator(self.seed, "k-means++", restart) for restart in range(self.n_init)]
         picks = SeedingOrder(points.x, means, restarts, self.n_candidates).prefix(n_new)
         if picks.shape[1] < n_new:
             raise DegenerateError(
-                f"Only {n_classes + picks.shape[1]} clusters can start at different places: every unlabeled feature "
-                "equals one of them.",
+                f"only {n_classes + picks.shape[1]} distinct features for {self.n_clusters} clusters",
                 expected="as many distinct features as clusters",
                 advice="lower n_clusters, or look for duplicates and for features that collapsed to a point",
             )
-        return [xp.concat([means, xp.take(points.x, like(each, points.x), axis=0)]) for each in picks]
+        return [xp.concat([means, xp.take(points.x, like(rows, points.x), axis=0)]) for rows in picks]
 
 
 def _inertia(x: Float[Any, "images dim"], centroids: Float[Any, "clusters dim"], labels: Int[Any, " images"]) -> float:
-    """sum_i ||x_i - c_{label i}||^2 from differences: products would lose what is left between near points."""
+    """sum_i ||x_i - c_{label i}||^2 from differences, which are exact where points are close."""
     xp, total = array_namespace(x), 0.0
     for rows in row_blocks(x.shape[0], x.shape[1]):
         difference = x[rows, :] - xp.take(centroids, labels[rows], axis=0)

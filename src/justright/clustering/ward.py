@@ -1,22 +1,27 @@
-"""Mean shift and Ward's tree: how CMS finds clusters once it is trained."""
+"""Ward's clustering: of rows without labels (after mean shift, for CMS), and of rows some of which are labeled."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.cluster.hierarchy import linkage
 
-from justright.clustering.arrays import row_blocks
+from justright.clustering.arrays import row_blocks, squared_norms, sum_by_group
 from justright.geometry import unit_rows
-from justright.utils.types import Array
+from justright.utils.parallel import blas_threads
+from justright.utils.types import UNLABELED, Array
+
+MOST_ROWS = 6_000  # of `constrained_ward`, which keeps all pairs in memory: 300 MB
 
 
 def mean_shifted(x: Float[Array, "images dim"], n_neighbors: int, share: float) -> Float[Array, "images dim"]:
-    """Each unit row one step towards its neighbors, all of them at once.
+    """Move each unit row one step towards its neighbors, all rows at once.
 
         x_i <- u_i / |u_i|,     u_i = (1 - share) x_i + share * mean of the n nearest other rows
 
-    A row is not its own neighbor, and nobody sees a row that has moved already.
+    A row is not its own neighbor; neighbors are taken from the rows before the step.
     """
     n_neighbors = min(n_neighbors, len(x) - 1)
     if not n_neighbors:
@@ -31,17 +36,119 @@ def mean_shifted(x: Float[Array, "images dim"], n_neighbors: int, share: float) 
 
 
 def ward_merges(x: Float[Array, "images dim"]) -> Int[Array, "merges 2"]:
-    """Which two clusters become one, step by step: always those that add least to the sum of squares.
+    """The two clusters of each merge: always those that add least to the sum of squares.
 
-    Images are clusters 0 to n - 1; step s makes cluster n + s. It looks at all pairs: 10,000 images take about 1 GB.
+    Images are clusters 0 to n - 1; merge s makes cluster n + s. It needs all pairs: 10,000 images take about 1 GB.
     """
     return linkage(x, "ward")[:, :2].astype(np.int64) if len(x) > 1 else np.zeros((0, 2), dtype=np.int64)
 
 
 def cut_tree(merges: Int[Array, "merges 2"], n_clusters: int) -> Int[Array, " images"]:
-    """The cluster of each image where the tree has `n_clusters`, numbered from 0 without gaps."""
+    """The cluster of each image in a tree that is cut at `n_clusters`, numbered from 0 without gaps."""
     n_images = len(merges) + 1
     root = np.arange(2 * n_images - 1)
-    for step in range(n_images - n_clusters - 1, -1, -1):  # from the last merge down: roots are known above
+    for step in range(n_images - n_clusters - 1, -1, -1):  # from the last merge down
         root[merges[step]] = root[n_images + step]
     return np.unique(root[:n_images], return_inverse=True)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class WardClusters:
+    """Clusters: known classes first, then the others, the largest first.
+
+    Attributes:
+        labels: the cluster of each row.
+        inner: cost of the last merge within each cluster, as a share of the costliest merge. Near 1 the cluster is
+            nearly two clusters.
+        outer: cost of merging each cluster with the cheapest other one, as the same share. Near 1 the two are nearly
+            one cluster.
+    """
+
+    labels: Int[Array, " rows"]
+    inner: Float[Array, " clusters"]
+    outer: Float[Array, " clusters"]
+
+
+def constrained_ward(x: Float[Array, "rows dim"], labels: Int[Array, " rows"], n_clusters: int) -> WardClusters:
+    """Merge the two clusters of least cost until `n_clusters` are left.
+
+        cost(A, B) = |A| |B| / (|A| + |B|) * |mean(A) - mean(B)|^2
+
+    The labeled rows of a class are one cluster from the start, and two classes never merge. The result has more than
+    `n_clusters` clusters if there are more classes, and fewer if there are fewer rows.
+
+    Parameters:
+        labels: the class of each row, numbered from 0 without gaps, -1 for unlabeled.
+    """
+    n_known = int(labels.max(initial=UNLABELED)) + 1
+    atom = labels.astype(np.int64)
+    is_free = atom == UNLABELED
+    atom[is_free] = n_known + np.arange(is_free.sum())
+    n_atoms = n_known + int(is_free.sum())
+    size = np.bincount(atom, minlength=n_atoms).astype(np.float64)
+    tree = _Merging(sum_by_group(np.asarray(x, dtype=np.float64), atom, n_atoms) / size[:, None], size, n_known)
+    while tree.n_left > n_clusters and tree.merge():
+        pass
+    cluster, inner, outer = tree.clusters()
+    return WardClusters(cluster[atom], inner, outer)
+
+
+class _Merging:
+    """Costs of all pairs of clusters, and the cheapest partner of each."""
+
+    def __init__(self, mean: Float[Array, "atoms dim"], size: Float[Array, " atoms"], n_known: int):
+        n = len(mean)
+        self.size, self.n_known, self.n_left = size, n_known, n
+        with blas_threads(1):  # the result does not depend on the number of threads
+            cost = mean @ mean.T
+        norm = squared_norms(mean)
+        for row in range(n):  # row by row: a second table of all pairs would double the memory
+            squared = np.maximum(norm[row] + norm - 2 * cost[row], 0)
+            cost[row] = size[row] * size / (size[row] + size) * squared
+        np.fill_diagonal(cost, np.inf)
+        cost[:n_known, :n_known] = np.inf
+        self.cost, self.parent, self.last = cost, np.arange(n), np.zeros(n)
+        self.is_left, self.highest = np.ones(n, dtype=bool), 0.0
+        self.best = cost.argmin(axis=1)
+        self.least = cost[np.arange(n), self.best]
+
+    def merge(self) -> bool:
+        """Merge the cheapest pair; False where no merge is allowed."""
+        first = int(self.least.argmin())
+        if not np.isfinite(price := self.least[first]):
+            return False
+        first, second = sorted((first, int(self.best[first])))  # a known class keeps its number
+        size, cost = self.size, self.cost
+        # Lance and Williams: the cost of merging with the two together, from the costs of merging with each
+        weighed = (size[first] + size) * cost[first] + (size[second] + size) * cost[second] - size * price
+        row = weighed / (size[first] + size[second] + size)
+        row[~self.is_left] = row[first] = row[second] = np.inf
+        if first < self.n_known:
+            row[: self.n_known] = np.inf
+        size[first] += size[second]
+        self.parent[second], self.is_left[second], self.least[second] = first, False, np.inf
+        cost[second] = cost[:, second] = np.inf
+        cost[first] = cost[:, first] = row
+        is_closer = row < self.least
+        self.best[is_closer], self.least[is_closer] = first, row[is_closer]
+        is_stale = self.is_left & np.isin(self.best, (first, second)) & ~is_closer
+        stale = np.flatnonzero(is_stale | (np.arange(len(row)) == first))
+        self.best[stale] = cost[stale].argmin(axis=1)
+        self.least[stale] = cost[stale, self.best[stale]]
+        self.last[first] = price
+        self.highest = max(self.highest, price)
+        self.n_left -= 1
+        return True
+
+    def clusters(self) -> tuple[Int[Array, " atoms"], Float[Array, " clusters"], Float[Array, " clusters"]]:
+        """The cluster of each atom, and of each cluster `inner` and `outer`."""
+        root = self.parent
+        while (above := root[root]).tolist() != root.tolist():
+            root = above
+        others = self.n_known + np.flatnonzero(self.is_left[self.n_known :])
+        others = others[np.argsort(-self.size[others], kind="stable")]
+        kept = np.concatenate([np.arange(self.n_known), others])
+        place = np.full(len(root), -1)
+        place[kept] = np.arange(len(kept))
+        scale = self.highest or 1.0
+        return place[root], self.last[kept] / scale, self.least[kept] / scale

@@ -17,9 +17,9 @@ from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from justright.clustering.arrays import squared_norms, sum_by_group
-from justright.clustering.constrained_ward import MOST_ROWS, constrained_ward
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike, spread
+from justright.clustering.ward import MOST_ROWS, constrained_ward
 from justright.discovery.evidence import MEMBERS, CategoryShapes, Member, evidence
 from justright.geometry import unit_rows
 from justright.geometry.rows import evenly_spaced

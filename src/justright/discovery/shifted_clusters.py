@@ -11,11 +11,11 @@ from jaxtyping import Float, Int
 from scipy.optimize import linear_sum_assignment
 
 from justright.clustering.arrays import sum_by_group
-from justright.clustering.assignment import nearest_two
-from justright.clustering.checks import prepared
+from justright.clustering.lloyd import nearest_two
 from justright.clustering.ward import cut_tree, mean_shifted, ward_merges
 from justright.discovery.assigner import CategoryAssigner, Learned
 from justright.discovery.training_data import TrainingData
+from justright.geometry import unit_rows
 from justright.utils.errors import DegenerateError
 from justright.utils.seeding import generator
 from justright.utils.types import Array
@@ -49,10 +49,10 @@ def by_shifted_clusters(
     """
     rows = data.seen
     clustering = ShiftedClusters(data.labels[data.labeled], len(data.known), config.n_ward, seed)
-    x = prepared(clustered[rows], normalize=True)
+    x = unit_rows(clustered[rows])
     k = clustering.best_k(x) if n_categories is None else n_categories
     found = clustering.best(x, k, config.n_neighbors, config.shift)
-    unit = prepared(features[rows], normalize=True)
+    unit = unit_rows(features[rows])
     assigner = CategoryAssigner.of_centroids(_centroids(unit, found.category, k))
     return Learned(features, assigner, data.of_target(found.category[len(data.labeled) :]))
 

@@ -11,12 +11,13 @@ import numpy as np
 from array_api_compat import array_namespace
 from jaxtyping import Float, Int
 
-from justright.clustering.arrays import like, to_numpy
-from justright.clustering.checks import check_features, check_labels, prepared
+from justright.clustering.arrays import like
+from justright.geometry import unit_rows
 from justright.utils.errors import DegenerateError
 from justright.utils.progress import Track, silent
 from justright.utils.settings import WHOLE, YES_OR_NO, refuse_out_of_range, setting
 from justright.utils.types import UNLABELED, Array
+from justright.utils.validation import check_features, check_labels, to_numpy
 
 Fitted = TypeVar("Fitted", bound="CategoryCounter")
 Curve = Float[Array, "points 2"]
@@ -87,13 +88,10 @@ class Given:
     @staticmethod
     def of(features: Any, labels: Any, pool: PoolArrays | None, normalize: bool) -> Given:
         """Check what `CategoryCounter.fit` was given; scale every feature to length 1 if asked."""
-        check_features(features)
-        own = check_labels(features, labels)
-        x = prepared(features, normalize)
+        x, own = _checked(features, labels, normalize)
         if pool is None:
             return Given(x, own, len(own))
-        check_features(pool[0])
-        of_pool = check_labels(*pool)
+        pool_x, of_pool = _checked(*pool, normalize)
         if n_labeled := int((own != UNLABELED).sum()):
             raise DegenerateError(
                 f"{n_labeled} labeled images, and a pool.",
@@ -101,8 +99,7 @@ class Given:
                 advice="leave the pool out",
             )
         is_labeled = of_pool != UNLABELED
-        labeled = prepared(pool[0], normalize)[like(is_labeled, pool[0]), :]
-        both = array_namespace(x).concat([x, labeled])
+        both = array_namespace(x).concat([x, pool_x[like(is_labeled, pool_x), :]])
         return Given(both, np.concatenate([own, of_pool[is_labeled]]), len(own))
 
     @property
@@ -148,3 +145,16 @@ class Given:
         if not varies.any():
             raise DegenerateError("All features are the same.", expected="images that differ")
         return np.ascontiguousarray(z[:, varies])
+
+
+def _checked(features: Any, labels: Any, normalize: bool) -> tuple[Float[Any, "images dim"], Int[Array, " images"]]:
+    """Valid features in at least single precision, at length 1 if `normalize`, and their labels."""
+    x = check_features(features)
+    xp, n_images = array_namespace(x), x.shape[0]
+    if normalize:
+        x = unit_rows(x)
+    elif x.dtype not in (xp.float32, xp.float64):
+        x = xp.astype(x, xp.float32)
+    if labels is None:
+        return x, np.full(n_images, UNLABELED)
+    return x, check_labels(labels, n_images, allow_unlabeled=True)

@@ -13,7 +13,7 @@ from jaxtyping import Int
 from scipy.optimize import minimize_scalar
 
 from justright.clustering import SemiSupKMeans
-from justright.clustering.arrays import like, to_numpy
+from justright.clustering.arrays import like
 from justright.clustering.plusplus import SeedingOrder
 from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.evaluation import Counts, match_counts
@@ -22,6 +22,7 @@ from justright.utils.progress import Track, silent
 from justright.utils.seeding import generator
 from justright.utils.settings import at_least, setting
 from justright.utils.types import Array
+from justright.utils.validation import to_numpy
 
 _FEWEST_IMAGES = 5  # a category of fewer images on average is nothing that the search considers by itself
 _N_WALK = 10  # how far the search walks on from its best K, to either side, as long as no K is worse
