@@ -23,7 +23,6 @@ from threadpoolctl import threadpool_limits
 from justright import LabeledSearchCounter, MixtureCounter
 from justright.estimation.labeled_search import _best, _brent
 from justright.evaluation import Counts, match_counts
-from justright.utils.progress import silent
 
 GOAL = 5
 N_IMAGES, N_CLASSES, DIM, MAX_K = 6_000, 200, 768, 1_000
@@ -46,7 +45,7 @@ def search_with_scikit_learn(x: Any, labels: Any) -> tuple[int, int]:
         found = KMeans(k, random_state=0).fit(x).labels_
         return k, Counts.of(labels[known], found[known].astype(np.int64))
 
-    seen = _brent(count, len(np.unique(labels[known])), MAX_K, silent)
+    seen = _brent(count, len(np.unique(labels[known])), MAX_K)
     return _best({k: match_counts(counts).accuracy for k, counts in seen.items()}), len(seen)
 
 

@@ -22,6 +22,7 @@ from justright.data.decoding import hide_pillow_warnings
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
 from justright.engines import ENGINES
+from justright.utils.context import use
 
 
 def bomb(side: int) -> bytes:
@@ -167,8 +168,8 @@ def test_an_interruption_leaves_no_thread_behind(photos):
         raise KeyboardInterrupt
 
     before = threading.active_count()
-    with pytest.raises(KeyboardInterrupt):
-        audit([open_images(photos)], track=interrupted)
+    with pytest.raises(KeyboardInterrupt), use(progress=interrupted):
+        audit([open_images(photos)])
     assert threading.active_count() == before
 
 

@@ -18,6 +18,7 @@ from justright.clustering import SemiSupKMeans
 from justright.discovery.methods import METHODS
 from justright.estimation import COUNTERS
 from justright.selection import SELECTORS, BinsSelector, CuiSelector
+from justright.utils.context import use
 from justright.utils.errors import DataError, JustrightError
 from justright.utils.settings import refuse_out_of_range
 from justright.utils.validation import check_labels
@@ -106,5 +107,6 @@ def test_the_halvings_of_bins_are_told_one_by_one():
 
     pool, target = rng.normal(size=(40, 4)), rng.normal(size=(60, 4))
     selector = BinsSelector(n_clusters=4, n_splits=3, discard=False)
-    selector.fit_stream([(pool, np.repeat(np.arange(8), 5))], [target], quiet=True, track=track)
+    with use(progress=track):
+        selector.fit_stream([(pool, np.repeat(np.arange(8), 5))], [target], quiet=True)
     assert told == [(step, 3, "halvings of the target") for step in range(3)]

@@ -69,7 +69,7 @@ def test_the_long_form_pairs_every_method_setting_and_seed(monkeypatch):
 class InstantRun:
     """Stands in for a run: a second of training, and nothing found."""
 
-    def __init__(self, problem, spec, out, backbone, asked, track):
+    def __init__(self, problem, spec, out, backbone, asked):
         self.out, self.seconds = out, {"train": 1.0, "count": 0.0}
 
     def all(self):

@@ -20,6 +20,7 @@ from justright.benchmark.suite_runner import process_parts, run_suite
 from justright.engines import ENGINES
 from justright.features import backbone
 from justright.runs.run import Run
+from justright.utils.context import use
 from justright.utils.errors import DataError, DegenerateError, JustrightError
 from justright.utils.hashing import SIGNATURE, signed
 
@@ -74,8 +75,9 @@ def test_after_a_kill_only_what_is_missing_is_run_and_gives_the_same_scores(suit
         told.append(total)
         yield from steps
 
-    assert scores(run_suite(suite, tmp_path / "cut", track=track)) == scores(lines)
-    assert told == [3]
+    with use(progress=track):
+        assert scores(run_suite(suite, tmp_path / "cut")) == scores(lines)
+    assert told[-1] == 3
 
 
 def test_changed_settings_are_run_again(suite, done):

@@ -58,7 +58,7 @@ def test_the_device_is_what_works_here_or_what_the_runs_were_begun_on_and_is_sai
     given = []
     monkeypatch.setattr(automatic, "choose_device", lambda: automatic.Choice("abacus", "it was there"))
     monkeypatch.setattr(feature_network, "usable", lambda device: device)
-    monkeypatch.setattr(experiments, "run_full_demo", lambda out, seed, track, device: given.append(device) or {})
+    monkeypatch.setattr(experiments, "run_full_demo", lambda out, seed, device: given.append(device) or {})
     for said in ("Device: abacus (it was there).", "Device: cpu (as before)."):
         done = CliRunner().invoke(main, ["demo", "--full", "--out", str(tmp_path / "out")])
         assert done.exit_code == 0, done.output

@@ -39,7 +39,7 @@ def train(root):
     with joined_processes("cpu") as processes:
         split, backbone = drawn_split(), backbone_of_noise()
         learned("simgcd", split, backbone, root / "banks", root / "calm", **SETTINGS)
-        model = learned("simgcd", split, backbone, root / "banks", root / "killed", fit={"track": track}, **SETTINGS)
+        model = learned("simgcd", split, backbone, root / "banks", root / "killed", progress=track, **SETTINGS)
         (root / f"labels-{processes.rank}.txt").write_text(repr(model.labels_.tolist()))
         (root / f"steps-{attempt}-{processes.rank}.txt").write_text(str(n_done))
 

@@ -39,7 +39,7 @@ def die():
 
 
 def arm(what, number):
-    """Make this process kill itself at a moment; gives the track that `fit` reports to."""
+    """Make this process kill itself at a moment; return the arguments of `learned` for this."""
     counts = count(1)
     replacing, write = checkpoints.replacing, EpochRecords.write
 
@@ -71,7 +71,7 @@ def arm(what, number):
     elif what in ("recording", "recorded"):
         EpochRecords.write = record_and_die
     else:
-        return {"track": track}
+        return {"progress": track}
     return {}
 
 
@@ -82,7 +82,7 @@ def train(name, root, given, n_threads, moment=None):
     loop.CHECKPOINT_SECONDS = 3.5
     bank_build.n_cores = stored_views.n_cores = lambda: n_threads  # as many threads draw views
     options = {} if moment is None else arm(*moment)
-    model = learned(name, *given, root / "banks", root / "run", seed=1, n_epochs=3, fit=options)
+    model = learned(name, *given, root / "banks", root / "run", seed=1, n_epochs=3, **options)
     model.save(root / "model")
 
 

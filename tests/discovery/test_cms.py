@@ -79,7 +79,7 @@ def test_within_an_epoch_the_memory_stays_and_a_resumed_run_has_it(
 
     monkeypatch.setattr(CMSLearner, "begin_epoch", noted)
     with pytest.raises(Stopped):
-        learned("cms", split, backbone, bank, tmp_path / "cut", fit=stop_after(7))  # the second epoch is under way
+        learned("cms", split, backbone, bank, tmp_path / "cut", progress=stop_after(7))  # the second epoch is under way
     assert newest(tmp_path / "cut").name == "step-000000007.safetensors"
     begun.clear()
     learned("cms", split, backbone, bank, tmp_path / "cut")

@@ -10,7 +10,6 @@ from justright.discovery import heads_first, loop, simgcd_config
 from justright.discovery.heads_first import FeatureViews, rows_for_heads
 from justright.discovery.simgcd_config import SimGCDConfig
 from justright.features.bank import open_views
-from justright.utils.progress import silent
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def few_epochs(monkeypatch):
 
 def test_views_are_the_features_of_what_is_stored(stored, backbone):
     rows = np.array([1, 4, 5, 30])
-    views = FeatureViews(stored, rows, 3, silent)
+    views = FeatureViews(stored, rows, 3)
     (found,) = views.batch(np.array([30, 1, 5]), np.array([2, 0, 1]))
     for row, view, feature in zip((30, 1, 5), (2, 0, 1), found, strict=True):
         with torch.no_grad():
@@ -36,7 +35,7 @@ def test_views_are_the_features_of_what_is_stored(stored, backbone):
 
 
 def test_a_step_sees_different_views_of_an_image_and_the_same_when_asked_again(stored):
-    views = FeatureViews(stored, np.arange(10), 3, silent)
+    views = FeatureViews(stored, np.arange(10), 3)
     chosen = views.choose(2, 7, 50)
     assert chosen.shape == (2, 50)
     assert (chosen[0] != chosen[1]).all()
@@ -89,7 +88,7 @@ def test_stopped_on_the_way_it_ends_with_the_same_bytes(
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0 if is_saved_often else loop.CHECKPOINT_SECONDS)
     for n_before in range(n_trainings):
         with pytest.raises(Stopped):
-            learned(name, split, backbone, bank, tmp_path, fit=stop_after(3, n_before), **asked)
+            learned(name, split, backbone, bank, tmp_path, progress=stop_after(3, n_before), **asked)
     learned(name, split, backbone, bank, tmp_path, **asked)
     whole = left_alone(name, **asked).folder
     assert final_bytes(tmp_path) == final_bytes(whole)

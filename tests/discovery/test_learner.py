@@ -29,7 +29,6 @@ from justright.discovery.methods import METHODS
 from justright.discovery.teacher import own_copy
 from justright.discovery.training_data import TrainingData
 from justright.features.bank import open_views
-from justright.utils.progress import silent
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -72,7 +71,7 @@ def test_a_pool_that_guides_changes_the_features_and_not_the_number_of_steps(nam
 @pytest.mark.parametrize("name", TRAINED)
 def test_stopped_in_its_midst_it_ends_with_the_same_bytes(name, backbone, bank, left_alone, tmp_path, saved_often):
     with pytest.raises(Stopped):
-        learned(name, guided_split(), backbone, bank, tmp_path / "cut", fit=stop_after(3))
+        learned(name, guided_split(), backbone, bank, tmp_path / "cut", progress=stop_after(3))
     learned(name, guided_split(), backbone, bank, tmp_path / "cut")
     assert final_bytes(tmp_path / "cut") == final_bytes(left_alone(name, guided=True).folder)
     assert "network/guide.classifier.prototypes" in final_bytes(tmp_path / "cut")
@@ -91,7 +90,7 @@ def test_images_of_weight_0_are_never_drawn(backbone, bank):
     for weighting in ("soft", "resample"):
         data = TrainingData.of(split, weight, weighting)
         plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
-        guide = method._guide(FitInputs(backbone, data, plain, silent), method.config)
+        guide = method._guide(FitInputs(backbone, data, plain), method.config)
         drawn = guide.batches.rows(0, n_steps=50)
         assert set(split.labeled.labels[drawn.ravel()].tolist()) == {20, 22}
         assert guide.classifier.prototypes.shape[0] == 2

@@ -40,7 +40,7 @@ def trainings(monkeypatch):
     made = []
 
     class Kept(Training):
-        def run(self, what, track):
+        def run(self, what):
             made.append(self)
 
     monkeypatch.setattr(trained, "Training", Kept)
@@ -63,7 +63,7 @@ def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before_it(
 ):
     whole = left_alone(name).folder
     with pytest.raises(Stopped):
-        learned(name, split, backbone, bank, tmp_path / "hurt", fit=stop_after(8))
+        learned(name, split, backbone, bank, tmp_path / "hurt", progress=stop_after(8))
     hurt = tmp_path / "hurt" / "stage1" if name == "mugcd" else tmp_path / "hurt"
     damage(newest(hurt), how)
     with caplog.at_level(logging.WARNING):
@@ -138,7 +138,7 @@ def test_a_finished_training_is_found_finished(split, backbone, bank, left_alone
 def test_torn_and_unknown_lines_of_the_metrics_are_dropped(split, backbone, bank, left_alone, tmp_path, saved_often):
     whole = left_alone("gcd").folder
     with pytest.raises(Stopped):
-        learned("gcd", split, backbone, bank, tmp_path / "torn", fit=stop_after(7))  # the second epoch is under way
+        learned("gcd", split, backbone, bank, tmp_path / "torn", progress=stop_after(7))  # in the second epoch
     path = tmp_path / "torn" / "metrics.jsonl"
     path.write_text(path.read_text() + '{"epoch": 1, "loss": 2.5}\n\0\0\0\n{"epoch": 1, "learning_r')
     learned("gcd", split, backbone, bank, tmp_path / "torn")
@@ -148,7 +148,7 @@ def test_torn_and_unknown_lines_of_the_metrics_are_dropped(split, backbone, bank
 
 def test_metrics_of_a_run_that_left_no_checkpoint_are_begun_anew(split, backbone, bank, tmp_path):
     with pytest.raises(Stopped):
-        learned("gcd", split, backbone, bank, tmp_path, fit=stop_after(7))
+        learned("gcd", split, backbone, bank, tmp_path, progress=stop_after(7))
     assert len(records(tmp_path)) == 1
     learned("gcd", split, backbone, bank, tmp_path)
     assert [record["epoch"] for record in records(tmp_path)] == [0, 1]
@@ -276,7 +276,7 @@ def test_mixed_precision_stays_close_and_can_be_resumed(
         assert other[3]["loss"] < 0.8 * other[0]["loss"]
     assert all(tensor.dtype == torch.float32 for tensor in load_file(newest(tmp_path / "half")).values())
     with pytest.raises(Stopped):
-        learned("simgcd", split, backbone, bank, tmp_path / "again", fit=stop_after(7), **half)
+        learned("simgcd", split, backbone, bank, tmp_path / "again", progress=stop_after(7), **half)
     learned("simgcd", split, backbone, bank, tmp_path / "again", **half)
     assert final_bytes(tmp_path / "again") == final_bytes(tmp_path / "half")
 
@@ -391,7 +391,7 @@ def test_without_a_folder_nothing_is_kept(split, backbone, bank, tmp_path, monke
 def test_a_center_is_the_same_after_a_resume(name, n_stages, split, backbone, bank, left_alone, tmp_path, saved_often):
     folder, whole = left_alone(name, center="always")
     with pytest.raises(Stopped):
-        learned(name, split, backbone, bank, tmp_path / "left", center="always", fit=stop_after(7, n_stages - 1))
+        learned(name, split, backbone, bank, tmp_path / "left", center="always", progress=stop_after(7, n_stages - 1))
     again = learned(name, split, backbone, bank, tmp_path / "left", center="always")
     assert again.assigner_.center.tobytes() == whole.assigner_.center.tobytes()
     assert final_bytes(tmp_path / "left") == final_bytes(folder)

@@ -16,6 +16,7 @@ from justright.features.backbone import load_backbone
 from justright.runs.problem import OWN, Problem, named
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
+from justright.utils.context import use
 
 
 def test_every_method_is_found_by_its_name():
@@ -60,8 +61,8 @@ def test_a_method_from_outside_runs_stops_goes_on_predicts_and_is_saved(pulled, 
     assert [record["loss"] for record in run.metrics] == [2 * record["pulled"] for record in run.metrics]
 
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
-    with pytest.raises(Stopped):
-        Run(problem, spec, tmp_path / "cut", backbone, **stop_after(3)).all()
+    with pytest.raises(Stopped), use(progress=stop_after(3)):
+        Run(problem, spec, tmp_path / "cut", backbone).all()
     Run(problem, spec, tmp_path / "cut", backbone).all()
     assert final_bytes(tmp_path / "cut") == final_bytes(tmp_path / "whole")
     assert (tmp_path / "cut" / "predictions.parquet").read_bytes() == (run.path / "predictions.parquet").read_bytes()

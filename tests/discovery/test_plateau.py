@@ -87,7 +87,7 @@ def test_a_training_that_is_cut_off_ends_early_all_the_same(
 ):
     learned("simgcd", split, backbone, bank, tmp_path / "whole", **LONG)
     with pytest.raises(Stopped):
-        learned("simgcd", split, backbone, bank, tmp_path / "cut", fit=stop_after(n_steps), **LONG)
+        learned("simgcd", split, backbone, bank, tmp_path / "cut", progress=stop_after(n_steps), **LONG)
     assert ASSIGNED in load_file(newest(tmp_path / "cut"))
     learned("simgcd", split, backbone, bank, tmp_path / "cut", **LONG)
     found, expected = (load_file(newest(tmp_path / name)) for name in ("cut", "whole"))
@@ -113,7 +113,7 @@ def test_the_time_before_a_kill_counts(split, backbone, bank, tmp_path, saved_of
     in_time = LONG | {"n_steps": 4, "minutes": 24 / 60}  # of which half at the first rate
     learned("simgcd", split, backbone, bank, tmp_path / "whole", **in_time)
     with pytest.raises(Stopped):
-        learned("simgcd", split, backbone, bank, tmp_path / "cut", fit=stop_after(7), **in_time)
+        learned("simgcd", split, backbone, bank, tmp_path / "cut", progress=stop_after(7), **in_time)
     learned("simgcd", split, backbone, bank, tmp_path / "cut", **in_time)
     assert len(records(tmp_path / "cut")) == len(records(tmp_path / "whole")) == 6
 

@@ -21,7 +21,6 @@ from justright.discovery.selex import TARGETS, SelExConfig, SelExLearner
 from justright.features.bank import open_views
 from justright.losses import SelExObjective
 from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
-from justright.utils.progress import silent
 from justright.utils.seeding import generator
 
 
@@ -31,7 +30,7 @@ def learner_of(split, backbone, bank):
         data = data_of(split)
         plain = open_views(backbone, data.images, bank, transform="plain", views=1, precision="float32")
         first = torch.Generator().manual_seed(0)
-        inputs = FitInputs(backbone, data, plain, silent)
+        inputs = FitInputs(backbone, data, plain)
         return SelExLearner(inputs, config_of("selex", **more), N_CATEGORIES, 0, first)
 
     return made
@@ -104,7 +103,7 @@ def test_within_an_epoch_the_hierarchy_stays_and_a_resumed_run_has_it(
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", -1.0)  # after each step
     learned("selex", split, backbone, bank, tmp_path / "whole", **more)
     with pytest.raises(Stopped):
-        learned("selex", split, backbone, bank, tmp_path / "cut", fit=stop_after(7), **more)  # in the second epoch
+        learned("selex", split, backbone, bank, tmp_path / "cut", progress=stop_after(7), **more)  # in the second epoch
     assert newest(tmp_path / "cut").name == "step-000000007.safetensors"
     begun.clear()
     learned("selex", split, backbone, bank, tmp_path / "cut", **more)

@@ -18,6 +18,8 @@ from justright.discovery.methods import METHODS
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import VisionTransformer
+from justright.utils.context import use
+from justright.utils.progress import silent
 
 TRAINED = ["gcd", "xcon", "simgcd", "mugcd", "cms", "selex"]
 N_CATEGORIES = 5
@@ -82,10 +84,13 @@ def config_of(name, **more):
     return config.small().with_settings(light | more)
 
 
-def learned(name, split, backbone, bank, folder=None, *, seed=0, weight=None, n=N_CATEGORIES, fit=None, **more):
+def learned(
+    name, split, backbone, bank, folder=None, *, seed=0, weight=None, n=N_CATEGORIES, fit=None, progress=silent, **more
+):
     """A method after `fit`."""
     method = METHODS[name](n, backbone, config_of(name, **more), seed=seed, folder=folder, bank=bank)
-    return method.fit(split, weight, **(fit or {}))
+    with use(progress=progress):
+        return method.fit(split, weight, **(fit or {}))
 
 
 class LeftAlone(NamedTuple):
@@ -120,7 +125,7 @@ class Stopped(Exception):  # noqa: N818
 
 
 def stop_after(n_steps, n_before=0):
-    """A track that leaves training after so many steps; of several trainings the one that has so many before it."""
+    """A progress bar that stops after `n_steps` steps of training; the first `n_before` trainings finish."""
     begun = []
 
     def track(steps, total, what):
@@ -130,4 +135,4 @@ def stop_after(n_steps, n_before=0):
             if what.startswith("training") and number == n_steps and len(begun) > n_before:
                 raise Stopped
 
-    return {"track": track}
+    return track

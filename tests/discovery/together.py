@@ -75,7 +75,7 @@ def train(root):
     Processes().wait()
     learned("simgcd", split, backbone, root / "banks", root / "simgcd", **CALM)  # from the one before
     with suppress(Stopped):
-        learned("simgcd", split, backbone, root / "banks", root / "begun", fit=stop_after(2), **CALM)
+        learned("simgcd", split, backbone, root / "banks", root / "begun", progress=stop_after(2), **CALM)
     try:
         learned("simgcd", split, backbone, root / "banks", None, n_epochs=1, batch_size=7)
     except JustrightError as error:

@@ -9,7 +9,6 @@ from justright.estimation.base import CategoryCounter
 from justright.estimation.labeled_search import LabeledSearchCounter, _best, _brent
 from justright.evaluation import Counts, match_counts
 from justright.utils.errors import DegenerateError, JustrightError
-from justright.utils.progress import silent
 from justright.utils.seeding import generator
 
 
@@ -64,7 +63,7 @@ def test_the_walk_reaches_both_ends_of_a_level_stretch():
         n_right = 100 - max(0, 30 - k, k - 37)
         return k, Counts(np.array([0, 1]), np.array([0, 0]), np.array([n_right, 101 - n_right]))
 
-    looked_at = _brent(count, 10, 100, silent)
+    looked_at = _brent(count, 10, 100)
     assert {29, 30, 37, 38} <= set(looked_at)
 
 

@@ -15,6 +15,7 @@ from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank import ViewBank, open_views
 from justright.features.stored_views import FreshViews
+from justright.utils.context import use
 from justright.utils.errors import DataError, JustrightError
 
 
@@ -27,7 +28,8 @@ def build_slowly(root):
             time.sleep(0.05)
             yield step
 
-    bank_of(Path(root), noise(12)).build(slowly)
+    with use(progress=slowly):
+        bank_of(Path(root), noise(12)).build()
 
 
 def contents(folder):

@@ -15,6 +15,7 @@ from justright.data.folder import open_folder
 from justright.features.cache import FeatureCache
 from justright.features.shard_job import SHARD_BATCHES
 from justright.features.table import FeatureTable
+from justright.utils.context import use
 from justright.utils.errors import DegenerateError
 
 
@@ -27,6 +28,7 @@ def test_the_number_of_workers_changes_no_byte(drawn, tmp_path):
 
 KILLED = """
 import os, signal, sys
+from justright.utils.context import use
 from tests.features.tiny_extraction import extract, open_folder, tiny
 from pathlib import Path
 
@@ -37,7 +39,8 @@ def killed_at(steps, total, what):
         yield step
 
 images, out, n_workers, last = sys.argv[1:]
-extract(open_folder(Path(images)), tiny(), Path(out), batch_size=2, n_workers=int(n_workers), track=killed_at)
+with use(progress=killed_at):
+    extract(open_folder(Path(images)), tiny(), Path(out), batch_size=2, n_workers=int(n_workers))
 """
 
 
@@ -64,15 +67,16 @@ def test_after_an_interruption_finished_shards_are_not_redone(drawn, tmp_path, n
                 raise KeyboardInterrupt
             yield step
 
-    with pytest.raises(KeyboardInterrupt):
-        run(drawn, tmp_path / "t", n_workers=n_workers, track=interrupt)
+    with pytest.raises(KeyboardInterrupt), use(progress=interrupt):
+        run(drawn, tmp_path / "t", n_workers=n_workers)
     backbone, steps = tiny(), []
 
     def count(each, total, what):
         steps.append((what, total))
         return iter(list(each))
 
-    run(drawn, tmp_path / "t", backbone, n_workers=n_workers, track=count)
+    with use(progress=count):
+        run(drawn, tmp_path / "t", backbone, n_workers=n_workers)
     assert backbone.n_batches == 3
     assert steps[-1] == (f"extracting {drawn.datasets[0]}", 6)
     run(drawn, tmp_path / "whole")
@@ -97,7 +101,8 @@ def test_progress_counts_what_is_computed_and_not_what_is_found(drawn, tmp_path)
         return iter(taken)
 
     run(drawn.take(range(0, N, 2)), tmp_path / "half", cache=FeatureCache(tmp_path / "cache"))
-    run(drawn.take([*range(N), 0, 1]), tmp_path / "all", cache=FeatureCache(tmp_path / "cache"), track=noted)
+    with use(progress=noted):
+        run(drawn.take([*range(N), 0, 1]), tmp_path / "all", cache=FeatureCache(tmp_path / "cache"))
     assert seen == [("hashing", N + 2, N + 2), ("extracting", N // 2, N // 2)]
 
 
@@ -146,8 +151,8 @@ def test_resuming_remembers_the_bad_images(with_bad, tmp_path):
     def stop_now():
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        run(with_bad, tmp_path / "t", max_bad=0.1, track=stop)
+    with pytest.raises(KeyboardInterrupt), use(progress=stop):
+        run(with_bad, tmp_path / "t", max_bad=0.1)
     run(with_bad, tmp_path / "t", max_bad=0.1)
     run(with_bad, tmp_path / "whole", max_bad=0.1)
     assert contents(tmp_path / "t") == contents(tmp_path / "whole")

@@ -21,6 +21,7 @@ from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 from justright.runs.work import Work
+from justright.utils.context import use
 from justright.utils.errors import DegenerateError
 
 WORK = Work(600, n_labeled=400, n_classes=20, n_known=20, n_categories=40)
@@ -61,8 +62,8 @@ def steps_that_run(run):
             counted[what] += what.startswith("training")
             yield step
 
-    run.track = track
-    run.all()
+    with use(progress=track):
+        run.all()
     return {what: n for what, n in counted.items() if n}
 
 

@@ -16,7 +16,6 @@ from justright.runs.saved_selection import load_selection
 from justright.runs.spec import RunSpec
 from justright.selection import SELECTORS, ClassWeights, Selector
 from justright.utils.errors import NothingSelectedError
-from justright.utils.progress import silent
 
 ALONE = SimpleNamespace(is_first=True, in_turn=lambda work: work())
 CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))
@@ -53,7 +52,7 @@ def select(tmp_path):
     """A function that weighs the pool of a run of so many own images, and gives the weights and the notes."""
 
     def select(n_own=N_OWN, n_target=13, engine=in_process, **spec):
-        stage = RunSelection(OwnFirst(n_own), RunSpec(**spec), tmp_path, ALONE, silent, engine)
+        stage = RunSelection(OwnFirst(n_own), RunSpec(**spec), tmp_path, ALONE, engine)
         return stage.weight(POOL, TARGET, n_target), stage.notes
 
     return select

@@ -5,7 +5,6 @@ import pytest
 
 from justright.selection import BinsSelector, ClassWeights, PoolFeatures, TargetFeatures
 from justright.selection.clustered import ClusteredSelector
-from justright.utils.progress import silent
 
 
 class Farthest(ClusteredSelector):
@@ -13,7 +12,7 @@ class Farthest(ClusteredSelector):
 
     n_clusters, metric, mass, seed = 2, "euclidean", "images", 0
 
-    def _decide(self, classes, clusters, track=silent):
+    def _decide(self, classes, clusters):
         largest = clusters.centroids()[self._mass(clusters).argmax()]
         away = np.linalg.norm(classes.centroids() - largest, axis=1)
         kept = (away == away.max()).astype(float)

@@ -22,7 +22,6 @@ from justright.data.folder import why_unrecognized
 from justright.data.image_set import ImageSet
 from justright.data.opening import unrecognized
 from justright.engines import Engine
-from justright.utils.progress import Track, silent
 from justright.utils.types import UNLABELED, Array
 
 NUMBER_BEFORE_NAME = re.compile(r"^\d+[\s._-]+(?=\D)")
@@ -47,7 +46,6 @@ def audit(
     target: ImageSet | None = None,
     near: int = NEAR,
     ignored: Sequence[ImagePlace] = (),
-    track: Track = silent,
     n_workers: int = N_WORKERS,
     engine: Engine | None = None,
     pool: Sequence[ImageSet] = (),
@@ -64,7 +62,7 @@ def audit(
     sides += [("pool", images) for images in pool]
     if target is not None:
         sides.append(("target", target.without_labels()))
-    sources = [_Source(side, images, inspect_images(images, track, n_workers, engine)) for side, images in sides]
+    sources = [_Source(side, images, inspect_images(images, n_workers, engine)) for side, images in sides]
     findings = [*_odd_files(sources), *_copies(sources, near), *_odd_classes(sources)]
     findings += [Finding("ignored_file", why_unrecognized(place.path), (place,)) for place in ignored]
     audited = [

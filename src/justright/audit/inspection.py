@@ -20,8 +20,8 @@ from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.data.sent_images import sent_in_parts
 from justright.engines import Engine, threads
+from justright.utils.context import track
 from justright.utils.hashing import hash_bytes
-from justright.utils.progress import Track, silent
 from justright.utils.types import Array
 
 N_WORKERS = 8
@@ -57,9 +57,7 @@ class _GoodImage:
     real_format: str | None
 
 
-def inspect_images(
-    images: ImageSet, track: Track = silent, n_workers: int = N_WORKERS, engine: Engine | None = None
-) -> Inspection:
+def inspect_images(images: ImageSet, n_workers: int = N_WORKERS, engine: Engine | None = None) -> Inspection:
     """Read every file once; the result depends neither on the number of threads nor on the engine, if one is given."""
     n = len(images)
     content_ids, has_look = [""] * n, np.zeros(n, bool)

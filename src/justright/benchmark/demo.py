@@ -18,7 +18,6 @@ from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 from justright.selection.by_name import choosing_selectors
-from justright.utils.progress import Track, silent
 
 TARGET_SCRIPTS = ("armenian", "georgian")  # the embedded backbone has seen neither
 # from alphabets much like the target to what has nothing to do with it
@@ -75,7 +74,7 @@ def demo_spec(setting: str, seed: int, n_target: int | None, n_epochs: int, meth
     return RunSpec(scale="small", backbone=BACKBONE, **asked)
 
 
-def run_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu") -> DemoResult:
+def run_demo(out: Path, seed: int = 0, device: str = "cpu") -> DemoResult:
     """Run every setting of the short form; what `out` holds already is not computed again."""
     from justright.features.backbone import load_backbone
 
@@ -87,27 +86,27 @@ def run_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu
     for setting in SETTINGS:
         spec = demo_spec(setting, seed, problem.n_target_classes, N_EPOCHS)
         spec = replace(spec, device=device, answer="joint")
-        run = Run(problem, spec, out / setting, backbone, asked | {"command": "justright demo"}, track)
+        run = Run(problem, spec, out / setting, backbone, asked | {"command": "justright demo"})
         runs[setting] = run.all()
         for stage, spent in run.seconds.items():
             seconds[stage] += spent
     started = time.perf_counter()
     features = runs["own"].frozen
     assert features is not None, "a finished run has features"
-    given = *features, problem.own_classes, seed, track
+    given = *features, problem.own_classes, seed
     counts = {name: fitted_counter(name, *given).n_categories_ for name in COUNTERS}
     seconds["count"] += time.perf_counter() - started
     return DemoResult(problem, runs, counts, dict(seconds))
 
 
-def run_full_demo(out: Path, seed: int = 0, track: Track = silent, device: str = "cpu") -> dict[str, list[RunFolder]]:
+def run_full_demo(out: Path, seed: int = 0, device: str = "cpu") -> dict[str, list[RunFolder]]:
     """Every run of the long form, by the name of the experiment; what `out` holds already is not computed again."""
     from justright.features.backbone import load_backbone
 
     backbone, asked = load_backbone(BACKBONE, device=device), {"command": "justright demo --full"}
     found: dict[str, list[RunFolder]] = {}
     for experiment, problem, spec, path in _full_runs(seed):
-        run = Run(problem, replace(spec, device=device), out / path, backbone, asked, track)
+        run = Run(problem, replace(spec, device=device), out / path, backbone, asked)
         found.setdefault(experiment, []).append(run.all())
     return found
 

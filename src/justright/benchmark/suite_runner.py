@@ -30,8 +30,8 @@ from justright.discovery.methods import FIRST_PARTS
 from justright.engines import Engine
 from justright.runs.owner import LOCK, owned
 from justright.runs.run_folder import RunFolder
+from justright.utils.context import track
 from justright.utils.errors import DegenerateError, JustrightError
-from justright.utils.progress import Track, silent
 
 if TYPE_CHECKING:
     from justright.runs.run import Run
@@ -48,7 +48,6 @@ def run_suite(
     only: tuple[str, ...] = (),
     engine: Engine | None = None,
     devices: tuple[str, ...] = (),
-    track: Track = silent,
 ) -> list[Line]:
     """Run what is missing in `out/results.jsonl` and give all lines of this suite, in its order.
 

@@ -94,7 +94,6 @@ def audit(
             near,
             pool=[open_images(source) for source in pool],
             ignored=[*_ignored("labeled", *labeled), *_ignored("pool", *pool), *_ignored("target", target)],
-            track=terminal.track,
             n_workers=workers or N_WORKERS,
             engine=elsewhere,
         )

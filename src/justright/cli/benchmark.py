@@ -138,7 +138,7 @@ def run(
 
         terminal.say(str(suite_costs(asked.with_run(device=device[0]), todo, data, jobs)))
     with opened_engine(engine, jobs) as elsewhere:
-        run_suite(asked, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, devices=device, track=terminal.track)
+        run_suite(asked, out, data=data, n_jobs=jobs, only=only, engine=elsewhere, devices=device)
     show_suite(terminal, whole, suite_results(whole, out), out, backbone)
 
 

@@ -86,7 +86,7 @@ def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, s
       justright data glyphs --out small --scripts hebrew,arrows --per-class 5
     """
     images = glyph_set(per_class, scripts.split(",") if scripts else SCRIPTS, seed, size)
-    n_written = write_tree(images, out, track=terminal.track)
+    n_written = write_tree(images, out)
     counts = {"images": len(images), "classes": len(images.classes), "written": n_written, "folder": str(out)}
     said = f"{len(images):,} images of {len(images.classes)} characters in {out}, {n_written:,} drawn now"
     terminal.result(counts, said)
@@ -144,7 +144,7 @@ def split(
     if label_group is not None:
         roles = exchanged(roles, label_group, images)
         rule = f"{label_group} classes are old, exchanged with the old ones"
-    parts, truth = gcd_split(images.with_ids(terminal.track), roles, labeled_share, seed)
+    parts, truth = gcd_split(images.with_ids(), roles, labeled_share, seed)
     parts.labeled.save(out / "labeled.parquet")
     parts.unlabeled.save(out / "target.parquet")
     truth.save(out / "truth.parquet")

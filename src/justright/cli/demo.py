@@ -57,10 +57,10 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int, device: str) -> N
     from justright.report.run_report import write_report
 
     terminal.say("Drawing characters and finding new ones among them, on this machine alone.")
-    result = run_demo(out, seed, terminal.track, device)
+    result = run_demo(out, seed, device)
     comparison = Comparison.of(list(result.runs.values()))
     write_comparison(comparison, out / "comparison.html")
-    reports = [write_report(run, track=terminal.track) for run in result.runs.values()]
+    reports = [write_report(run) for run in result.runs.values()]
     _show(terminal, result, comparison, [out / "comparison.html", *reports])
 
 
@@ -145,7 +145,7 @@ def _run_full(terminal: Terminal, out: Path, seed: int, device: str) -> None:
 
     terminal.say("All methods, selectors and labeled sets, three seeds each. This takes long; stopped, it goes on.")
     result: dict[str, object] = {}
-    for experiment, runs in run_full_demo(out, seed, terminal.track, device).items():
+    for experiment, runs in run_full_demo(out, seed, device).items():
         comparison = Comparison.of(runs)
         page = out / f"{experiment.replace(', ', '-').replace(' ', '-')}.html"
         write_comparison(comparison, page)

@@ -98,9 +98,9 @@ def estimate(
     }
     intervals = {}
     for name, each in counters.items():
-        each.fit(features, labels, terminal.track, pool)
+        each.fit(features, labels, pool)
         if interval:
-            intervals[name] = each.interval(track=terminal.track)
+            intervals[name] = each.interval()
     found = {name: estimate_record(each, intervals.get(name)) for name, each in counters.items()}
     if figure:
         from justright.report.drawing import to_svg

@@ -97,7 +97,7 @@ def extract(
     network = load_backbone(backbone, checkpoint, device)
     try:
         cache = None if no_cache else FeatureCache()
-        how |= {"cache": cache, "n_workers": workers, "track": terminal.track}
+        how |= {"cache": cache, "n_workers": workers}
         with opened_engine(engine, workers) as elsewhere:
             table = compute(images, network, out, engine=elsewhere, **how)
     except OSError as error:

@@ -106,7 +106,7 @@ def plan(
     network = random_backbone(backbone, usable(device), img_size)
     if known is None:
         terminal.say("Measuring on a few images ...")
-    costs = Forecast(spec, network, images, known).costs(work, terminal.track)
+    costs = Forecast(spec, network, images, known).costs(work)
     if is_table:
         plans = [replace(costs, work=replace(work, n_target=n)) for n in SIZES]
         terminal.result([each.to_json() for each in plans], "\n".join(table_lines(plans)))

@@ -36,7 +36,7 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None) -> None
         from justright.report.run_report import write_report  # matplotlib is slow to import
 
         (run,) = folders
-        place = write_report(run, out, terminal.track)
+        place = write_report(run, out)
         scores = optional(lambda: run.scores)
         value = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}
         value["scores"], text = (None, "") if scores is None else (scores.to_dict(), str(scores))

@@ -109,10 +109,10 @@ def select(
             expected=f"--n-clusters of at most {len(unlabeled):,}",
         )
     with ENGINES[engine](workers) as run:
-        fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True, track=terminal.track)
+        fitted.fit_stream(merged, row_shards(unlabeled.features), engine=run, quiet=True)
     for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
         click.echo(f"Note: {remark.for_command_line()}.", err=True)
-    stable = stability_of(fitted, merged, unlabeled, n_resamples, seed, terminal.track)
+    stable = stability_of(fitted, merged, unlabeled, n_resamples, seed)
     result = SelectionResult.of(selector, fitted, merged, stable)
     diagnosis = None
     if own is not None:
@@ -120,7 +120,7 @@ def select(
         if is_given("selector") or preset:
             settings[f"{selector}, as asked"] = fitted
         sets = (np.asarray(own.features), own.labels), (merged.features, merged.labels), np.asarray(unlabeled.features)
-        diagnosis = diagnose(*sets, n_clusters, settings, n_draws, seed, terminal.track)
+        diagnosis = diagnose(*sets, n_clusters, settings, n_draws, seed)
     asked: dict[str, object] = {"pool": ", ".join(map(str, pool)), "target": f"{target}, {len(unlabeled):,} images"}
     asked |= {"selector": repr(fitted), "seed": seed}
     if backbone := merged.tables[0].header.backbone.get("name"):

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from justright import __version__
 from justright.utils.context import use
+from justright.utils.progress import outermost_only
 
 T = TypeVar("T")
 
@@ -124,7 +125,7 @@ def with_terminal(command: Callable[..., Any]) -> Callable[..., Any]:
             from justright.utils.files import home
 
             terminal.say(f"justright {__version__}, Python {platform.python_version()}, caches in {home()}")
-        with use(message=terminal.say, progress=terminal.track):
+        with use(message=terminal.say, progress=outermost_only(terminal.track)):
             return command(*args, terminal=terminal, **options)
 
     return run

@@ -12,14 +12,14 @@ from PIL import Image
 
 from justright.data.folder import is_image_name
 from justright.data.image_set import ImageSet
+from justright.utils.context import track
 from justright.utils.files import replacing
 from justright.utils.parallel import n_cores
-from justright.utils.progress import Track, silent
 
 CHUNK = 200  # images a worker writes before it reports back
 
 
-def write_tree(images: ImageSet, root: Path, n_processes: int | None = None, track: Track = silent) -> int:
+def write_tree(images: ImageSet, root: Path, n_processes: int | None = None) -> int:
     """Write every image below `root` at its own path and say how many were written now.
 
     Files that are there already stay, so a stopped run goes on where it was.

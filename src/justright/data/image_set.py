@@ -32,10 +32,10 @@ from justright.data.columns import (
 from justright.data.decoding import decode
 from justright.data.parquet import write_parquet
 from justright.data.readers import Reader
+from justright.utils.context import track
 from justright.utils.errors import BadImageError, DataError
 from justright.utils.hashing import hash_bytes
 from justright.utils.parallel import BLOCK, in_threads
-from justright.utils.progress import Track, silent
 from justright.utils.types import UNLABELED, Array, Labels
 
 HASHED_AT_ONCE = 64  # images that a thread is given together: to be given one alone takes longer than to hash it
@@ -162,11 +162,11 @@ class ImageSet:
     def _reader(self, row: int) -> Reader:
         return self.readers[self.table["source"][row].as_py()]
 
-    def content_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> list[str]:
+    def content_ids(self, n_threads: int = 8, *, is_strict: bool = True) -> list[str]:
         """`content_column` as a list."""
-        return list(self.content_column(track, n_threads, is_strict=is_strict).to_pylist())
+        return list(self.content_column(n_threads, is_strict=is_strict).to_pylist())
 
-    def content_column(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> pa.ChunkedArray:
+    def content_column(self, n_threads: int = 8, *, is_strict: bool = True) -> pa.ChunkedArray:
         """One id an image, made of what its file holds now, whatever id the table has. Equal content, equal id.
 
         Each file is read once a process, and again only if it changed. An unreadable one raises BadImageError; unless
@@ -204,12 +204,12 @@ class ImageSet:
         table = self.table.drop_columns([CONTENT]) if CONTENT in self.table.column_names else self.table
         return ImageSet(table.append_column(CONTENT, content), self.readers)
 
-    def changed(self, track: Track = silent) -> list[str]:
+    def changed(self) -> list[str]:
         """The files that are not what the column `content` says, with the reason.
 
         Where nothing is known of a file, it has to be an image at least.
         """
-        now = self.content_column(track, is_strict=False)
+        now = self.content_column(is_strict=False)
         found = []
         for row, (path, content) in enumerate(zip(self.paths, now.to_pylist(), strict=True)):
             known = self.known_content(row)
@@ -224,7 +224,7 @@ class ImageSet:
                     found.append(error.problem)
         return found
 
-    def with_ids(self, track: Track = silent, n_threads: int = 8, *, is_strict: bool = True) -> ImageSet:
+    def with_ids(self, n_threads: int = 8, *, is_strict: bool = True) -> ImageSet:
         """The same table with a content id for every image that has no id. Reads the files of those once.
 
         An unreadable one raises BadImageError; unless `is_strict`, it stays without an id.
@@ -232,7 +232,7 @@ class ImageSet:
         rows = np.flatnonzero(self.table["id"].is_null().to_numpy())
         if not len(rows):
             return self
-        found = self.take(rows).content_column(track, n_threads, is_strict=is_strict)
+        found = self.take(rows).content_column(n_threads, is_strict=is_strict)
         if len(rows) < len(self):  # to their places among those that have one
             place = np.cumsum(self.table["id"].is_null().to_numpy()) - 1
             found = found.take(pa.array(np.maximum(place, 0)))

@@ -16,8 +16,8 @@ from justright.geometry import unit_rows
 from justright.selection import OwnSelector, Selector
 from justright.selection.by_name import choosing_selectors, selector_of
 from justright.selection.discriminant import discriminant_features
+from justright.utils.context import track
 from justright.utils.errors import DegenerateError, NothingSelectedError
-from justright.utils.progress import Track, silent
 from justright.utils.types import UNLABELED, Array
 
 LabeledFeatures = tuple[Float[Array, "_ _"], Int[Array, " _"]]  # features, and a label each
@@ -39,7 +39,6 @@ def diagnose(
     settings: Mapping[str, Selector] | None = None,
     n_draws: int = N_DRAWS,
     seed: int = 0,
-    track: Track = silent,
 ) -> Diagnosis:
     """Try out discovery with each setting on problems whose answer is known.
 

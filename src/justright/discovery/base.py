@@ -38,7 +38,6 @@ from justright.features.extract import extract
 from justright.features.stored_views import Views
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
-from justright.utils.progress import Track, silent
 from justright.utils.types import UNLABELED, Array
 
 CALIBRATION_ROWS = 1 << 15  # one number is calibrated; more labeled images than about these would only take memory
@@ -96,7 +95,6 @@ class Discovery(ABC):
         sample_weight: Float[Array, " labeled"] | None = None,
         *,
         weighting: Weighting = "auto",
-        track: Track = silent,
     ) -> Discovery:
         """Learn from labeled and unlabeled images; `sample_weight` has one entry for each labeled one."""
         self.notes_: list[str] = []
@@ -114,8 +112,8 @@ class Discovery(ABC):
         self.config = asked.fitted(int(data.is_used.sum()), self.n_categories, self.backbone.cut.ends_in_norm)
         self.backbone_ = own_copy(self.backbone)
         with computing_with(self._n_threads_before(), self.folder):
-            plain = self._views("plain", data, self.bank, track, views=1, precision="float32", seed=0)
-            self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain, track)))
+            plain = self._views("plain", data, self.bank, views=1, precision="float32", seed=0)
+            self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain)))
         return self
 
     def _for_classes(self, data: TrainingData) -> Any:
@@ -135,14 +133,14 @@ class Discovery(ABC):
         found = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)
         return next(filter(None, found), None)
 
-    def _views(self, transform: str | Transform, data: TrainingData, root: Path, track: Track, **options: Any) -> Views:
+    def _views(self, transform: str | Transform, data: TrainingData, root: Path, **options: Any) -> Views:
         """Views of all images, whatever their weight: another selection finds them again.
 
         Of several processes the first one builds the bank and checks it, for all.
         """
         processes = Processes()
         options |= {"content_ids": data.content_ids, "is_built": not processes.is_first, "engine": self.engine}
-        views = partial(open_views, self.backbone_, data.images, root, transform=transform, track=track, **options)
+        views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
         return processes.in_turn(views)
 
     @classmethod
@@ -198,7 +196,6 @@ class Discovery(ABC):
         neither: float = 0.01,
         max_bad: float = MAX_BAD,
         given: Mapping[str, str] | None = None,
-        track: Track = silent,
     ) -> Predictions:
         """The category of images that need not have been there in `fit`; those that cannot be read are left out.
 
@@ -206,14 +203,14 @@ class Discovery(ABC):
         given: the class that a person gave to an image, by its content id; such an image keeps it.
         """
         with TemporaryDirectory() as folder:
-            table = extract(images, self.backbone_, Path(folder) / "tuned", max_bad=max_bad, track=track)
+            table = extract(images, self.backbone_, Path(folder) / "tuned", max_bad=max_bad)
             tuned, index = np.asarray(table.features), table.index.select(["id", "dataset", "path"])
             good = np.setdiff1d(np.arange(len(images)), list(table.bad_rows))
             if self.joint_ is None:
                 cluster, confidence, best = self.assigner_.assign(tuned)
                 is_neither = self.assigner_.is_neither(best, neither)
             else:
-                before = extract(images.take(good), self.backbone, Path(folder) / "frozen", track=track)
+                before = extract(images.take(good), self.backbone, Path(folder) / "frozen")
                 followed = self.joint_.predict(np.asarray(before.features), tuned, self.assigner_.scores)
                 cluster, confidence = followed.category, probability_right(followed.evidence)
                 is_neither = self.joint_.is_neither(followed.similarity, neither)

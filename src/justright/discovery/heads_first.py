@@ -15,7 +15,7 @@ from justright.discovery.learner import features_of
 from justright.discovery.training_data import TrainingData
 from justright.features.cuts import Stored
 from justright.features.stored_views import Views
-from justright.utils.progress import Track
+from justright.utils.context import track
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
@@ -35,9 +35,9 @@ class FeatureViews(Views):
     `views` has what is stored, or drawn, of all images; `rows` are in ascending order.
     """
 
-    def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int, track: Track):
+    def __init__(self, views: Views, rows: Int[Array, " rows"], n_views: int):
         super().__init__(views.backbone, views.images, views.transform, views.seed, views.ids)
-        self.views, self.rows, self.n_views, self.track = views, rows, n_views, track
+        self.views, self.rows, self.n_views = views, rows, n_views
         self.features: Float[Tensor, "views rows dim"] | None = None
 
     def batch(self, rows: Int[Array, " batch"], views: Int[Array, " batch"]) -> Stored:
@@ -45,7 +45,7 @@ class FeatureViews(Views):
         if self.features is None:
             found = [
                 features_of(self.backbone, self.views, self.rows, np.full_like(self.rows, view))
-                for view in self.track(range(self.n_views), self.n_views, "features of training views")
+                for view in track(range(self.n_views), self.n_views, "features of training views")
             ]
             self.features = torch.from_numpy(np.stack(found)).to(self.backbone.device)
         return (self.features[torch.from_numpy(views), torch.from_numpy(np.searchsorted(self.rows, rows))],)

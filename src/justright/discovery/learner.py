@@ -24,7 +24,6 @@ from justright.features.stored_views import Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.losses import LossParts
 from justright.utils.parallel import n_cores
-from justright.utils.progress import Track
 from justright.utils.types import Array
 
 BatchLabels = Sequence[Int[Tensor, " _"]]
@@ -45,7 +44,6 @@ class FitInputs:
     backbone: Backbone  # to be tuned in place, or left as it is
     data: TrainingData  # labeled and target images, and what is known of them
     plain: Views  # one view of each image under the test transform
-    track: Track  # told of every step of training
 
     def features(self) -> Float[Array, "images dim"]:
         """Features of all images under the test transform, as the backbone is now."""

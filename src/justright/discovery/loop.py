@@ -29,7 +29,7 @@ from justright.discovery.schedules import learning_rate, n_epochs_with
 from justright.discovery.training_data import TrainingData
 from justright.features.stored_views import Views
 from justright.losses import LossParts
-from justright.utils.progress import Track, silent
+from justright.utils.context import track
 from justright.utils.types import Array
 
 CHECKPOINT_SECONDS = 60.0  # at most so much work is lost to a kill; writing more often would cost more than it saves
@@ -90,7 +90,7 @@ class Training:
         )
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=config.precision == "float16")
 
-    def run(self, what: str, track: Track = silent) -> None:
+    def run(self, what: str) -> None:
         """Train to the last epoch, from where a checkpoint stands."""
         self._resume()
         n_left = self.progress.n_epochs * self.n_steps - self._n_done

@@ -38,18 +38,17 @@ class TrainedDiscovery(Discovery):
             part: the folder in that of the run for its checkpoints and curves.
             more: what else a resumed run must find unchanged.
         """
-        data, track, folder = inputs.data, inputs.track, None if self.folder is None else self.folder / part
+        data, folder = inputs.data, None if self.folder is None else self.folder / part
         learner.guide = self._guide(inputs, config)
         options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision}
         options["seed"] = self.seed if config.views_by_seed else 0
         views: dict[str, Views] = {
-            stream: self._views(learner.transform(stream), data, self.bank, track, **options)
-            for stream in learner.streams
+            stream: self._views(learner.transform(stream), data, self.bank, **options) for stream in learner.streams
         }
         if not learner.is_tuned:
             rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
             n_views = N_FRESH if config.views == "fresh" else config.views
-            views = {stream: FeatureViews(each, np.unique(rows), n_views, track) for stream, each in views.items()}
+            views = {stream: FeatureViews(each, np.unique(rows), n_views) for stream, each in views.items()}
         made_with = {
             "method": self.name,
             "seed": self.seed,
@@ -64,7 +63,7 @@ class TrainedDiscovery(Discovery):
         # that nothing changes any more is looked for only where an epoch costs much more than the look
         seen = inputs.plain if learner.is_tuned else None
         training = Training(learner, views, data, config, folder, made_with, seen, self.tensorboard)
-        training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}", track)
+        training.run(f"training {self.name}" if learner.is_tuned else f"training the heads of {self.name}")
         self.notes_ += training.notes()
         self.trained_share_ = min(self.trained_share_, training.trained_share)
 

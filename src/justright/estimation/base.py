@@ -14,7 +14,6 @@ from jaxtyping import Float, Int
 from justright.clustering.arrays import like
 from justright.geometry import unit_rows
 from justright.utils.errors import DegenerateError
-from justright.utils.progress import Track, silent
 from justright.utils.settings import WHOLE, YES_OR_NO, refuse_out_of_range, setting
 from justright.utils.types import UNLABELED, Array
 from justright.utils.validation import check_features, check_labels, to_numpy
@@ -38,22 +37,22 @@ class CategoryCounter(ABC):
     normalize: bool = setting(True, "scale every feature to length 1 first", YES_OR_NO)
     seed: int = setting(0, "same seed, same result", WHOLE)
 
-    def fit(self: Fitted, features: Any, labels: Any, track: Track = silent, pool: PoolArrays | None = None) -> Fitted:
+    def fit(self: Fitted, features: Any, labels: Any, pool: PoolArrays | None = None) -> Fitted:
         """Estimate K from features (images x dim) and labels (images), -1 for an unlabeled image.
 
         Where no image is labeled, labels may be None, and a `pool` of other kinds tells what classes look like. Its
         classes are not counted. Without a pool too, only some counters know an answer, a rough one.
         """
         refuse_out_of_range(self, DegenerateError)
-        self.n_categories_, self.curve_ = self._count(Given.of(features, labels, pool, self.normalize), track)
+        self.n_categories_, self.curve_ = self._count(Given.of(features, labels, pool, self.normalize))
         return self
 
     @abstractmethod
-    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
+    def _count(self, given: Given) -> tuple[int, Curve]:
         """The estimate and the curve."""
 
     @abstractmethod
-    def interval(self, level: float = 0.9, *, track: Track = silent) -> tuple[int, int]:
+    def interval(self, level: float = 0.9) -> tuple[int, int]:
         """The lowest and highest K that the estimate leaves open, after `fit`. It always holds the estimate."""
 
 

@@ -14,7 +14,6 @@ from justright.estimation.base import CategoryCounter, Curve, Given, checked_lev
 from justright.estimation.mixture import MixtureCounter
 from justright.estimation.spread import SpreadCounter
 from justright.geometry import unit_rows
-from justright.utils.progress import Track, silent
 from justright.utils.settings import SHARE, at_least, setting
 
 # Chosen as spread_share was, on drawn problems, and judged on others: benchmarks/study_counts.py, docs/findings.md.
@@ -48,7 +47,7 @@ class CombinedCounter(CategoryCounter):
     spread_share: float = setting(0.75, "weight of K by spread in log K; K by mixture has the rest", SHARE)
     n_axes: int = setting(128, "principal axes kept, at most", at_least(1, Integral))
 
-    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
+    def _count(self, given: Given) -> tuple[int, Curve]:
         """Count by the spread, then split and merge from there."""
         z = given.axes(self.n_axes)
         has_classes = not given.has_pool and given.n_classes > 1
@@ -59,16 +58,16 @@ class CombinedCounter(CategoryCounter):
         self._n_classes, self._has_pool = given.n_classes, given.has_pool
         parts = (z[:n], given.labels[:n])
         spread = self._spread = SpreadCounter(normalize=False, seed=self.seed)
-        spread.fit(*parts, track, (z[n:], given.labels[n:]) if given.has_pool else None)
+        spread.fit(*parts, (z[n:], given.labels[n:]) if given.has_pool else None)
         self.estimates_ = {"spread": spread.n_categories_}
         log_k = math.log(spread.n_categories_)
         if has_classes:
             mixture = MixtureCounter(start=spread.n_categories_, n_init=1, normalize=False, seed=self.seed)
-            self.estimates_["mixture"] = mixture.fit(*parts, track).n_categories_
+            self.estimates_["mixture"] = mixture.fit(*parts).n_categories_
             log_k += (1 - self.spread_share) * math.log(self.estimates_["mixture"] / spread.n_categories_)
         return self._bounded(round(math.exp(log_k))), spread.curve_
 
-    def interval(self, level: float = 0.9, *, track: Track = silent) -> tuple[int, int]:
+    def interval(self, level: float = 0.9) -> tuple[int, int]:
         """K divided and multiplied by how far estimates are off; for other levels than 0.9 as a normal error has it."""
         checked_level(level)
         if not self._n_classes:

@@ -17,8 +17,8 @@ from justright.clustering.arrays import like
 from justright.clustering.plusplus import SeedingOrder
 from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.evaluation import Counts, match_counts
+from justright.utils.context import track
 from justright.utils.errors import DegenerateError
-from justright.utils.progress import Track, silent
 from justright.utils.seeding import generator
 from justright.utils.settings import at_least, setting
 from justright.utils.types import Array
@@ -50,8 +50,8 @@ class LabeledSearchCounter(CategoryCounter):
     max_iter: int = setting(100, "k-means iterations per K at most", at_least(1, Integral))
     n_candidates: int = setting(8, "rows tried per seeding step; the best one is taken", at_least(1, Integral))
 
-    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
-        """Search K. How many clusterings it takes is not known beforehand; `track` is told the most there can be."""
+    def _count(self, given: Given) -> tuple[int, Curve]:
+        """Search K. Progress counts against the largest possible number of clusterings."""
         if given.has_pool or not given.is_labeled.any():
             raise DegenerateError(
                 "No image is labeled." if not given.has_pool else "A pool, and no labeled image of the target itself.",
@@ -59,18 +59,18 @@ class LabeledSearchCounter(CategoryCounter):
                 advice="CombinedCounter with a pool, which counts a target alone",
             )
         self._x, self._is_labeled, self._class = given.x, given.is_labeled, given.labels[given.is_labeled]
-        self._counts = self._search(self.seed, track)
+        self._counts = self._search(self.seed)
         accuracy = {k: match_counts(counts).accuracy for k, counts in self._counts.items()}
         return _best(accuracy), np.array(sorted(accuracy.items()), dtype=np.float64)
 
-    def interval(self, level: float = 0.9, n_resamples: int = 100, *, track: Track = silent) -> tuple[int, int]:
+    def interval(self, level: float = 0.9, n_resamples: int = 100) -> tuple[int, int]:
         """The K that other labeled classes and another seeding would have given.
 
         Classes are drawn anew with replacement. The clusterings never saw a label, so those of one search serve
         every draw; a few searches from other seeds are added, since k-means has its luck too.
         """
         seeds = track(range(self.seed + 1, self.seed + 1 + _N_MORE), _N_MORE, "searches")
-        searches = [self._counts, *(self._search(seed, silent) for seed in seeds)]
+        searches = [self._counts, *(self._search(seed) for seed in seeds)]
         classes, estimates = np.unique(self._class), []
         for resample in range(n_resamples):
             drawn = generator(self.seed, "interval", resample).integers(len(classes), size=len(classes))
@@ -79,7 +79,7 @@ class LabeledSearchCounter(CategoryCounter):
             estimates.append(_best({k: match_counts(_repeat(c, classes, times)).accuracy for k, c in search.items()}))
         return middle_interval(estimates, level, holding=self.n_categories_)
 
-    def _search(self, seed: int, track: Track) -> dict[int, Counts]:
+    def _search(self, seed: int) -> dict[int, Counts]:
         """Everything the search looked at: K and how the clusters meet the classes of labeled images."""
         x, n_classes = self._x, len(np.unique(self._class))
         n_unlabeled = x.shape[0] - len(self._class)
@@ -98,7 +98,7 @@ class LabeledSearchCounter(CategoryCounter):
             kmeans = SemiSupKMeans(len(start), init=x[like(start, x), :], max_iter=self.max_iter, normalize=False)
             return len(start), Counts.of(self._class, to_numpy(kmeans.fit(x).labels_)[self._is_labeled])
 
-        return _brent(count, low, high, track)
+        return _brent(count, low, high)
 
 
 def _best(accuracy: dict[int, float]) -> int:
@@ -111,7 +111,7 @@ def _best(accuracy: dict[int, float]) -> int:
     return min(equals, key=lambda k: abs(2 * k - equals[0] - equals[-1]))
 
 
-def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int, track: Track) -> dict[int, Counts]:
+def _brent(count: Callable[[int], tuple[int, Counts]], low: int, high: int) -> dict[int, Counts]:
     """Bounded Brent over the whole numbers low..high for the best accuracy; everything looked at, by K."""
     # Golden sections alone would end at one whole number within this many steps; parabolas hasten that.
     n_steps = 3 + math.ceil(math.log(max(high - low, 1), (1 + math.sqrt(5)) / 2))

@@ -14,8 +14,8 @@ from justright.clustering import SemiSupKMeans
 from justright.estimation.base import CategoryCounter, Curve, Given, middle_interval
 from justright.estimation.prior import gpc_prior, labeled_prior
 from justright.estimation.split_merge import SplitMerge
+from justright.utils.context import track
 from justright.utils.errors import DegenerateError
-from justright.utils.progress import Track, silent
 from justright.utils.seeding import generator
 from justright.utils.settings import SHARE, YES_OR_NO, at_least, one_of, setting
 from justright.utils.types import UNLABELED, Array
@@ -50,8 +50,8 @@ class MixtureCounter(CategoryCounter):
     use_labeled: bool = setting(True, "whether clusters of labeled classes may be split and merged too", YES_OR_NO)
     n_init: int = setting(10, "k-means restarts of the first round; later ones go on from there", at_least(1, Integral))
 
-    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
-        """Split and merge until K is stable; `track` is told the most rounds there can be.
+    def _count(self, given: Given) -> tuple[int, Curve]:
+        """Split and merge until K is stable; progress counts against the largest number of rounds.
 
         Of a pool only the prior is learned: how wide its classes are, and how far apart.
         """
@@ -66,10 +66,10 @@ class MixtureCounter(CategoryCounter):
         if self.start is None and not given.n_classes:
             raise DegenerateError("No image is labeled.", expected="labeled classes, a pool, or `start`, a first K")
         self._first_k = round(1.5 * given.n_classes) if self.start is None else self.start
-        history = self._rounds(np.arange(len(self._z)), self.seed, track)
+        history = self._rounds(np.arange(len(self._z)), self.seed)
         return history[-1], np.array(list(enumerate(history)), dtype=np.float64)
 
-    def interval(self, level: float = 0.9, n_resamples: int = 10, *, track: Track = silent) -> tuple[int, int]:
+    def interval(self, level: float = 0.9, n_resamples: int = 10) -> tuple[int, int]:
         """How far K moves when a fifth of the images is left out, another fifth and another seed each time.
 
         A bootstrap would repeat images, and a repeated image is a cluster to a mixture. Fewer images have fewer
@@ -81,12 +81,12 @@ class MixtureCounter(CategoryCounter):
         for resample in track(range(n_resamples), n_resamples, "resamples"):
             draw = generator(self.seed, "interval", resample)
             kept = draw.permutation(len(self._z))[: math.ceil(_KEPT * len(self._z))]
-            estimates.append(self._rounds(np.union1d(kept, first), int(draw.integers(1 << 31)), silent)[-1])
+            estimates.append(self._rounds(np.union1d(kept, first), int(draw.integers(1 << 31)))[-1])
         deviation = math.sqrt(_KEPT / (1 - _KEPT)) * (np.array(estimates) - np.median(estimates))
         moved = np.maximum(self.n_categories_ + deviation.round().astype(np.int64), max(self._n_classes, 1))
         return middle_interval(moved.tolist(), level, holding=self.n_categories_)
 
-    def _rounds(self, rows: Int[Array, " kept"], seed: int, track: Track) -> list[int]:
+    def _rounds(self, rows: Int[Array, " kept"], seed: int) -> list[int]:
         """K before each round on these images, and after the last one."""
         z, given, n_classes = self._z[rows], self._given[rows], self._n_classes
         k = max(min(self._first_k, n_classes + int((given == UNLABELED).sum())), n_classes, 1)

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from justright.clustering.ward import ward_merges
 from justright.estimation.base import CategoryCounter, Curve, Given, checked_level, middle_interval
-from justright.utils.progress import Track, silent
+from justright.utils.context import track
 from justright.utils.seeding import generator
 from justright.utils.settings import at_least, setting
 from justright.utils.types import UNLABELED, Array
@@ -116,7 +116,7 @@ class SpreadCounter(CategoryCounter):
         6000, "of more images this many are drawn: a tree looks at all pairs", at_least(2, Integral)
     )
 
-    def _count(self, given: Given, track: Track) -> tuple[int, Curve]:
+    def _count(self, given: Given) -> tuple[int, Curve]:
         """Build two trees of clusters: of the labeled images, and of all that are counted."""
         if given.is_labeled.any():
             given.require_classes(1, advice="say K yourself")
@@ -131,7 +131,7 @@ class SpreadCounter(CategoryCounter):
         k = np.unique(np.geomspace(1, min(3 * found, len(spread)), _N_POINTS).round().astype(np.int64))
         return found, np.stack([k.astype(np.float64), spread[k - 1]], axis=1)
 
-    def interval(self, level: float = 0.9, n_resamples: int = 10, *, track: Track = silent) -> tuple[int, int]:
+    def interval(self, level: float = 0.9, n_resamples: int = 10) -> tuple[int, int]:
         """The K that other labeled classes would have given: half of them each time, drawn without replacement.
 
         Without any label: how far estimates were off on other problems, the wider of two measures to each side.

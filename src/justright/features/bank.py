@@ -32,11 +32,11 @@ from justright.features.kept_banks import KeptBanks, building, hold
 from justright.features.stored_views import FreshViews, Views
 from justright.features.view_work import ViewWork
 from justright.features.workers import tools
+from justright.utils.context import track
 from justright.utils.errors import DataError, JustrightError
 from justright.utils.files import write_json
 from justright.utils.hashing import hash_list, hash_value
 from justright.utils.parallel import in_blocks
-from justright.utils.progress import Track, silent
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
@@ -123,7 +123,7 @@ class ViewBank(Views):
         """What the whole bank takes on disk."""
         return self.layout.itemsize * len(self.images) * self.n_views
 
-    def build(self, track: Track = silent) -> ViewBank:
+    def build(self) -> ViewBank:
         """Compute what is missing or damaged. Killed at any point, the next call goes on and ends with the same bytes.
 
         On a CPU every worker draws and computes with one core, so the bytes depend neither on how many there are nor
@@ -134,16 +134,16 @@ class ViewBank(Views):
             self._whole.update(self._paths.values())
             return self
         with building(self.directory):
-            missing, staged = self._missing(track), self._staged()
+            missing, staged = self._missing(), self._staged()
             if missing:
-                self._compute(missing, staged, track)
+                self._compute(missing, staged)
         if staged is not None:
             for ids in in_blocks(self.ids):
                 staged.drop(digests(ids))
             staged.close()
         return self
 
-    def _compute(self, missing: list[MissingBlock], staged: ExtractedViews | None, track: Track) -> None:
+    def _compute(self, missing: list[MissingBlock], staged: ExtractedViews | None) -> None:
         KeptBanks(self.directory.parent).make_room(self.n_bytes)
         n_records = sum(len(block.rows) * len(block.paths) for block in missing)
         needed, free = n_records * self.layout.itemsize, shutil.disk_usage(self.directory).free
@@ -158,7 +158,7 @@ class ViewBank(Views):
         computed_by = tools(self.backbone.device, self.backbone.runtime)
         work = ViewWork(self.images.readers, self.drawer, self.layout, own, computed_by, shape)
         build = BankBuild(self.images, self.backbone, work, self.batch_size, staged)
-        build.run(missing, self.engine, f"computing {self.what}", track)
+        build.run(missing, self.engine, f"computing {self.what}")
         paths = [path for block in missing for path in block.paths]
         if not self.images.content_column().equals(self.ids):
             for path in paths:
@@ -173,7 +173,7 @@ class ViewBank(Views):
         staged = ExtractedViews(self.backbone, self.directory.parent)
         return staged if staged.folder.exists() else None
 
-    def _missing(self, track: Track) -> list[MissingBlock]:
+    def _missing(self) -> list[MissingBlock]:
         """Blocks with the views that are not there. A shard that this bank has not seen yet is read once."""
         unseen = [path for path in self._paths.values() if path not in self._whole and path.exists()]
         for path in track(unseen, len(unseen), f"checking {self.what}") if unseen else ():
@@ -222,11 +222,10 @@ def open_views(
     root: Path,
     *,
     views: int | Literal["fresh"] = 2,
-    track: Track = silent,
     **options: Any,
 ) -> Views:
     """A finished bank with so many views an image, or with "fresh" one that stores nothing."""
     if views == "fresh":
         of_banks = ("precision", "batch_size", "shard_bytes", "is_built", "engine")
         return FreshViews(backbone, images, **{name: options[name] for name in options if name not in of_banks})
-    return ViewBank(backbone, images, root, n_views=views, **options).build(track)
+    return ViewBank(backbone, images, root, n_views=views, **options).build()

@@ -21,8 +21,8 @@ from justright.features.cache_section import Digests, digests
 from justright.features.extracted_views import ExtractedViews
 from justright.features.view_work import ViewTask, ViewWork
 from justright.features.workers import on_one_core_each, one_core_a_thread
+from justright.utils.context import track
 from justright.utils.parallel import n_cores
-from justright.utils.progress import Track
 from justright.utils.types import Array
 
 Rows = Int[Array, " rows"]
@@ -46,13 +46,13 @@ class BankBuild:
     batch_size: int
     staged: ExtractedViews | None = None  # plain views that need not be computed
 
-    def run(self, missing: Sequence[MissingBlock], engine: Engine | None, what: str, track: Track) -> None:
+    def run(self, missing: Sequence[MissingBlock], engine: Engine | None, what: str) -> None:
         """Write all missing shards; progress is counted in computed views."""
         pairs = [(block, self._to_compute(block)) for block in missing]
         n_views = sum(len(rows) * len(block.numbers) for block, rows in pairs)
         tasks = (task for block, rows in pairs for task in self._tasks(rows, block.numbers))
         with one_core_a_thread(), closing(on_one_core_each(self.work, tasks, n_cores(), engine)) as results:
-            done = _counted_by_view(results, n_views, what, track) if n_views else iter(())
+            done = _counted_by_view(results, n_views, what) if n_views else iter(())
             for block, rows in pairs:
                 self._write(block, rows, done)
             next(done, None)  # whoever shows progress learns that it has ended
@@ -105,7 +105,7 @@ class BankBuild:
         return [self.work.records(self.backbone, views) for views in result]
 
 
-def _counted_by_view(results: Iterator[list[Array]], n_views: int, what: str, track: Track) -> Iterator[list[Array]]:
+def _counted_by_view(results: Iterator[list[Array]], n_views: int, what: str) -> Iterator[list[Array]]:
     """The results. Batches are not all of one size, nor do all lack as many views: by result the time left is wrong."""
 
     def views() -> Iterator[list[Array] | None]:

@@ -35,9 +35,9 @@ from justright.features.store_header import Header, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store, expect_place
 from justright.features.table import FeatureTable
 from justright.features.workers import one_core_a_thread
+from justright.utils.context import track
 from justright.utils.errors import DataError
 from justright.utils.parallel import n_cores
-from justright.utils.progress import Track, silent
 from justright.utils.remote import Place, place_of
 from justright.utils.types import Array
 
@@ -58,7 +58,6 @@ def extract(
     overwrite: bool = False,
     engine: Engine | None = None,
     banks: Path | None = None,
-    track: Track = silent,
 ) -> FeatureTable:
     """Compute the features of all images into the store `out`, or go on where an earlier call stopped.
 
@@ -82,7 +81,7 @@ def extract(
         network, place = FeatureNetwork(backbone, batch_size, precision, pooling), place_of(out)
         asked = network.key()
         expect_place(place, Header(**asked), overwrite, parts=tuple(asked))  # before all images are read
-        ids, unreadable = _content_ids(images, engine or threads(max(n_workers, 1)), track)
+        ids, unreadable = _content_ids(images, engine or threads(max(n_workers, 1)))
         refuse_bad_rows(max_bad, images, unreadable)
         header = Header(**asked, data=data_fingerprint(ids, images.table))
         if begin_store(place, header, overwrite):
@@ -102,7 +101,7 @@ def extract(
     return FeatureTable.open(place, verify=False)
 
 
-def _content_ids(images: ImageSet, engine: Engine, track: Track) -> tuple[list[str], Reasons]:
+def _content_ids(images: ImageSet, engine: Engine) -> tuple[list[str], Reasons]:
     """The content id of every image, "" with a reason where there is none."""
     unreadable: dict[int, tuple[str, str]] = {}
 

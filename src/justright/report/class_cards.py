@@ -13,7 +13,6 @@ from justright.report.page_images import PageImages, SheetOrder
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import SavedSelection
 from justright.utils.errors import DataError
-from justright.utils.progress import Track, silent
 
 MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes
 SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images a card and pixels a side, from the best on
@@ -26,7 +25,7 @@ MEASURES = {  # columns that a selection may have: what they are called here, an
 LONGEST_ALT = 60
 
 
-def class_cards(run: RunFolder, saved: SavedSelection, page_images: PageImages, track: Track = silent) -> Values:
+def class_cards(run: RunFolder, saved: SavedSelection, page_images: PageImages) -> Values:
     """One card a class, the heaviest first."""
     near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of a class cannot be told")
     nearest = {} if isinstance(near, Missing) else near
@@ -43,7 +42,7 @@ def class_cards(run: RunFolder, saved: SavedSelection, page_images: PageImages, 
             *(None if row[name] is None else factor * row[name] for name, (_, factor) in has.items()),
             *nearest.get(row["label"], (None, None)),
         )
-        for row, picture in zip(shown, _pictures(shown, saved, page_images, track), strict=True)
+        for row, picture in zip(shown, _pictures(shown, saved, page_images), strict=True)
     ]
     columns = ("picture", "class", "weight", "images", "reason", *(said for said, _ in has.values()))
     return {
@@ -69,9 +68,7 @@ def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[N
     return dict(zip(classes.classes.tolist(), nearest, strict=True))
 
 
-def _pictures(
-    shown: Sequence[dict[str, Any]], saved: SavedSelection, page_images: PageImages, track: Track
-) -> list[Picture | None]:
+def _pictures(shown: Sequence[dict[str, Any]], saved: SavedSelection, page_images: PageImages) -> list[Picture | None]:
     """A strip of images a class. Where images do not fit all, both ends of the weights go first."""
     labels = saved.images["label"].to_numpy()
     by_label = np.argsort(labels, kind="stable")
@@ -82,6 +79,6 @@ def _pictures(
     plans = [
         [SheetOrder(rows[i][evenly_spaced(len(rows[i]), n)], pixels, n, alts[i]) for i in turn] for n, pixels in SIZES
     ]
-    made = page_images.sheets(page_images.richest(plans), track, "thumbnails of classes")
+    made = page_images.sheets(page_images.richest(plans), "thumbnails of classes")
     pictures = dict(zip(turn, made, strict=True))
     return [pictures[place] for place in range(len(shown))]

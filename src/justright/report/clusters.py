@@ -14,7 +14,6 @@ from justright.report.page_images import PageImages, SheetOrder
 from justright.report.review_part import COLUMNS as REVIEW_COLUMNS
 from justright.report.review_part import review_cells
 from justright.review.findings import Review
-from justright.utils.progress import Track, silent
 
 MOST_CLUSTERS = 3000  # more cards than this are cut: those stay where most images are likely wrong
 # central images, outliers, pixels a side, columns: the more clusters, the less of each, so that all are there
@@ -31,7 +30,6 @@ def cluster_cards(
     predictions: Predictions,
     views: Sequence[ClusterView],
     page_images: PageImages,
-    track: Track = silent,
     review: Review | None = None,
     is_calibrated: bool = False,
 ) -> Values:
@@ -40,9 +38,7 @@ def cluster_cards(
     shares = {"discovered": len(groups["discovered"]) / max(len(views), 1), "known": 1.0}
     cards = {
         kind: {
-            "cards": _cards(group, predictions, page_images, shares[kind], track, review, is_calibrated)
-            if group
-            else None,
+            "cards": _cards(group, predictions, page_images, shares[kind], review, is_calibrated) if group else None,
             "n_clusters": len(group),
         }
         for kind, group in groups.items()
@@ -81,13 +77,12 @@ def _cards(
     predictions: Predictions,
     page_images: PageImages,
     share: float,
-    track: Track,
     review: Review | None,
     is_calibrated: bool,
 ) -> Table:
     shown = views[:MOST_CLUSTERS]
     orders = page_images.richest([_orders(shown, *layout) for layout in LAYOUTS], share)
-    sheets = list(page_images.sheets(orders, track, "sheets of clusters"))
+    sheets = list(page_images.sheets(orders, "sheets of clusters"))
     rows, n, deciding = [], len(shown), iter(sheets[2 * len(shown) :])
     for view, central, edge in zip(shown, sheets[: 2 * n : 2], sheets[1 : 2 * n : 2], strict=True):
         purity = None if view.purity is None else 100 * view.purity

@@ -15,9 +15,9 @@ from PIL import Image, ImageOps
 from justright.data.export import contact_sheet
 from justright.data.image_set import ImageSet
 from justright.report.elements import Missing, Picture
+from justright.utils.context import track
 from justright.utils.errors import JustrightError
 from justright.utils.parallel import in_threads
-from justright.utils.progress import Track, silent
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
@@ -81,9 +81,7 @@ class PageImages:
     problems: list[str] = field(default_factory=list, init=False)  # why images of the n_asked could not be read
     _sampled: dict[SheetOrder, Sheet] = field(default_factory=dict, init=False)  # of the richest plan: not drawn twice
 
-    def sheets(
-        self, orders: Sequence[SheetOrder], track: Track = silent, what: str = "images"
-    ) -> Iterator[Picture | None]:
+    def sheets(self, orders: Sequence[SheetOrder], what: str = "images") -> Iterator[Picture | None]:
         """One picture an order, in order; None where no image could be read or the budget is spent."""
         # a sheet that was drawn to tell what it costs is not drawn again
         found = in_threads(lambda order: self._sampled.pop(order, None) or self._draw(order), orders, N_THREADS)

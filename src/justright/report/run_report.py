@@ -25,7 +25,6 @@ from justright.report.score_parts import errors_part, judged, scores_part
 from justright.runs.run_folder import RunFolder
 from justright.utils.errors import DataError
 from justright.utils.files import write_text
-from justright.utils.progress import Track, silent
 
 NAME = "report.html"
 MOST_BYTES = 10_000_000  # a page that can be sent by mail
@@ -37,11 +36,11 @@ PART_TITLES = {"stage1": "First training", "heads": "Heads alone, before the net
 MOST_OPEN = 24  # more classes than this are folded away at first: they would stand between the reader and the rest
 
 
-def write_report(run: RunFolder, out: Path | None = None, track: Track = silent) -> Path:
+def write_report(run: RunFolder, out: Path | None = None) -> Path:
     """Write the page, into the run itself unless another place is named, and say where it is."""
     out = run.path / NAME if out is None else out
     for share in (1.0, 0.3, 0.0):  # only thousands of very long names come to the second
-        html = RunPage(run, track, share).html()
+        html = RunPage(run, share).html()
         if len(html.encode()) < MOST_BYTES:
             break
     write_text(out, html)
@@ -53,7 +52,6 @@ class RunPage:
     """Reads what each part of the page shows."""
 
     run: RunFolder
-    track: Track = silent
     picture_share: float = 1.0  # of the budget for pictures; less makes a smaller page
 
     def html(self) -> str:
@@ -124,7 +122,7 @@ class RunPage:
             "n_own": int(saved.about.get("kept_classes", 0)),
             "result": result,
             "sources": Table(result.source_columns(), result.source_cells()),
-            "classes": class_cards(self.run, saved, page_images, self.track),
+            "classes": class_cards(self.run, saved, page_images),
             "n_classes": len(saved.classes),
             "is_folded": len(saved.classes) > MOST_OPEN,
         }
@@ -192,5 +190,5 @@ class RunPage:
         said, (views, source) = review_of(self.run), self._views
         review = None if isinstance(said["review"], Missing) else said["review"]
         is_calibrated = self.run.expected is not None
-        cards = cluster_cards(self.run.predictions, views, self._page_images, self.track, review, is_calibrated)
+        cards = cluster_cards(self.run.predictions, views, self._page_images, review, is_calibrated)
         return said | cards | {"source": source}

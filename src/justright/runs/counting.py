@@ -12,7 +12,6 @@ from justright.estimation.base import CategoryCounter
 from justright.features.table import FeatureTable
 from justright.runs.problem import Problem
 from justright.utils.errors import DegenerateError
-from justright.utils.progress import Track, silent
 from justright.utils.types import UNLABELED
 
 ENOUGH_CLASSES = 10  # that tell how wide a class is, or half of all labeled ones
@@ -46,7 +45,7 @@ def counted_tables(problem: Problem, pool: FeatureTable, target: FeatureTable) -
 
 
 def fitted_counter(
-    name: str, pool: FeatureTable, target: FeatureTable, own: Collection[int], seed: int, track: Track = silent
+    name: str, pool: FeatureTable, target: FeatureTable, own: Collection[int], seed: int
 ) -> CategoryCounter:
     """The counter of this name after it has counted labeled images of the target's own classes, then the target.
 
@@ -56,9 +55,9 @@ def fitted_counter(
     rows = np.isin(pool.labels, list(own))
     if not rows.any():
         others = (pool.features, pool.labels) if len(pool) else None
-        return counter.fit(np.asarray(target.features), unlabeled, track, others)
+        return counter.fit(np.asarray(target.features), unlabeled, others)
     features = np.concatenate([pool.features[rows], target.features])
-    return counter.fit(features, np.concatenate([pool.labels[rows], unlabeled]), track)
+    return counter.fit(features, np.concatenate([pool.labels[rows], unlabeled]))
 
 
 def estimate_record(counter: CategoryCounter, interval: tuple[int, int] | None) -> dict[str, Any]:
@@ -67,11 +66,9 @@ def estimate_record(counter: CategoryCounter, interval: tuple[int, int] | None) 
     return {"n_categories": counter.n_categories_, "interval": interval} | curve
 
 
-def counted(
-    name: str, pool: FeatureTable, target: FeatureTable, own: Collection[int], seed: int, track: Track = silent
-) -> dict[str, Any]:
+def counted(name: str, pool: FeatureTable, target: FeatureTable, own: Collection[int], seed: int) -> dict[str, Any]:
     """What count.json says after the counter of this name has counted."""
-    counter, is_own = fitted_counter(name, pool, target, own, seed, track), np.isin(pool.labels, list(own))
+    counter, is_own = fitted_counter(name, pool, target, own, seed), np.isin(pool.labels, list(own))
     estimate = estimate_record(counter, counter.interval() if counter.is_interval_quick else None)
     n_images = int(is_own.sum()) + len(target)
     # a class of which every labeled image is an image of the target has no row of its own here

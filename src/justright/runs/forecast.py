@@ -10,7 +10,6 @@ from justright.data import ImageSet
 from justright.runs.costs import CostPlan, Rates, time_text
 from justright.runs.spec import RunSpec
 from justright.runs.work import Work
-from justright.utils.progress import Track, silent
 
 LONG = 120.0  # seconds; shorter runs print no forecast
 SHORTER = 3  # the advice is a training of a third of the time
@@ -27,13 +26,13 @@ class Forecast:
     rates: Rates | None = None  # where they are known
     folder: Path = Path("run")
 
-    def costs(self, work: Work, track: Track = silent) -> CostPlan:
+    def costs(self, work: Work) -> CostPlan:
         """Steps, time, memory and disk."""
         from justright.runs.measured_rates import measure
 
         plan = self._plan(work, self.rates or Rates())
         if self.rates is None:
-            self.rates = measure(self.backbone, plan.disk, self.images, track)
+            self.rates = measure(self.backbone, plan.disk, self.images)
         return replace(plan, rates=self.rates)
 
     def message(self, work: Work, is_begun: bool = False) -> str:

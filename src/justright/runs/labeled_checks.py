@@ -15,18 +15,17 @@ from justright.audit.quarantine import printable
 from justright.data import Pool
 from justright.data.columns import look_alikes
 from justright.data.pool import OWN, Origin
-from justright.utils.progress import Track, silent
 
 N_SHOWN = 3
 
 
-def label_warnings(pool: Pool, target_classes: Iterable[str] = (), track: Track = silent) -> list[str]:
+def label_warnings(pool: Pool, target_classes: Iterable[str] = ()) -> list[str]:
     """A sentence for each kind of doubt, without its full stop.
 
     `target_classes` are the names of the target's own classes, where these are to be judged by: a name of the labeled
     images that looks like one of them is probably meant to be that one.
     """
-    return [said for said in (_alike(pool, target_classes), _conflicts(pool, track)) if said]
+    return [said for said in (_alike(pool, target_classes), _conflicts(pool)) if said]
 
 
 def _alike(pool: Pool, target_classes: Iterable[str]) -> str:
@@ -42,10 +41,10 @@ def _alike(pool: Pool, target_classes: Iterable[str]) -> str:
     return f"names of different classes {ALIKE}: {shown}{more}"
 
 
-def _conflicts(pool: Pool, track: Track) -> str:
+def _conflicts(pool: Pool) -> str:
     """Images, equal byte for byte, with several classes: by label inside a data set, by name between data sets."""
     images = pool.images
-    table = pa.table({"content": images.content_column(track, is_strict=False), "label": images.table["label"]})
+    table = pa.table({"content": images.content_column(is_strict=False), "label": images.table["label"]})
     counts = table.group_by("content").aggregate([("label", "count_distinct")])
     several = counts.filter(pc.greater(counts["label_count_distinct"], 1))["content"]
     rows_of: dict[str, list[int]] = defaultdict(list)

@@ -22,9 +22,9 @@ from justright.estimation import COUNTERS
 from justright.geometry import evenly_spaced
 from justright.runs.costs import Rates
 from justright.runs.disk import DiskPlan
+from justright.utils.context import track, use
 from justright.utils.errors import BadImageError
 from justright.utils.parallel import n_cores
-from justright.utils.progress import Track, silent
 
 Item = TypeVar("Item")
 
@@ -54,7 +54,7 @@ def first_look(backbone: Any, images: ImageSet) -> Rates:
     return Rates(extract=an_image, view=an_image, plain=an_image, step=an_image, stage1=an_image, heads=an_image / 10)
 
 
-def measure(backbone: Any, plan: DiskPlan, images: ImageSet | None, track: Track = silent) -> Rates:
+def measure(backbone: Any, plan: DiskPlan, images: ImageSet | None) -> Rates:
     """The rates of this machine for the trainings of a plan, on some of the `images`, or on drawn photos."""
     from justright.features.bank import open_views
     from justright.features.choices import BATCH_SIZE
@@ -169,8 +169,8 @@ def _training(backbone: Any, plan: DiskPlan, photos: ImageSet, folder: Path, an_
     n_categories = min(plan.work.n_categories, MOST_CATEGORIES) if method.has_categories else 2  # else of no matter
     config = plan.config.with_settings(light | {"held_out_share": 0.0})
     made = method(n_categories, backbone, config, bank=folder / "views")
-    with suppress(_EnoughError):
-        made.fit(Split(photos.take([]), photos), track=timed)
+    with suppress(_EnoughError), use(progress=timed):
+        made.fit(Split(photos.take([]), photos))
     for training, each in zip(trainings, times, strict=True):
         found[training.part or "step"] = float(np.median(np.diff(each))) / size
     return found

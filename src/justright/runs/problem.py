@@ -17,7 +17,6 @@ from justright.data.columns import column, names_column, with_columns
 from justright.data.pool import OWN as OWN
 from justright.features.table import FeatureTable
 from justright.utils.errors import DataError, DegenerateError
-from justright.utils.progress import Track, silent
 from justright.utils.types import UNLABELED, Array
 
 REVIEWED = "reviewed"  # in the column `split`: labeled images that were confirmed in a review, cluster by cluster
@@ -118,7 +117,7 @@ class Problem:
         contents = set(self.pool.images.take(sorted(rows)).content_ids(is_strict=False))
         return np.flatnonzero([each in contents for each in self.target.content_ids(is_strict=False)])
 
-    def with_given_labels(self, labeled: ImageSet | None = None, track: Track = silent) -> tuple[Problem, Copies]:
+    def with_given_labels(self, labeled: ImageSet | None = None) -> tuple[Problem, Copies]:
         """The same with the labels of target images that are, byte for byte, labeled images; and what else was found.
 
         Such an image is an image of the target whose category is known. Other images of the pool that are in the target
@@ -130,10 +129,10 @@ class Problem:
         """
         images, target = self.pool.images, self.target
         labeled = images.take(self.own_rows) if labeled is None else labeled
-        targets = target.content_ids(track, is_strict=False)
+        targets = target.content_ids(is_strict=False)
         in_target, names = set(targets) - {""}, defaultdict[str, set[str]](set)
         # by what the files hold: a list may claim any id
-        for content, label in zip(labeled.content_ids(track, is_strict=False), labeled.labels.tolist(), strict=True):
+        for content, label in zip(labeled.content_ids(is_strict=False), labeled.labels.tolist(), strict=True):
             if content in in_target:
                 names[content].add(labeled.classes[label])
         label_of = {self.pool.origins[label].class_name: label for label in self.own_classes}
@@ -144,7 +143,7 @@ class Problem:
                 expected="images of the target without a label, to find a category for",
                 advice="add photos to --target, or leave out the labels of some",
             )
-        contents = images.content_ids(track, is_strict=False)
+        contents = images.content_ids(is_strict=False)
         is_own = np.isin(images.labels, self.own_classes)
         is_copy = np.array([each in in_target for each in contents], dtype=bool)
         is_left_out = is_copy & ~(is_own & np.array([each in given for each in contents], dtype=bool))
@@ -159,15 +158,15 @@ class Problem:
         )
         return replace(self, pool=pool, target=target.filled_with(targets), given=given), copies
 
-    def without_copies(self, track: Track = silent) -> tuple[Problem, int]:
+    def without_copies(self) -> tuple[Problem, int]:
         """The same without labeled images that are, byte for byte, images of the target; and how many they were.
 
         For benchmarks, where no label of a target image may reach training. Ids that are computed on the way are kept.
         """
         images, target = self.pool.images, self.target
         # by what the files hold: a list may claim any id
-        contents = images.content_ids(track, is_strict=False)
-        targets = target.content_ids(track, is_strict=False)
+        contents = images.content_ids(is_strict=False)
+        targets = target.content_ids(is_strict=False)
         known = set(targets) - {""}
         rows = np.flatnonzero([each not in known for each in contents])
         if len(images) and not len(rows):
@@ -209,13 +208,13 @@ def make_problem(
     return Problem(merged, target.without_labels(), Truth(target, old), len(target.classes))
 
 
-def joined(sets: Sequence[ImageSet], track: Track = silent) -> ImageSet | None:
+def joined(sets: Sequence[ImageSet]) -> ImageSet | None:
     """Several labeled sets as one: classes of one name are one class, and an image that two sets have counts once."""
     if len(sets) < 2:
         return sets[0] if sets else None
     images = ImageSet.concat(sets)
     names = [name for each in sets for name in (each.classes.get(label) for label in each.labels.tolist())]
-    contents = images.content_ids(track, is_strict=False)
+    contents = images.content_ids(is_strict=False)
     place = {pair: row for row, pair in reversed(list(enumerate(zip(contents, names, strict=True)))) if pair[0]}
     rows = [row for row, pair in enumerate(zip(contents, names, strict=True)) if place.get(pair, row) == row]
     classes = sorted({name for name in names if name is not None})

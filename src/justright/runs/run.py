@@ -53,7 +53,6 @@ from justright.runs.work import Work
 from justright.utils.context import notify
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.files import explain_disk_full, remove_leftovers, replacing
-from justright.utils.progress import Track, silent
 
 _log = logging.getLogger(__name__)
 
@@ -69,7 +68,6 @@ class Run:
     out: Path  # folder of the run
     backbone: Any  # a loaded one, so that several runs can share it
     asked: Mapping[str, Any] = field(default_factory=dict)  # what else the folder should say about itself
-    track: Track = silent  # told of every step
     tensorboard: bool = False  # also write the curves of training for it
     truth: Path | None = None  # a file with the labels of the target, opened for evaluation only
     engine: Engine | None = None  # where features, views and weights are computed, if not in this process
@@ -113,7 +111,7 @@ class Run:
         with self._timed("count"):
             n_target, k_source = self.processes.in_turn(lambda: self._count(pool, target))
         with self._timed("select"):
-            how = self.processes, self.track, self.engine or in_process
+            how = self.processes, self.engine or in_process
             selection = RunSelection(self.problem, self.spec, self.out, *how)
             weight = selection.weight(pool, target, n_target)
             self.notes += selection.notes
@@ -146,7 +144,7 @@ class Run:
         self.plain_spec, is_begun = self.spec.to_json(), (self.out / "run.json").exists()
         if self.spec.features:
             sets = self.problem.pool.images, self.problem.target
-            self.stores = GivenStores(self.spec.features, self.backbone, sets, self.track)
+            self.stores = GivenStores(self.spec.features, self.backbone, sets)
         if self.processes.is_first:
             remove_leftovers(self.out)
             self.disk.expect_room()
@@ -171,7 +169,7 @@ class Run:
 
     def _extract(self) -> tuple[FeatureTable, FeatureTable]:
         """Features of pool and target; the problem goes on with the images that have some, and with their ids."""
-        problem, how = self.problem, (self.track, self.stores, self.engine, self.max_bad)
+        problem, how = self.problem, (self.stores, self.engine, self.max_bad)
         pool = frozen_features(problem.pool.images, self.backbone, self.out / "pool.features", *how)
         target = frozen_features(problem.target, self.backbone, self.out / "target.features", *how)
         self.problem = problem.with_ids_of(pool, target)
@@ -216,7 +214,7 @@ class Run:
         if known is None or known.get("made_with") != made_with:
             tables = counted_tables(self.problem, pool, target)
             own = sorted(set(self.problem.own_classes) & set(pool.labels.tolist()))
-            found = counted(name, *tables, own, self.spec.seed, self.track)
+            found = counted(name, *tables, own, self.spec.seed)
             known = found | {"made_with": made_with}
             self.folder.save_json("count.json", known)
         return dict(known["estimates"][name])
@@ -242,7 +240,7 @@ class Run:
             folder = self.out if spec.n_seeds == 1 else self.out / f"seed-{spec.seed + number}"
             options = {"seed": spec.seed + number, "tensorboard": self.tensorboard, "engine": self.engine}
             method = METHODS[spec.method](n_categories, self.backbone, self.config, folder=folder, **options)  # type: ignore[arg-type]
-            return method.fit(split, weight, weighting=spec.weighting, track=self.track)  # type: ignore[arg-type]
+            return method.fit(split, weight, weighting=spec.weighting)  # type: ignore[arg-type]
 
         methods = [learned(number) for number in range(spec.n_seeds)]
         reference = self._agreed(methods) if spec.n_seeds > 1 else 0

@@ -19,7 +19,6 @@ from justright.features.store_header import COMPARABLE, Header, StoreMismatchErr
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import BLOCK_ROWS, FeatureTable
 from justright.utils.errors import DataError
-from justright.utils.progress import Track, silent
 from justright.utils.remote import Place
 from justright.utils.types import Array
 
@@ -30,7 +29,7 @@ class GivenStores:
     A set of images is in the stores as a whole or not at all; in the latter case it has no features here.
     """
 
-    def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet], track: Track = silent):
+    def __init__(self, paths: Sequence[Place], backbone: Any, sets: Sequence[ImageSet]):
         self.sets = list(sets)
         self.header = expect_network(paths, backbone)
         self.tables = [FeatureTable.open(path) for path in paths]
@@ -38,7 +37,7 @@ class GivenStores:
         ids = (content for table in self.tables for content in table.ids)
         self.place = {content: place for place, content in enumerate(ids)}
         self.bad_paths = {each.path for table in self.tables for each in table.quarantined}
-        self.contents = [images.content_ids(track, is_strict=False) for images in sets]
+        self.contents = [images.content_ids(is_strict=False) for images in sets]
         self.places, self.bad = zip(*map(self._places, sets, self.contents), strict=True)
         used = set(self._table_of(np.concatenate(self.places)).tolist())
         for number, table in enumerate(self.tables):
@@ -136,7 +135,6 @@ def frozen_features(
     images: ImageSet,
     backbone: Any,
     path: Path,
-    track: Track,
     stores: GivenStores | None,
     engine: Engine | None,
     max_bad: float = MAX_BAD,
@@ -151,7 +149,7 @@ def frozen_features(
             return found
         if not len(images):
             return _empty_store(images, backbone, path)
-        how: dict[str, Any] = {"cache": FeatureCache(), "engine": engine, "banks": home() / "banks", "track": track}
+        how: dict[str, Any] = {"cache": FeatureCache(), "engine": engine, "banks": home() / "banks"}
         return extract(images, backbone, path, max_bad=max_bad, **how)
     except StoreMismatchError as error:
         expected = "the same images, read by the same network, to go on with this run"

@@ -57,7 +57,6 @@ from justright.runs.saved_selection import SavedSelection, load_selection
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.files import parsed_json, write_json
 from justright.utils.hashing import hash_file, signed, verified
-from justright.utils.progress import Track, silent
 from justright.utils.types import Array
 
 _log = logging.getLogger(__name__)
@@ -189,16 +188,16 @@ class RunFolder:
         """Categories that may be two kinds or belong with another."""
         return doubts_from(self._json(DOUBTS), self.predictions)
 
-    def given_labels(self, track: Track = silent) -> dict[str, str]:
+    def given_labels(self) -> dict[str, str]:
         """The class of each labeled image, by what its file held in the run; none where pool.parquet is gone."""
         try:
             images = self.pool
         except DataError:
             return {}
-        named = zip(_contents(images, track), images.table["class_name"].to_pylist(), strict=True)
+        named = zip(_contents(images), images.table["class_name"].to_pylist(), strict=True)
         return {content: name for content, name in named if content}
 
-    def with_own_answers(self, found: Predictions, images: ImageSet, track: Track = silent) -> Predictions:
+    def with_own_answers(self, found: Predictions, images: ImageSet) -> Predictions:
         """What a model says of images, but category and confidence of the target's images as the run found them.
 
         A tree of clusters (CMS) or a vote of seeds may put an image elsewhere than the model does, which judges each by
@@ -208,8 +207,8 @@ class RunFolder:
             before, target = self.predictions, self.target
         except DataError:  # a model that was copied without the rest of its run
             return found
-        seen = {content: row for row, content in enumerate(_contents(target, track)) if content}
-        content_of = dict(zip(images.paths, images.content_ids(track, is_strict=False), strict=True))
+        seen = {content: row for row, content in enumerate(_contents(target)) if content}
+        content_of = dict(zip(images.paths, images.content_ids(is_strict=False), strict=True))
         rows = np.array([seen.get(content_of[path], -1) for path in found.index["path"].to_pylist()], dtype=np.int64)
         is_seen = (rows >= 0) & ~found.is_given
         return replace(
@@ -320,11 +319,11 @@ class RunFolder:
         return _object(path) if path.exists() else None
 
 
-def _contents(images: ImageSet, track: Track) -> list[str]:
+def _contents(images: ImageSet) -> list[str]:
     """What the files of images of a run held then, as content ids."""
     found: list[str | None] = images.table[CONTENT].to_pylist()
     rows = [row for row, content in enumerate(found) if content is None]  # no files: they cannot have changed since
-    made = iter(images.take(rows).content_ids(track, is_strict=False))
+    made = iter(images.take(rows).content_ids(is_strict=False))
     return [next(made) if content is None else content for content in found]
 
 

@@ -24,7 +24,6 @@ from justright.runs.spec import AUTO, RunSpec
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.selection.by_name import selector_of
 from justright.utils.errors import DegenerateError, NothingSelectedError
-from justright.utils.progress import Track
 from justright.utils.types import Array
 
 FALLBACK = "none"  # what `AUTO` takes where the diagnosis cannot choose
@@ -38,7 +37,6 @@ class RunSelection:
     spec: RunSpec
     folder: Path
     processes: Any
-    track: Track
     engine: Engine  # where shards of features are worked on; does not change the weights
     notes: list[str] = field(default_factory=list)  # what a person should know about it
 
@@ -64,7 +62,7 @@ class RunSelection:
                 name = str(known["winner"])
             name, selector = self._fitted(name, pool, merged, target, n_target)
         if self.processes.is_first:
-            stable = stability_of(selector, merged, target, n_resamples, self.spec.seed, self.track)
+            stable = stability_of(selector, merged, target, n_resamples, self.spec.seed)
             kept = merge_tables([pool.take(range(n_own))]) if n_own else None
             result = SelectionResult.of(name, selector, merged, stable)
             save_selection(self.folder / "weights.parquet", result, target, kept)
@@ -77,11 +75,11 @@ class RunSelection:
         params = dict(self.spec.selector_params)
         if isinstance(counter := params.get("n_clusters"), str):  # a counter named here counts for the selection alone
             tables = counted_tables(self.problem, pool, target)
-            given = *tables, self.problem.own_classes, self.spec.seed, self.track
+            given = *tables, self.problem.own_classes, self.spec.seed
             params["n_clusters"] = fitted_counter(counter, *given).n_categories_
         selector = selector_of(name, params, self.spec.seed, n_target)
         try:
-            selector.fit_stream(merged, row_shards(target.features), engine=self.engine, quiet=True, track=self.track)
+            selector.fit_stream(merged, row_shards(target.features), engine=self.engine, quiet=True)
         except NothingSelectedError as error:
             if len(merged) == len(pool):  # no own labels stay
                 raise
@@ -103,7 +101,7 @@ class RunSelection:
         own = np.asarray(pool.features[:n_own]), pool.labels[:n_own]
         others = np.asarray(merged.features), merged.labels
         try:
-            found = diagnose(own, others, target.features, n_target, seed=self.spec.seed, track=self.track).to_json()
+            found = diagnose(own, others, target.features, n_target, seed=self.spec.seed).to_json()
         except DegenerateError as error:
             why = f"Take {FALLBACK}, for nothing can be rehearsed: {error.problem}"
             found = {"winner": FALLBACK, "verdict": why}

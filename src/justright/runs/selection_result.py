@@ -18,7 +18,6 @@ from justright.features.table import FeatureTable
 from justright.runs.feature_pool import FeaturePool
 from justright.runs.saved_selection import CLASS_COLUMNS, FORMAT, KEY, STABILITY_COLUMNS, SavedSelection, class_file
 from justright.selection import ClassWeights, Selector, Stability, stability
-from justright.utils.progress import Track, silent
 
 KEPT = "kept: one of the target's own classes"
 
@@ -86,13 +85,12 @@ def stability_of(
     target: FeatureTable,
     n_resamples: int | None,
     seed: int,
-    track: Track = silent,
 ) -> Stability | None:
     """How much the choice of a fitted selector owes to chance, given its clusters; None where nobody asks."""
     if not n_resamples:
         return None
     clusters, features = getattr(selector, "target_clusters_", None), (pool.features, pool.labels, target.features)
-    return stability(selector, *features, target_clusters=clusters, n_resamples=n_resamples, seed=seed, track=track)
+    return stability(selector, *features, target_clusters=clusters, n_resamples=n_resamples, seed=seed)
 
 
 def save_selection(path: Path, result: SelectionResult, target: FeatureTable, kept: FeaturePool | None = None) -> Path:

@@ -16,7 +16,6 @@ from justright.engines import Engine, in_process
 from justright.selection.class_weights import ClassWeights, SelectionPlot
 from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_labels, as_numpy
 from justright.utils.errors import DataError, JustrightError
-from justright.utils.progress import Track, silent
 from justright.utils.settings import refuse_out_of_range
 from justright.utils.types import Array
 
@@ -72,17 +71,15 @@ class Selector(ABC):
         *,
         engine: Engine = in_process,
         quiet: bool = False,
-        track: Track = silent,
     ) -> Fitted:
         """Learn the weights from shards, those of the pool with features and labels; one is in memory at a time.
 
         target_clusters  one per target image, in place of k-means, for selectors that cluster the target
         engine           where shards are worked on (`justright.engines.ENGINES`); does not change the weights
         quiet            do not log remarks about the weights: the caller passes on `weights_.remarks`
-        track            watches what takes long
         """
         self.check()
-        target = TargetFeatures(target_shards, engine, target_clusters, track)
+        target = TargetFeatures(target_shards, engine, target_clusters)
         weights = self.weights_ = self._weigh(PoolFeatures(pool_shards, engine), target)
         self.classes_, self.class_weight_, self.reason_ = weights.classes, weights.weight, weights.reason
         for remark in () if quiet else weights.remarks:

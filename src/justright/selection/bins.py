@@ -12,8 +12,8 @@ from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
 from justright.selection.class_weights import ClassWeights, SelectionPlot, from_the_closest
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
+from justright.utils.context import track
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
-from justright.utils.progress import Track, silent
 from justright.utils.seeding import generator
 from justright.utils.settings import COUNT, WHOLE, YES_OR_NO, Range, is_whole_number, one_of, setting
 from justright.utils.types import Array
@@ -57,9 +57,9 @@ class BinsSelector(ClusteredSelector):
         if self._keep_bin() > self.n_bins:
             raise JustrightError(f"keep_bin={self.keep_bin}", expected=f"a bin from 1 to {self.n_bins}")
 
-    def _decide(self, classes: ClassSums, clusters: ClassSums, track: Track = silent) -> ClassWeights:
+    def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
         self.class_count_ = classes.counts
-        self.split_distance_, self.split_threshold_ = self._measure(classes, clusters, track)
+        self.split_distance_, self.split_threshold_ = self._measure(classes, clusters)
         self.class_distance_ = self.split_distance_.mean(axis=0)
         self.threshold_ = float(self.split_threshold_.mean())
         splits = zip(self.split_distance_, self.split_threshold_, strict=True)
@@ -94,7 +94,7 @@ class BinsSelector(ClusteredSelector):
         return SelectionPlot("distance", level=level, parts=tuple(parts))
 
     def _measure(
-        self, classes: ClassSums, clusters: ClassSums, track: Track
+        self, classes: ClassSums, clusters: ClassSums
     ) -> tuple[Float[Array, "splits classes"], Float[Array, " splits"]]:
         """Distance of each class and threshold, split by split."""
         measure = DISTANCES[self.metric]

@@ -12,7 +12,6 @@ from justright.selection.base import Resample, Selector
 from justright.selection.class_weights import ClassWeights
 from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.selection.target_clusters import ClusterCount, cluster_target
-from justright.utils.progress import Track, silent
 from justright.utils.settings import one_of
 from justright.utils.types import Array
 
@@ -33,14 +32,14 @@ class ClusteredSelector(Selector):
     seed: int
 
     @abstractmethod
-    def _decide(self, classes: ClassSums, clusters: ClassSums, track: Track = silent) -> ClassWeights:
+    def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
         """From the centroids of classes and clusters to weights."""
 
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
         """K-means reads the target twice; clusters that are given replace it."""
         classes = pool.sums(normalize=self.metric == "l2")  # Eq. 7
         self.target_clusters_, clusters = self._cluster(target, classes)  # Eq. 10
-        return self._decide(classes, clusters, target.track)
+        return self._decide(classes, clusters)
 
     def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
         """Pool centroids and clusters stay; which images count, and what the seed decides, is drawn anew."""

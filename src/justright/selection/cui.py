@@ -11,8 +11,8 @@ from justright.selection.bins import BinsSelector
 from justright.selection.class_weights import ClassWeights, SelectionPlot
 from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
 from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
+from justright.utils.context import track
 from justright.utils.errors import DegenerateError, NothingSelectedError
-from justright.utils.progress import Track, silent
 from justright.utils.settings import COUNT, NOT_NEGATIVE, WHOLE, Range, one_of, setting
 from justright.utils.types import Array
 
@@ -45,7 +45,7 @@ class CuiSelector(ClusteredSelector):
     mass: str = setting("images", MASS_HELP, MASS)
     seed: int = setting(0, "decides the clusters of the target", WHOLE)
 
-    def _decide(self, classes: ClassSums, clusters: ClassSums, track: Track = silent) -> ClassWeights:
+    def _decide(self, classes: ClassSums, clusters: ClassSums) -> ClassWeights:
         distance = DISTANCES[self.metric](classes.centroids(), clusters.centroids())
         class_mass, cluster_mass = self._mass(classes), self._mass(clusters)
         n_kept = self._number(classes, clusters)
@@ -55,7 +55,7 @@ class CuiSelector(ClusteredSelector):
             # By distance, not by its exponential: a large gamma sends all similarities to 0, but not their order.
             order = np.argsort([emd(row[None], None, cluster_mass) for row in distance], kind="stable").tolist()
         else:
-            order = _marginal_order(distance, class_mass, cluster_mass, n_kept, track)
+            order = _marginal_order(distance, class_mass, cluster_mass, n_kept)
         self.rank_ = np.zeros(len(distance), dtype=np.int64)
         self.rank_[order] = np.arange(1, len(order) + 1)
         is_kept = (self.rank_ > 0) & (self.rank_ <= n_kept)
@@ -89,7 +89,7 @@ class CuiSelector(ClusteredSelector):
         return f"kept: rank {rank} of {n_kept}" if rank <= n_kept else f"too far: rank {rank} > {n_kept}"
 
 
-def _marginal_order(distance: Array, class_mass: Array, cluster_mass: Array, n_kept: int, track: Track) -> list[int]:
+def _marginal_order(distance: Array, class_mass: Array, cluster_mass: Array, n_kept: int) -> list[int]:
     """Classes in the order in which each lowers the selection's earth mover's distance most."""
     chosen: list[int] = []
     for _ in track(range(n_kept), n_kept, "classes to keep"):

@@ -14,7 +14,6 @@ from justright.engines.file_rows import ArrayLike as ArrayLike
 from justright.engines.ordered_map import Engine, Result, in_process
 from justright.geometry import ClassSums, unit_rows
 from justright.utils.errors import DataError, DegenerateError
-from justright.utils.progress import Track, silent
 from justright.utils.types import Array
 from justright.utils.validation import check_directions, check_features
 
@@ -51,15 +50,11 @@ class PoolFeatures:
 
 @dataclass(frozen=True)
 class TargetFeatures:
-    """Features of the target, shard by shard, the engine that works on them, and clusters if they are given.
-
-    `track` watches what takes long about weighing.
-    """
+    """Features of the target, shard by shard, the engine that works on them, and clusters if they are given."""
 
     shards: Iterable[ArrayLike]
     engine: Engine = in_process
     clusters: ArrayLike | None = None
-    track: Track = silent
 
     def items(self) -> Iterator[TargetItem]:
         """The shards that hold images, with their numbers; no image at all is an error."""

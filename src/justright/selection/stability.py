@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 
 from justright.selection.base import Selector
 from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_numpy
+from justright.utils.context import track
 from justright.utils.errors import DegenerateError, JustrightError
-from justright.utils.progress import Track, silent
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
@@ -37,7 +37,6 @@ def stability(
     n_resamples: int = 20,
     over: str = "both",
     seed: int = 0,
-    track: Track = silent,
 ) -> Stability:
     """Weigh again and again, on bootstraps of the target, with new random splits, or with both.
 

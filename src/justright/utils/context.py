@@ -1,7 +1,7 @@
 """What all stages of one piece of work share: how progress and messages are shown, where work runs, where the cache is.
 
 Example:
-    with use(progress=terminal.track, engine=engine):
+    with use(progress=progress_bar, engine=engine):
         extract(images, backbone, out)  # shows a progress bar, computes on the engine
 """
 

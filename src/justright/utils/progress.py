@@ -9,20 +9,20 @@ from typing import Protocol, TypeVar, runtime_checkable
 T = TypeVar("T")
 
 
-@runtime_checkable  # the shape checker of the test run asks
+@runtime_checkable  # the shape checker of the tests calls isinstance
 class Track(Protocol):
-    """A function that passes `steps` on and shows progress while they are taken, such as a progress bar.
+    """A function that yields `steps` and shows progress meanwhile, such as a progress bar.
 
-    `total` says how many steps there are, and `what` names the work, such as "images".
+    `total` is the number of steps, and `what` names them, such as "images".
     """
 
     def __call__(self, steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-        """Pass every step on."""
+        """Yield every step."""
         ...
 
 
 def silent(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """Pass every step on and show nothing: the default."""
+    """Yield every step and show nothing: the default."""
     yield from steps
 
 
@@ -36,3 +36,19 @@ def bar(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
         warnings.simplefilter("ignore", TqdmExperimentalWarning)
         shown = tqdm(steps, desc=what, total=total, leave=False, delay=1.0)
     yield from shown
+
+
+def outermost_only(track: Track) -> Track:
+    """Show nested work as one: only the outermost loop has a progress bar."""
+    n_open = 0
+
+    def outermost(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
+        nonlocal n_open
+        shown = silent if n_open else track
+        n_open += 1
+        try:
+            yield from shown(steps, total, what)
+        finally:
+            n_open -= 1
+
+    return outermost

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Thread
+
+from justright.utils.context import current, track, use
+from justright.utils.progress import outermost_only, silent
+
+
+def recorder(seen):
+    def record(steps, total, what):
+        seen.append(what)
+        yield from steps
+
+    return record
+
+
+def test_track_uses_the_progress_of_the_surrounding_block():
+    seen = []
+    assert list(track("ab", 2, "outside")) == ["a", "b"]
+    with use(progress=recorder(seen)):
+        assert list(track("ab", 2, "inside")) == ["a", "b"]
+    assert seen == ["inside"]
+    assert current().progress is silent
+
+
+def test_use_changes_only_the_given_fields(tmp_path):
+    with use(cache=tmp_path), use(progress=recorder([])) as context:
+        assert context.cache == tmp_path
+    assert current().cache is None
+
+
+def test_another_thread_starts_with_the_default_context():
+    found = []
+    with use(cache=Path()):
+        thread = Thread(target=lambda: found.append(current().cache))
+        thread.start()
+        thread.join()
+    assert found == [None]
+
+
+def test_outermost_only_hides_nested_loops():
+    seen = []
+    with use(progress=outermost_only(recorder(seen))):
+        for _ in track(range(2), 2, "outer"):
+            assert list(track(range(3), 3, "inner")) == [0, 1, 2]
+        list(track(range(1), 1, "next"))
+    assert seen == ["outer", "next"]
+
+
+def test_a_loop_left_early_does_not_hide_the_next_one():
+    seen = []
+    with use(progress=outermost_only(recorder(seen))):
+        for _ in track(range(2), 2, "left"):
+            break
+        list(track(range(1), 1, "next"))
+    assert seen == ["left", "next"]
