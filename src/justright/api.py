@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from justright.utils.context import current, notify, use
 from justright.utils.errors import JustrightError
-from justright.utils.progress import bar, silent
+from justright.utils.progress import bar, outermost_only, silent
 
 if TYPE_CHECKING:
     from justright.data import ImageSet
@@ -392,7 +392,7 @@ def _showing(progress: bool, is_first: bool = True) -> Any:
         return use(progress=silent, message=lambda message: None)
     if not progress:
         return use(progress=silent)
-    return use(progress=bar) if current().progress is silent else nullcontext()
+    return use(progress=outermost_only(bar)) if current().progress is silent else nullcontext()
 
 
 def _as_frame(table: pa.Table) -> Any:
