@@ -93,7 +93,7 @@ def test_a_file_of_another_shape_is_refused(tmp_path, text):
 
 
 def test_a_class_cannot_be_both_old_and_new_and_neither_side_can_be_empty():
-    with pytest.raises(DataError, match="stand twice"):
+    with pytest.raises(DataError, match="twice"):
         ClassSplit((1, 2), {"Medium": (2,)})
     with pytest.raises(DataError, match="1 old and 0 new"):
         ClassSplit((1,), {"Medium": ()})
@@ -222,7 +222,7 @@ def test_super_categories_grade_in_thirds_where_nobody_else_did(tmp_path):
     with pytest.raises(DataError, match="no difficulty group 'Near'"):
         exchanged(split, "Near", images)
     bare = named("cars-of-mine", 6, tmp_path)
-    with pytest.raises(DataError, match=r"no class of .* is called Medium"):
+    with pytest.raises(DataError, match="has no Medium classes"):
         exchanged(published_split(bare)[0], "Medium", bare)
 
 
@@ -349,7 +349,7 @@ def test_only_evaluation_and_what_stands_above_it_names_the_truth():
 def test_a_truth_tells_nothing_by_accident(sealed):
     _, truth = sealed
     assert repr(truth) == f"Truth({len(truth)} labels, sealed)"
-    with pytest.raises(TypeError, match="does not travel"):
+    with pytest.raises(TypeError, match="cannot be sent"):
         pickle.dumps(truth)
     assert not hasattr(truth, "__dict__")
 

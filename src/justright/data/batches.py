@@ -1,4 +1,4 @@
-"""Which images make up each batch: labeled and unlabeled in equal parts, or labeled ones by their weight."""
+"""Random batches: half labeled and half unlabeled images, labeled ones perhaps by weight."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from justright.utils.errors import DataError
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
-DRAWS_A_COUNT = 4  # random numbers that our generator makes at each step of its counter
+DRAWS_PER_COUNT = 4  # random numbers that the generator makes at each step of its counter
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,14 +20,12 @@ class BalancedBatches:
     """Batches drawn with replacement, half of each labeled in expectation, as in GCD, XCon and SimGCD.
 
     Every labeled image weighs 1 and every unlabeled one n_labeled / n_unlabeled. With `chance` labeled images are drawn
-    in proportion to it (resampling, Tab. A2), and labeled and unlabeled ones stay balanced. What an epoch draws is a
-    function of seed, purpose and epoch alone.
+    in proportion to it (resampling, Tab. A2), and labeled and unlabeled ones stay balanced. The batches depend on seed,
+    purpose and epoch only.
 
     Parameters:
         labeled, unlabeled: rows of the images.
-        batch_size: images a batch.
-        seed, purpose: what is drawn depends on these and the epoch.
-        chance: one entry a labeled row, or None for equal chances.
+        chance: one entry per labeled row, or None for equal chances.
     """
 
     labeled: Int[Array, " labeled"]
@@ -54,32 +52,32 @@ class BalancedBatches:
 
     @property
     def n_steps(self) -> int:
-        """Batches an epoch: as many as are full, at least one."""
+        """Full batches per epoch, at least one."""
         return max(1, len(self) // self.batch_size)
 
     def rows(self, epoch: int, n_steps: int | None = None, first: int = 0) -> Int[Array, "steps batch"]:
         """The rows of the batches of an epoch: all, or `n_steps` of them from step `first` on."""
         random = generator(self.seed, self.purpose, epoch)
         n_before = first * self.batch_size
-        random.bit_generator.advance(n_before // DRAWS_A_COUNT)  # type: ignore[attr-defined]
-        random.random(n_before % DRAWS_A_COUNT)
+        random.bit_generator.advance(n_before // DRAWS_PER_COUNT)  # type: ignore[attr-defined]
+        random.random(n_before % DRAWS_PER_COUNT)
         drawn = random.random((n_steps or self.n_steps, self.batch_size)) * self._total[-1]
         # rounding may carry a draw to the very end of the last interval
         place = np.minimum(np.searchsorted(self._total, drawn, side="right"), len(self) - 1)
         is_labeled, n_labeled = place < len(self.labeled), len(self.labeled)
-        found = np.empty_like(place)
-        found[is_labeled] = self.labeled[place[is_labeled]]
-        found[~is_labeled] = self.unlabeled[place[~is_labeled] - n_labeled]
-        return found
+        rows = np.empty_like(place)
+        rows[is_labeled] = self.labeled[place[is_labeled]]
+        rows[~is_labeled] = self.unlabeled[place[~is_labeled] - n_labeled]
+        return rows
 
     @cached_property
     def _total(self) -> Float[Array, " images"]:
-        """Running sum of how often each row is drawn, in some unit."""
+        """Cumulative sum of the weights of the rows."""
         n_labeled, n_unlabeled = len(self.labeled), len(self.unlabeled)
         labeled = np.ones(n_labeled)
         if self.chance is not None and n_labeled:
             labeled = np.asarray(self.chance, dtype=np.float64) / np.mean(self.chance)
-        # without labeled images, such as in a subset of XCon, the unlabeled ones are all there is
+        # a subset of XCon may hold no labeled images
         of_unlabeled = n_labeled / n_unlabeled if n_labeled and n_unlabeled else 1.0
         share = np.concatenate([labeled, np.full(n_unlabeled, of_unlabeled)])
         return np.cumsum(share, out=share)

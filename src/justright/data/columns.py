@@ -1,4 +1,8 @@
-"""The columns of a table of images: names, types, and validation of tables from outside."""
+"""The columns of an image table: their names and types, class names, and validation of tables from files.
+
+Class names are compared in one Unicode form: macOS writes ü as u and a combining mark (NFD), most others as one
+character (NFC). Names are stored as NFC.
+"""
 
 from __future__ import annotations
 
@@ -20,41 +24,40 @@ from justright.utils.types import UNLABELED, Array
 
 
 def nfc(name: str) -> str:
-    """The name in the one form that all names of classes have."""
+    """The name in the Unicode form of all class names."""
     return unicodedata.normalize("NFC", name)
 
 
 def nfc_column(names: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A column of names in that form, of the type that it has.
+    """The column with its names in NFC; its type is kept.
 
-    Arrow has a function for it, but its release 16 composes nothing. Each different name is made once.
+    Arrow's own function composes nothing in release 16. Each distinct name is converted once.
     """
     if isinstance(names, pa.ChunkedArray):
         return pa.chunked_array([nfc_column(chunk) for chunk in names.chunks], names.type)
     coded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
     before: list[str | None] = coded.dictionary.to_pylist()
-    made = [None if name is None else nfc(name) for name in before]
-    if made == before:
+    after = [None if name is None else nfc(name) for name in before]
+    if after == before:
         return names
-    made_of = pa.array(made, coded.dictionary.type)
-    return made_of.take(coded.indices).cast(names.type)  # two forms of a name become one entry
+    return pa.array(after, coded.dictionary.type).take(coded.indices).cast(names.type)  # two forms become one entry
 
 
 def visible(name: str) -> str:
-    """The name without case, and without characters that do not show: zero-width ones, soft hyphens, odd spaces."""
+    """The name without case and without invisible characters: zero-width ones, soft hyphens, odd spaces."""
     shown = "".join(c for c in name if unicodedata.category(c) not in ("Cf", "Cc") and not "\ufe00" <= c <= "\ufe0f")
     return nfc(" ".join(shown.split()).casefold())
 
 
 def look_alikes(names: Iterable[str]) -> list[list[str]]:
-    """Groups of different names that differ only by case or by characters that do not show."""
+    """Groups of names that differ only by case or by invisible characters."""
     groups: dict[str, set[str]] = defaultdict(set)
     for name in names:
         groups[visible(name)].add(name)
     return sorted(sorted(group) for group in groups.values() if len(group) > 1)
 
 
-NAME = pa.dictionary(pa.int32(), pa.string())  # a million equal names cost four bytes each
+NAME = pa.dictionary(pa.int32(), pa.string())  # repeated names cost four bytes each
 COLUMNS = {
     "id": pa.string(),
     "source": NAME,
@@ -64,9 +67,9 @@ COLUMNS = {
     "dataset": NAME,
     "split": NAME,
 }
-CONTENT = "content"  # an optional column: the content id that a file had when a run saw it, null where nothing is known
+CONTENT = "content"  # optional column: the content id that an image had when a run read it, null if unknown
 SAVED_BYTES = "bytes"  # column and source of images that only a saved table holds
-NAMES = ("class_name", "dataset")  # what people name; super-categories too
+NAMES = ("class_name", "dataset")  # columns of names that people give; super-categories too
 SUPERCLASS = "superclass"  # the column of the finest super-category; `superclass2`, `superclass3`, ... are coarser
 
 
@@ -81,49 +84,49 @@ def superclass_columns(table: pa.Table) -> list[str]:
 
 
 def levels_of(chains: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """Super-categories level by level, fine to coarse, from the chain above each class, coarse to fine.
+    """Super-categories by level, fine to coarse, from the chain above each class, coarse to fine.
 
-    A class that lies less deep than others has no name at the finest levels.
+    A class with a shorter chain has no name at the finest levels.
     """
     depths = reversed(range(max(map(len, chains), default=0)))
     return [[chain[depth] if depth < len(chain) else None for chain in chains] for depth in depths]
 
 
 def names_column(names: Sequence[str | None], places: Int[Array, " rows"]) -> pa.Array:
-    """For each row the name at its place in `names`, such as that of its class: four bytes a row.
+    """For each row the name at its place in `names`, dictionary-encoded.
 
-    The column holds the names that occur, once each, in order of appearance: the same rows make the same file.
+    The dictionary holds the names that occur in order of appearance, so that equal rows make equal files.
     """
     return pa.array(names, pa.string()).take(pa.array(places)).cast(NAME)
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
-    """Write a table whose columns of names CSV cannot hold as they are."""
+    """Write a table as CSV; dictionary-encoded columns as text."""
     plain = [column.cast(pa.string()) if column.type == NAME else column for column in table.columns]
     pyarrow.csv.write_csv(pa.table(plain, names=table.column_names), path)
 
 
 def column(name: str, values: Any, n: int) -> pa.Array | pa.ChunkedArray:
-    """`n` values with the type that this column has. None for what is not known: -1 for labels, nulls for the rest."""
+    """The values with the type of this column; for None `n` unknown values: -1 for labels, nulls otherwise."""
     kind = COLUMNS.get(name, NAME)
     if values is None:
         return pa.repeat(pa.scalar(UNLABELED, kind), n) if name == "label" else pa.nulls(n, kind)
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         values = pa.array(values)
     if len(values) != n:
-        raise DataError(f"column {name} has {len(values):,} entries", expected=f"{n:,}, one an image")
+        raise DataError(f"column {name} has {len(values):,} entries", expected=f"{n:,}, one per image")
     return values.cast(kind) if values.type != kind else values
 
 
 def with_columns(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
-    """The table with other values in columns that it has."""
+    """Replace columns of a table."""
     for name, values in columns.items():
         table = table.set_column(table.schema.get_field_index(name), name, values)
     return table
 
 
 def rename_sources(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
-    """The table with other names for its sources; one that no row uses any more is left out."""
+    """Rename the sources of a table; sources without rows are dropped."""
     source = table["source"].cast(pa.string()).combine_chunks().dictionary_encode()
     renamed = pa.array([names.get(name) for name in source.dictionary.to_pylist()], pa.string())
     return with_columns(table, {"source": pa.DictionaryArray.from_arrays(source.indices, renamed)})
@@ -131,16 +134,16 @@ def rename_sources(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
 
 MAX_LABEL = np.iinfo(np.int32).max
 LABELS = f"whole numbers from 0 to {MAX_LABEL:,}; empty or -1 where unknown"
-LABELS_ADVICE = "numbers that are names belong into a column class_name, without a column label"
+LABELS_ADVICE = "put numbers that are names into a column class_name, without a column label"
 
 
 def text_column(table: pa.Table, name: str, origin: str, kept: pa.DataType | None = None) -> pa.ChunkedArray:
-    """A column as text, or as it is if its type is `kept`; lists, structs, broken text and twins are refused."""
+    """A column as text, or unchanged if its type is `kept`; rejects nested types, invalid text and repeated columns."""
     if (n := table.column_names.count(name)) > 1:
         raise DataError(f"{origin} has {n} columns named {name}", expected="one", advice="rename or remove the others")
     values = table[name]
     try:
-        values.validate(full=True)  # files may claim that any bytes are text
+        values.validate(full=True)  # a file may declare any bytes as text
         if values.type == kept:
             return values
         if pa.types.is_nested(values.type):
@@ -154,7 +157,7 @@ def text_column(table: pa.Table, name: str, origin: str, kept: pa.DataType | Non
 
 
 def path_values(table: pa.Table, name: str, origin: str) -> pa.ChunkedArray:
-    """A column of paths; every row has one."""
+    """A column of paths without nulls."""
     paths = text_column(table, name, origin)
     is_bad = np.asarray(pc.fill_null(pc.match_substring(paths, "\0"), True))
     if is_bad.any():
@@ -165,10 +168,10 @@ def path_values(table: pa.Table, name: str, origin: str) -> pa.ChunkedArray:
 
 
 def whole_labels(label: pa.ChunkedArray, origin: str) -> tuple[Array, pa.ChunkedArray] | None:
-    """Labels that are numbers, -1 where there is none, and the same as text; None where they are names.
+    """Numeric labels, -1 where missing, and the same as text; None if the labels are names.
 
-    Tables of other tools hold 1.0 for 1 as soon as one label is missing. A column in which all is a number but not
-    all is whole (1.5, NaN) is refused: it is neither labels nor names.
+    Other tools write 1.0 for 1 if a label is missing. A column of numbers that are not all whole (1.5, NaN) is
+    rejected: these are neither labels nor names.
     """
     try:
         numbers = np.asarray(pc.fill_null(label.cast(pa.int64()), UNLABELED))
@@ -190,7 +193,7 @@ def whole_labels(label: pa.ChunkedArray, origin: str) -> tuple[Array, pa.Chunked
 
 
 def saved_columns(table: pa.Table, origin: str) -> pa.Table:
-    """A table with a column source, such as `ImageSet.save` wrote, with exactly the columns of an ImageSet."""
+    """Validate a table with a column `source`, as written by `ImageSet.save`; returns the columns of an ImageSet."""
     if missing := {"path", "source"} - set(table.column_names):
         raise DataError(f"{origin} has no column {min(missing)}", expected="a table that ImageSet.save wrote")
     n = table.num_rows
@@ -206,15 +209,15 @@ def saved_columns(table: pa.Table, origin: str) -> pa.Table:
     kept["label"] = labels[0]
     if kept["dataset"].null_count:
         kept["dataset"] = pc.fill_null(kept["dataset"].cast(pa.string()), Path(origin).stem)
-    found = {name: column(name, values, n) for name, values in kept.items()}
-    found |= {name: nfc_column(found[name]) for name in (*NAMES, *superclass_columns(pa.table(found)))}
+    columns = {name: column(name, values, n) for name, values in kept.items()}
+    columns |= {name: nfc_column(columns[name]) for name in (*NAMES, *superclass_columns(pa.table(columns)))}
     if SAVED_BYTES in table.column_names:
-        found[SAVED_BYTES] = _saved_bytes(table, kept["path"], kept["source"], origin)
-    return pa.table(found)
+        columns[SAVED_BYTES] = _saved_bytes(table, kept["path"], kept["source"], origin)
+    return pa.table(columns)
 
 
 def _saved_bytes(table: pa.Table, paths: Any, sources: Any, origin: str) -> pa.ChunkedArray:
-    """The images inside the table; the path of each is its row."""
+    """The encoded images in the table; the path of each is its row."""
     inside = np.asarray(pc.equal(sources, SAVED_BYTES))
     try:
         if table.column_names.count(SAVED_BYTES) > 1:
@@ -222,7 +225,7 @@ def _saved_bytes(table: pa.Table, paths: Any, sources: Any, origin: str) -> pa.C
         images = table[SAVED_BYTES].cast(pa.large_binary())
         rows = np.asarray(pc.filter(paths, pa.array(inside)).cast(pa.int64()))
     except (pa.ArrowException, ValueError) as error:
-        raise DataError(f"{origin}: the images inside it cannot be found: {error}") from error
+        raise DataError(f"{origin}: the images in it cannot be read: {error}") from error
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(images)):
         raise DataError(f"{origin}: image {rows.max()} of {len(images)}", expected="the row of each image in it")
     return images

@@ -1,7 +1,7 @@
-"""Parquet files that say what they hold: a change of any byte that matters is seen when they are read.
+"""Parquet files with a fingerprint, so that damage is detected when they are read.
 
-Checksums of pages leave out the footer, where names, types and places of columns stand. So the metadata of the schema
-also carries a fingerprint of the table itself. Files of other programs have none, and are read as they are.
+Page checksums do not cover the footer, which holds names, types and positions of columns. So the schema's metadata
+also carries a fingerprint of the table. Files of other programs have none and are read as they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FINGERPRINT = b"justright_print"
 
 
 def write_parquet(table: pa.Table, path: Path) -> None:
-    """Write a table, whole or not at all, with its fingerprint."""
+    """Write a table atomically, with its fingerprint."""
     fingerprint = {FINGERPRINT: hash_pieces(_pieces(table)).encode()}
     with replacing(path) as temporary:
         signed = table.replace_schema_metadata(_other_metadata(table) | fingerprint)
@@ -29,13 +29,13 @@ def write_parquet(table: pa.Table, path: Path) -> None:
 
 
 def read_parquet(path: Path) -> pa.Table:
-    """The table of a file, memory-mapped; ValueError, OSError or pa.ArrowException where it cannot be read."""
+    """Read a table, memory-mapped; raises ValueError, OSError or pa.ArrowException."""
     table = pq.read_table(path, memory_map=True, page_checksum_verification=True)
     known = (table.schema.metadata or {}).get(FINGERPRINT)
     table = table.replace_schema_metadata(_other_metadata(table) or None)
     if known is not None and known != hash_pieces(_pieces(table)).encode():
         raise ValueError(
-            "it is not as it was written, but damaged; or another program changed it and kept the old fingerprint, "
+            "it is damaged, or another program changed it and kept the old fingerprint, "
             f"{FINGERPRINT.decode()} in the metadata of its schema"
         )
     return table
@@ -47,23 +47,24 @@ def _other_metadata(table: pa.Table) -> dict[bytes, bytes]:
 
 
 def _pieces(table: pa.Table) -> Iterator[bytes | memoryview]:
-    """Names, types and values, however a column is cut into chunks and its texts are numbered."""
+    """Names, types and values, independent of chunks and dictionary encoding."""
     yield repr(sorted(_other_metadata(table).items())).encode()
     for name, column in zip(table.column_names, table.columns, strict=True):
         yield f"\n{name}: {column.type}\n".encode()
-        chunks = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in column.chunks]
-        yield from (each.is_null().to_numpy(zero_copy_only=False).tobytes() for each in chunks)
-        chunks = [each.drop_null() for each in chunks]
-        if chunks and not pa.types.is_primitive(chunks[0].type):  # texts and bytes
-            chunks = [each.cast(pa.large_binary()) for each in chunks]
-            yield from (pc.binary_length(each).to_numpy().tobytes() for each in chunks)
-            yield from map(_bytes, chunks)
-        else:
-            yield from (each.to_numpy(zero_copy_only=False).tobytes() for each in chunks)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        yield from (chunk.is_null().to_numpy(zero_copy_only=False).tobytes() for chunk in column.chunks)
+        column = column.drop_null()
+        if pa.types.is_primitive(column.type):
+            yield from (chunk.to_numpy(zero_copy_only=False).tobytes() for chunk in column.chunks)
+        else:  # text and bytes
+            column = column.cast(pa.large_binary())
+            yield from (pc.binary_length(chunk).to_numpy().tobytes() for chunk in column.chunks)
+            yield from map(_bytes, column.chunks)
 
 
 def _bytes(values: pa.Array) -> memoryview:
-    """All texts of an array one after the other, without a copy."""
+    """All values of an array one after the other, without a copy."""
     _, offsets, data = values.buffers()
     ends = np.frombuffer(offsets, np.int64)[values.offset : values.offset + len(values) + 1] if offsets else [0]
     return memoryview(data or b"")[ends[0] : ends[-1]]

@@ -17,17 +17,17 @@ from justright.utils.settings import at_least
 from justright.utils.types import UNLABELED, Array
 
 OWN = "target"
-"""What the target's own labeled part is called in the pool."""
+"""The data set name of the target's own labeled part in the pool."""
 
 
 def dataset_title(dataset: str) -> str:
-    """What people read for a data set of the labeled images: `labeled` for the target's own labeled part."""
+    """The name of a data set for display: `labeled` for the target's own labeled part."""
     return "labeled" if dataset == OWN else dataset
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a class of the pool came from: data set, its label there, its name there."""
+    """Where a class of the pool comes from: the data set, its label and its name there."""
 
     dataset: str
     label: int
@@ -35,7 +35,7 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """What the pool calls the class: `dataset/class`, but the target's own classes keep their names."""
+        """The class name in the pool: `dataset/class`; the target's own classes keep their names."""
         return self.class_name if self.dataset == OWN else f"{self.dataset}/{self.class_name}"
 
 
@@ -52,8 +52,8 @@ def merge_pool(
 ) -> Pool:
     """Merge labeled sets; labels follow the order of the sets, then of their own labels.
 
-    `max_per_class` and `max_per_source` keep that many images of each class and of each data set, drawn at random:
-    which ones depends on seed and name only, not on what else is in the pool.
+    `max_per_class` and `max_per_source` keep that many random images of each class and of each data set. The choice
+    depends on seed and name only, not on the rest of the pool.
     """
     _check(sets)
     parts: list[ImageSet] = []
@@ -75,8 +75,8 @@ def _check(sets: Sequence[ImageSet]) -> None:
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(
             f"two sets of the pool are called {twice[0]!r}",
-            expected="a name each, because classes are named dataset/class",
-            advice="open one of them under another name",
+            expected="different names, because classes are named dataset/class",
+            advice="open one of them as open_images(source, name=...)",
         )
     for images in sets:
         if len(rows := np.flatnonzero(images.labels == UNLABELED)):

@@ -1,4 +1,9 @@
-"""Old and new classes, and the GCD protocol: a data set as labeled part, target and sealed truth."""
+"""Splits: old and new classes, and the GCD protocol, which makes a labeled part, a target and a sealed truth.
+
+Class splits are saved in the JSON schema of the Semantic Shift Benchmark (SSB): `known_classes`, and `unknown_classes`
+by difficulty. Selection and training receive a Split, which holds no Truth, so they cannot use the target's labels.
+Only evaluation, runs, benchmark, report and the command line open a Truth; a test checks that.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +44,14 @@ class Truth:
         return f"Truth({len(self):,} labels, sealed)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Truth does not travel to other processes; save it and evaluate from the file")
+        raise TypeError("a Truth cannot be sent to other processes; save it and evaluate from the file")
 
     def with_old(self, old_classes: tuple[int, ...]) -> Truth:
-        """The same labels, judged against other labeled data, which has these classes."""
+        """The same labels with other old classes."""
         return Truth(self._images, old_classes)
 
     def named_by(self, images: ImageSet) -> Truth:
-        """The same labels under the ids of these images, which are its own in the same order."""
+        """The same labels with the ids of these images, which are the same ones in the same order."""
         return Truth(self._images.named_by(images.table["id"]), self._old_classes)
 
     def open_for_evaluation(self) -> tuple[Labels, Mask]:
@@ -55,7 +60,7 @@ class Truth:
         return labels, np.isin(labels, self._old_classes)
 
     def save(self, path: Path) -> None:
-        """Write path, id, label, class name and is_old as Parquet: what `justright evaluate --truth` reads."""
+        """Write path, id, label, class name and is_old as Parquet, for `justright evaluate --truth`."""
         if path.suffix != ".parquet":
             raise DataError(f"cannot write the truth to {path}", expected="a name that ends in .parquet")
         _, is_old = self.open_for_evaluation()
@@ -63,9 +68,9 @@ class Truth:
         write_parquet(table.append_column("is_old", pa.array(is_old)), path)
 
 
-# the paper's word for a group of new classes, and SSB's, which says how hard it is to tell them from old ones
+# the paper's name for a group of new classes, and SSB's, which is how hard they are to tell from old ones
 SSB_NAMES = {"Similar": "Hard", "Medium": "Medium", "Dissimilar": "Easy"}
-UNGRADED = "Ungraded"  # the group of new classes of which nobody has said how similar they are
+UNGRADED = "Ungraded"  # the group of new classes without a difficulty
 SSB_LAYOUT = 'SSB\'s JSON: {"known_classes": [...], "unknown_classes": {"Easy": [...], "Medium": [...], "Hard": [...]}}'
 
 
@@ -80,7 +85,7 @@ class ClassSplit:
         if not self.old or not self.new:
             raise DataError(f"{len(self.old)} old and {len(self.new)} new classes", expected="at least one of each")
         if twice := sorted(label for label, n in Counter([*self.old, *self.new]).items() if n > 1):
-            raise DataError(f"classes {twice[:5]} stand twice in the split", expected="each class once, old or new")
+            raise DataError(f"classes {twice[:5]} are in the split twice", expected="each class once, old or new")
 
     @property
     def new(self) -> tuple[int, ...]:
@@ -94,7 +99,7 @@ class ClassSplit:
 
 
 def read_class_split(path: Path, classes: Mapping[int, str] | None = None) -> ClassSplit:
-    """A split in SSB's schema. Classes named by text (ImageNet's synsets) are looked up in `classes`."""
+    """Read a split in SSB's schema. Classes named by text (ImageNet's synsets) are looked up in `classes`."""
     if not path.is_file():
         raise MissingDataError(f"no such file: {path}", expected=SSB_LAYOUT)
     try:
@@ -139,7 +144,7 @@ def first_half(labels: Collection[int]) -> ClassSplit:
 
 
 def legacy_generator(seed: int) -> np.random.RandomState:
-    """Numpy's old generator, which the published splits were drawn by; it takes seeds of 32 bits."""
+    """Numpy's legacy generator, which the published splits use; its seeds have 32 bits."""
     if not (is_whole_number(seed) and 0 <= seed < 2**32):
         raise DataError(f"a seed of {seed!r}", expected=f"a whole number from 0 to {2**32 - 1:,}")
     return np.random.RandomState(seed)
@@ -154,9 +159,9 @@ def random_half(labels: Collection[int], seed: int = 0) -> ClassSplit:
 
 
 def graded(split: ClassSplit, hierarchy: Mapping[int, tuple[str, ...]]) -> ClassSplit:
-    """The same split with its new classes as Similar, Medium and Dissimilar, by how close they are to the old ones.
+    """Grade the new classes as Similar, Medium and Dissimilar, by how close they are to the old ones.
 
-    `hierarchy` has the super-categories above each class, coarse to fine: its path. What counts is the share of a new
+    `hierarchy` has the super-categories above each class, coarse to fine: its path. The grade is the share of a new
     class's path that the nearest old class has too.
 
     share(a) = max_b |common prefix of a's and b's path, coarse to fine| / |path of a|
@@ -184,13 +189,13 @@ def graded(split: ClassSplit, hierarchy: Mapping[int, tuple[str, ...]]) -> Class
 
 @dataclass(frozen=True)
 class Split:
-    """What selection and training may know: labeled images, unlabeled images, and the roles of the classes."""
+    """The input of selection and training: labeled images, unlabeled images, and the roles of the classes."""
 
     labeled: ImageSet  # the images whose labels training sees
-    unlabeled: ImageSet  # the target, without labels, class names and super-categories: these are in a Truth, apart
-    classes: ClassSplit | None = None  # old and new ones; None where nobody knows, as with a person's own photos
-    guide_classes: tuple[int, ...] = ()  # they only guide learning: no image of the target is ever called one of them
-    # unlabeled images that a person has labeled: content id to label; they train as labeled and keep that label
+    unlabeled: ImageSet  # the target, without labels, class names and super-categories: these are in a Truth
+    classes: ClassSplit | None = None  # old and new ones; None if unknown, as for a user's own photos
+    guide_classes: tuple[int, ...] = ()  # they only guide learning: no target image is assigned to them
+    # unlabeled images with a label from the user, by content id; they train as labeled and keep that label
     given: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -202,8 +207,8 @@ class Split:
 def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5, seed: int = 0) -> tuple[Split, Truth]:
     """Split a data set by the GCD protocol.
 
-    Labeled are int(share * n) of the n images of old classes, drawn over all of them together (not class by class) by
-    numpy's legacy generator; unlabeled is everything else. With the official train images in their official order
+    Labeled are int(share * n) of the n images of old classes, drawn from all of them together (not per class) by
+    numpy's legacy generator; all other images are unlabeled. With the official train images in their official order
     and seed 0 this is the split of the published results. Both parts keep the order of `images`.
     """
     if absent := sorted(set(classes.old + classes.new) - set(images.classes)):
@@ -220,19 +225,19 @@ def gcd_split(images: ImageSet, classes: ClassSplit, labeled_share: float = 0.5,
     return Split(labeled, rest.without_labels(), classes), Truth(rest, classes.old)
 
 
-N_IMAGENET = 1000  # classes of ImageNet-1k, which come first in ImageNet-1k-SSB and are the old ones
+N_IMAGENET = 1000  # classes of ImageNet-1k, the first and the old ones of ImageNet-1k-SSB
 RANDOM_HALF = "a random half of the classes is old"
 
 
 def published_split(images: ImageSet, name: str | None = None) -> tuple[ClassSplit, str]:
-    """Old and new classes as publications have them, and that rule in words.
+    """Old and new classes as in publications, and the rule as a sentence.
 
     SSB's for CUB, Cars and Aircraft, the first half for ImageNet-100, ImageNet-1k for ImageNet-1k-SSB, else a random
-    half by numpy's legacy generator with seed 0, which is what Herbarium-19 uses and what the others are given here.
-    A set that only has the name of a published one, and other classes, is one of the others.
+    half by numpy's legacy generator with seed 0, as for Herbarium-19. A set that only has the name of a published one,
+    and other classes, gets a random half.
 
     Parameters:
-        name: of the data set as the catalog has it; what the images say if not given.
+        name: of the data set in the catalog; by default that of the images.
     """
     name = name or "".join(images.datasets)
     known, labels = _ssb(), sorted(images.classes)
@@ -246,10 +251,10 @@ def published_split(images: ImageSet, name: str | None = None) -> tuple[ClassSpl
 
 
 def exchanged(split: ClassSplit, group: str, images: ImageSet) -> ClassSplit:
-    """The classes of a difficulty group as old ones, and the old ones as new (Tab. 1).
+    """Exchange the classes of a difficulty group with the old ones (Tab. 1).
 
-    Difficulty grades new classes, yet Tab. 1 trains on graded ones; docs/decisions.md says how that was read. Where
-    nobody has graded them, the super-categories of the images do, in thirds.
+    Difficulty grades new classes, yet Tab. 1 trains on graded ones; see docs/decisions.md. Classes without a
+    difficulty are graded by the super-categories of the images, in thirds.
     """
     if group not in SSB_NAMES:
         raise DataError(f"no difficulty group {group!r}", expected=f"one of {', '.join(SSB_NAMES)}")
@@ -261,7 +266,7 @@ def exchanged(split: ClassSplit, group: str, images: ImageSet) -> ClassSplit:
             split = ClassSplit(split.old, groups)
     if not split.groups.get(group):
         raise DataError(
-            f"no class of {images!r} is called {group}",
+            f"{images!r} has no {group} classes",
             expected="graded classes, or images with super-categories that grade them",
             advice="another group, or a data set that SSB grades: cub, cars, aircraft",
         )
@@ -271,11 +276,14 @@ def exchanged(split: ClassSplit, group: str, images: ImageSet) -> ClassSplit:
 @cache
 def _ssb() -> Mapping[str, ClassSplit]:
     text = files(__package__).joinpath("published_splits.toml").read_text(encoding="utf-8")
-    found = {name: {group: _labels(said) for group, said in each.items()} for name, each in tomllib.loads(text).items()}
-    return {name: ClassSplit(each.pop("old"), each) for name, each in found.items()}
+    splits = {
+        name: {group: _labels(ranges) for group, ranges in groups.items()}
+        for name, groups in tomllib.loads(text).items()
+    }
+    return {name: ClassSplit(groups.pop("old"), groups) for name, groups in splits.items()}
 
 
-def _labels(said: str) -> tuple[int, ...]:
+def _labels(ranges: str) -> tuple[int, ...]:
     """Numbers and ranges of numbers, such as "3 5-7"."""
-    ends = [tuple(map(int, part.split("-"))) for part in said.split()]
+    ends = [tuple(map(int, part.split("-"))) for part in ranges.split()]
     return tuple(label for end in ends for label in range(end[0], end[-1] + 1))

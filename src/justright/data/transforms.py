@@ -1,4 +1,15 @@
-"""Test transforms and random views of images, as tensors."""
+"""Transforms: resize and normalize, the test transform of a backbone, and random views for training.
+
+Resizing: torch resizes uint8 in integer arithmetic, so the result is bit-identical on any processor and for any number
+of threads, and at most two gray levels from Pillow's bicubic, which takes two to six times as long.
+
+Color jitter: brightness, contrast, saturation and grayscale are affine in the colors, and contrast needs only the mean
+gray, which an affine map carries along. Hue is a rotation about the gray axis (in YIQ) instead of a shift in HSV. So
+all changes are one affine map of RGB, applied and clamped once. See docs/decisions.md.
+
+Views: weak (as in GCD and its successors), strong (DINO-like), plain (the test transform). A view is a pure function of
+(seed, transform, image id, view number), so workers, their order and a resume change nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +29,18 @@ from justright.utils.errors import DataError
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 
-Pixels = UInt8[Tensor, "3 _height _width"]  # any size; those that an underscore begins are not compared
+Pixels = UInt8[Tensor, "3 _height _width"]  # of any size: axes that start with an underscore are not compared
 AnyImage = Image.Image | UInt8[Array, "_height _width 3"] | Pixels
 
 
 def to_pixels(image: AnyImage) -> Pixels:
-    """The image as a tensor, colors first in shape and last in memory, where resizing is fastest."""
+    """The image as a tensor, channels first in shape and last in memory, where resizing is fastest."""
     if isinstance(image, Tensor):
         return image
     if isinstance(image, Image.Image):
         if image.mode != "RGB":
             raise DataError(f"an image of mode {image.mode}", expected="RGB", advice="image.convert('RGB')")
-        image = np.array(image)  # a copy: torch wants memory it may write to
+        image = np.array(image)  # a copy: torch needs writable memory
     return torch.from_numpy(image).permute(2, 0, 1)
 
 
@@ -41,7 +52,7 @@ def resize(pixels: Pixels, height: int, width: int, interpolation: str = "bicubi
 
 
 def resize_shorter(pixels: Pixels, size: int, interpolation: str = "bicubic") -> Pixels:
-    """Resize so that the shorter side is `size` and the ratio is kept, the longer side rounded down."""
+    """Resize the shorter side to `size` and keep the ratio; the longer side is rounded down."""
     height, width = pixels.shape[1:]
     if height <= width:
         return resize(pixels, size, max(size, size * width // height), interpolation)
@@ -49,7 +60,7 @@ def resize_shorter(pixels: Pixels, size: int, interpolation: str = "bicubic") ->
 
 
 def center_crop(pixels: Pixels, size: int) -> Pixels:
-    """The middle square; a half pixel goes to the even side, as in the public recipes."""
+    """The middle square; half pixels are rounded to even, as in the public recipes."""
     height, width = pixels.shape[1:]
     return crop(pixels, round((height - size) / 2), round((width - size) / 2), size, size)
 
@@ -62,7 +73,7 @@ def crop(pixels: Pixels, top: int, left: int, height: int, width: int) -> Pixels
 def normalize(
     pixels: Float[Tensor, "3 height width"] | Pixels, mean: Sequence[float], std: Sequence[float]
 ) -> Float[Tensor, "3 height width"]:
-    """(x / 255 - mean) / std per color, as float32."""
+    """(x / 255 - mean) / std per channel, as float32."""
     shift, scale = torch.tensor(mean).view(3, 1, 1), torch.tensor(std).view(3, 1, 1)
     return pixels.to(torch.float32, memory_format=torch.contiguous_format).div_(255.0).sub_(shift).div_(scale)
 
@@ -80,7 +91,7 @@ class ImageRecipe:
     The defaults are those of the field's public code: 256, then 224, ImageNet colors.
     """
 
-    resolution: int = 224  # pixels a side that the backbone sees
+    resolution: int = 224  # side of the input of the backbone in pixels
     resize: int = 256  # the shorter side before the crop
     mean: Color = IMAGENET_MEAN  # of colors on [0, 1], and so is std
     std: Color = IMAGENET_STD
@@ -88,20 +99,20 @@ class ImageRecipe:
 
     @property
     def crop(self) -> float:
-        """The share of the resized image that the crop keeps, one way."""
+        """The share of a side of the resized image that the crop keeps."""
         return self.resolution / self.resize
 
     def preprocess(self, image: AnyImage) -> Float[Tensor, "3 resolution resolution"]:
-        """The one test view of an image; the same numbers on every machine."""
+        """The test view of an image, the same on every machine."""
         resized = resize_shorter(to_pixels(image), self.resize, self.interpolation)
         return normalize(center_crop(resized, self.resolution), self.mean, self.std)
 
     def at(self, resolution: int) -> ImageRecipe:
-        """The same recipe for another resolution, the crop's share kept."""
+        """The same recipe for another resolution, with the same share of the crop."""
         return replace(self, resolution=resolution, resize=int(resolution / self.crop))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for fingerprints and for files."""
+        """The recipe as plain values."""
         return asdict(self)
 
 
@@ -119,7 +130,7 @@ class ColorMap:
     shift: Float[Array, "3"]
 
     def then(self, matrix: Float[Array, "3 3"], shift: float = 0.0) -> ColorMap:
-        """This map, then another one."""
+        """This map followed by another one."""
         return ColorMap(matrix @ self.matrix, matrix @ self.shift + shift)
 
 
@@ -131,13 +142,13 @@ def jitter(
 ) -> ColorMap:
     """Four changes in the given order (0 brightness, 1 contrast, 2 saturation, 3 hue).
 
-    mean: the image's mean color. The first three are factors, 1 changes nothing; hue is a share of the circle.
+    `mean` is the image's mean color. Brightness, contrast and saturation are factors, hue is a share of the circle.
     """
     color = IDENTITY
     for step in order:
         if step == 0:
             color = color.then(brightness * np.eye(3))
-        elif step == 1:  # towards or away from the mean gray of the image as it is by now
+        elif step == 1:  # towards or away from the current mean gray of the image
             gray = float(GRAY @ (color.matrix @ mean + color.shift))
             color = color.then(contrast * np.eye(3), (1 - contrast) * gray)
         elif step == 2:
@@ -148,12 +159,12 @@ def jitter(
     return color
 
 
-VERSION = 1  # goes up when a view of the same seed would come out otherwise: older stored views are not reused
+VERSION = 1  # raised when views of the same seed change: stored views of another version are not used
 CROP_TRIES = 10
 
 View = Float[Tensor, "3 size size"]
 Colors = Float[Tensor, "3 height width"]
-Span = tuple[float, float]  # from and to
+Span = tuple[float, float]  # lowest and highest value
 Box = tuple[int, int, int, int]  # top, left, height, width
 
 
@@ -164,7 +175,7 @@ class Weak:
     flip: float = 0.5
 
     def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> View:
-        """One view."""
+        """Draw a random view."""
         resized, size = resize_shorter(pixels, recipe.resize, recipe.interpolation), recipe.resolution
         top, left = (int(chance.integers(side - size + 1)) for side in resized.shape[1:])
         view = crop(resized, top, left, size, size)
@@ -175,14 +186,14 @@ class Weak:
 class Strong:
     """Crop and resize, flip, color jitter, grayscale, blur.
 
-    muGCD's recipe is not published; this DINO-like set is a reconstruction (methods.md 1.4), every part an option.
+    muGCD's recipe is not published; this DINO-like set is a reconstruction (methods.md 1.4).
     """
 
     scale: Span = (0.7, 1.0)  # of the crop: its share of the area
     ratio: Span = (3 / 4, 4 / 3)  # of the crop: width by height
-    flip: float = 0.5  # how often it is done, as a share of the views; so are jitter, grayscale and blur
+    flip: float = 0.5  # probability, as are jitter, grayscale and blur
     jitter: float = 0.8
-    brightness: float = 0.4  # how strong jitter is at most; so are contrast, saturation and hue
+    brightness: float = 0.4  # largest strength of the jitter, as are contrast, saturation and hue
     contrast: float = 0.4
     saturation: float = 0.2
     hue: float = 0.1
@@ -191,7 +202,7 @@ class Strong:
     blur_sigma: Span = (0.1, 2.0)  # the width of the blur in pixels
 
     def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> View:
-        """One view."""
+        """Draw a random view."""
         size = recipe.resolution
         height, width = pixels.shape[1:]
         box = random_box(height, width, self.scale, self.ratio, chance)
@@ -217,10 +228,10 @@ class Strong:
 
 @dataclass(frozen=True)
 class Plain:
-    """The test transform: every view of an image is the same."""
+    """The test transform: all views of an image are equal."""
 
     def draw(self, pixels: Pixels, recipe: ImageRecipe, chance: np.random.Generator) -> View:
-        """The one view."""
+        """Return the test view."""
         return recipe.preprocess(pixels)
 
 
@@ -230,7 +241,7 @@ TRANSFORMS: dict[str, Transform] = {"weak": Weak(), "strong": Strong(), "plain":
 
 
 def transform_named(transform: str | Transform) -> Transform:
-    """A transform, by its name or as it is."""
+    """Look up a transform by name; return any other value unchanged."""
     if not isinstance(transform, str):
         return transform
     if transform not in TRANSFORMS:
@@ -239,22 +250,22 @@ def transform_named(transform: str | Transform) -> Transform:
 
 
 def describe(transform: Transform) -> dict[str, Any]:
-    """What a view depends on besides image, recipe and seed, as plain values."""
+    """The settings of a transform as plain values."""
     return {"kind": type(transform).__name__, "version": VERSION, **asdict(transform)}
 
 
 def draw_view(
     image: AnyImage, transform: Transform, recipe: ImageRecipe, *, seed: int, image_id: str, view: int
 ) -> View:
-    """View number `view` of an image, normalized: always the same one for the same arguments."""
+    """View number `view` of an image, normalized; equal arguments give equal views."""
     chance = generator(seed, "view", type(transform).__name__, image_id, view)
     return transform.draw(to_pixels(image), recipe, chance)
 
 
 def random_box(height: int, width: int, scale: Span, ratio: Span, chance: np.random.Generator) -> Box:
-    """A random crop: area uniform, ratio uniform in its logarithm.
+    """A random crop: area uniform, ratio log-uniform.
 
-    A box that does not fit is drawn anew; after ten of them the largest middle box within `ratio` is taken.
+    A box that does not fit is drawn again; after ten tries the largest centered box within `ratio` is returned.
     """
     for _ in range(CROP_TRIES):
         area = height * width * chance.uniform(*scale)
@@ -269,7 +280,7 @@ def random_box(height: int, width: int, scale: Span, ratio: Span, chance: np.ran
 
 
 def recolored(image: Colors, color: ColorMap) -> Colors:
-    """Every pixel mapped, then clamped to [0, 1]."""
+    """Map every pixel, then clamp to [0, 1]."""
     matrix, shift = torch.from_numpy(color.matrix).to(image.dtype), torch.from_numpy(color.shift).to(image.dtype)
     return torch.addmm(shift[:, None], matrix, image.flatten(1)).clamp_(0.0, 1.0).view_as(image)
 
@@ -277,7 +288,7 @@ def recolored(image: Colors, color: ColorMap) -> Colors:
 def gaussian_blur(image: Colors, sigma: float) -> Colors:
     """Blur with a Gaussian cut at three sigma, mirrored at the border.
 
-    Shifted copies are added up, one axis after the other: the sum runs in one order on any number of threads.
+    Shifted copies are added, one axis after the other, so that the order of the sum does not depend on threads.
     """
     radius = min(math.ceil(3 * sigma), min(image.shape[1:]) - 1)
     weights = [math.exp(-0.5 * (offset / sigma) ** 2) for offset in range(radius + 1)]
