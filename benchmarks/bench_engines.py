@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 from measuring import load, options, timed
 
-from justright.engines import ENGINES, OpenEngine, in_process, row_shards
 from justright.selection import BetaSelector, BinsSelector, Selector
+from justright.utils.file_rows import row_shards
+from justright.utils.parallel import ENGINES, OpenEngine, in_process
 
 BLOCK = 10_000
 

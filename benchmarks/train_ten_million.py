@@ -30,7 +30,7 @@ from justright.discovery.simgcd_config import SimGCDConfig
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import VisionTransformer
 from justright.features.stored_views import Views
-from justright.utils.parallel import in_blocks
+from justright.utils.hashing import in_blocks
 
 N_CLASSES = 20
 LABELED_SHARE = 0.2

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 # Processes that run tests side by side share the cores: threads beyond that only wait for each other. This is read
@@ -68,9 +69,27 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_runtest_setup() -> None:
-    """Each test has its calls checked, whichever ran before it in the same process."""
+@pytest.hookimpl(tryfirst=True)  # before fixtures, which may open the engine
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Check the calls of each test, whichever ran before it in the same process; tests with Ray share one cluster."""
     shape_checks.start_anew()
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    if any(isinstance(value, str) and value == "ray" for value in parameters):
+        start_ray()
+
+
+@cache
+def start_ray() -> None:
+    """Start a cluster of this process; `open_ray` uses a running one."""
+    from justright.utils.parallel import connect_ray, import_ray
+
+    connect_ray(import_ray(), 2)
+
+
+def pytest_sessionfinish() -> None:
+    """Stop the cluster."""
+    if start_ray.cache_info().currsize:
+        sys.modules["ray"].shutdown()
 
 
 SHARED = Path(__file__).parents[2] / "shared"

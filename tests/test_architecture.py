@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 LAYERS = [  # a package imports only from packages in layers above it in this list
     {"utils"},
-    {"geometry", "data", "engines"},
+    {"geometry", "data"},
     {"audit"},
     {"features", "clustering", "selection", "evaluation", "losses"},
     {"estimation", "discovery", "diagnosis"},
@@ -190,7 +190,7 @@ RUNS_CODE = {"dill", "joblib", "marshal", "shelve", "yaml", "cloudpickle"}
 
 
 # what a process hands to the workers that it has started itself, in a folder that only its user can open
-TO_OWN_WORKERS = ("engines/processes.py",)
+TO_OWN_WORKERS = ("utils/parallel.py",)
 
 
 def test_no_reader_can_execute_code():

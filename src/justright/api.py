@@ -379,7 +379,7 @@ def _engine(name: str) -> Any:
     """The engine of a name as context of the calls below; local is threads of this process."""
     if name == "local":
         return nullcontext()
-    from justright.engines import ENGINES
+    from justright.utils.parallel import ENGINES
 
     stack = ExitStack()
     stack.enter_context(use(engine=stack.enter_context(ENGINES[name](None))))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.audit.drawn_files import drawing, file_of, put
-from tests.engines.lost_workers import FAR_ENGINES, deadly
+from tests.lost_workers import FAR_ENGINES, deadly
 
 from justright.audit.audit import audit
 from justright.audit.inspection import inspect_images
@@ -21,8 +21,8 @@ from justright.audit.quarantine import BadKind
 from justright.data.decoding import hide_pillow_warnings
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
-from justright.engines import ENGINES
 from justright.utils.context import use
+from justright.utils.parallel import ENGINES
 
 
 def bomb(side: int) -> bytes:

@@ -9,20 +9,20 @@ from contextlib import suppress
 
 import pytest
 from tests.benchmark.test_suite import TINY
-from tests.engines.lost_workers import FAR_ENGINES
 from tests.leases import owner_of
+from tests.lost_workers import FAR_ENGINES
 
 from justright.benchmark.side_by_side import side_by_side
 from justright.benchmark.suite import read_suite
 from justright.benchmark.suite_problem import images_fingerprint, problem_of
 from justright.benchmark.suite_results import RESULTS, failed_runs, missing_runs, suite_results
 from justright.benchmark.suite_runner import process_parts, run_suite
-from justright.engines import ENGINES
 from justright.features import backbone
 from justright.runs.run import Run
 from justright.utils.context import use
 from justright.utils.errors import DataError, DegenerateError, JustrightError
 from justright.utils.hashing import SIGNATURE, signed
+from justright.utils.parallel import ENGINES
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -23,9 +23,9 @@ from justright.cli.common import (
 )
 from justright.data.catalog import DATA_SETS
 from justright.data.opening import open_images
-from justright.engines import ENGINES
 from justright.runs.owner import OwnedError
 from justright.utils.errors import JustrightError
+from justright.utils.parallel import ENGINES
 from justright.utils.registry import Registry
 from justright.utils.remote import RemotePath
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.engines.lost_workers import FAR_ENGINES, deadly
 from tests.features.tiny_extraction import contents, run, tiny
+from tests.lost_workers import FAR_ENGINES, deadly
 
 from justright.data.sent_images import sent
-from justright.engines import ENGINES
 from justright.features.batch_work import BatchWork
 from justright.features.feature_network import FeatureNetwork
 from justright.utils.errors import JustrightError
+from justright.utils.parallel import ENGINES
 
 
 @pytest.mark.usefixtures("forked_workers")

@@ -7,16 +7,17 @@ import os
 import fsspec
 import numpy as np
 import pytest
-from tests.engines.lost_workers import FAR_ENGINES
 from tests.features.tiny_extraction import run, tiny
+from tests.lost_workers import FAR_ENGINES
 
-from justright.engines import ENGINES, FileRows, row_shards
 from justright.features.store import FILES, HEADER, DamagedStoreError
 from justright.features.store_header import Header, StoreMismatchError
 from justright.features.store_writer import StoreWriter, begin_store
 from justright.features.table import FeatureTable, labeled_and_target
 from justright.selection import BetaSelector
 from justright.utils.errors import DataError
+from justright.utils.file_rows import FileRows, row_shards
+from justright.utils.parallel import ENGINES
 from justright.utils.remote import RemotePath
 
 

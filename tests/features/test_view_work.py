@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.engines.lost_workers import FAR_ENGINES, deadly
 from tests.features.tiny_banks import bank_of, tiny
+from tests.lost_workers import FAR_ENGINES, deadly
 
 from justright.data import from_dataset, open_folder
 from justright.data.image_set import ImageSet
 from justright.data.sent_images import sent
 from justright.data.transforms import ImageRecipe, Plain, Strong, draw_view, transform_named
-from justright.engines import ENGINES
 from justright.features.bank_records import record_type
 from justright.features.view_work import ViewDrawer, ViewTask, ViewWork
 from justright.features.workers import tools
 from justright.utils.errors import BadImageError, JustrightError
+from justright.utils.parallel import ENGINES
 
 FEW = np.arange(7)
 RECIPE = ImageRecipe(resolution=16, resize=20)

@@ -23,7 +23,6 @@ from justright.data.readers import FolderReader
 from justright.discovery import loop
 from justright.discovery.consensus import consensus
 from justright.discovery.methods import METHODS
-from justright.engines import ENGINES
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
 from justright.runs.owner import OwnedError, owned
@@ -33,6 +32,7 @@ from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec, config_of
 from justright.selection import BinsSelector
 from justright.utils.errors import DataError, DegenerateError, JustrightError
+from justright.utils.parallel import ENGINES
 
 SETTINGS = {"n_epochs": 2, "batch_size": 32, "views": 2}
 SHORT = SETTINGS | {"n_epochs": 1, "n_steps": 2}

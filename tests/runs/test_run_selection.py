@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from justright.engines import in_process
 from justright.features.table import FeatureTable
 from justright.runs.counting import fitted_counter
 from justright.runs.problem import Problem
@@ -16,6 +15,7 @@ from justright.runs.saved_selection import load_selection
 from justright.runs.spec import RunSpec
 from justright.selection import SELECTORS, ClassWeights, Selector
 from justright.utils.errors import NothingSelectedError
+from justright.utils.parallel import in_process
 
 ALONE = SimpleNamespace(is_first=True, in_turn=lambda work: work())
 CENTERS = 0.6 + np.random.default_rng(0).normal(size=(16, 8))

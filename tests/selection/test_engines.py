@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.engines.deadly_work import DeadlyRows
-from tests.engines.lost_workers import EVERY_ENGINE, FAR_ENGINES
+from tests.deadly_work import DeadlyRows
+from tests.lost_workers import EVERY_ENGINE, FAR_ENGINES
 
-from justright.engines import ENGINES, row_shards
 from justright.features.table import FeatureTable
 from justright.selection import (
     BetaSelector,
@@ -14,6 +13,8 @@ from justright.selection import (
     UniformSelector,
 )
 from justright.utils.errors import DataError, DegenerateError
+from justright.utils.file_rows import row_shards
+from justright.utils.parallel import ENGINES
 
 SELECTORS = [
     UniformSelector(),

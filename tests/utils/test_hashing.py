@@ -3,6 +3,8 @@ from __future__ import annotations
 import hashlib
 import json
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from justright.utils.hashing import (
@@ -12,6 +14,7 @@ from justright.utils.hashing import (
     hash_list,
     hash_pieces,
     hash_value,
+    in_blocks,
     signed,
     verified,
 )
@@ -55,3 +58,9 @@ def test_a_value_that_is_nested_too_deeply_to_be_signed_is_refused():
         value = [value]
     with pytest.raises(ValueError, match="checksum"):
         verified({"a": value, SIGNATURE: "0"})
+
+
+def test_an_array_and_a_column_come_as_plain_lists_block_by_block():
+    assert list(in_blocks(np.arange(5), 2)) == [[0, 1], [2, 3], [4]]
+    assert list(in_blocks(pa.chunked_array([["a"], ["b", "c"]]), 2)) == [["a", "b"], ["c"]]
+    assert list(in_blocks(np.arange(0))) == []

@@ -1,20 +1,38 @@
+"""Parallel work: the same results in the same order wherever the work is done."""
+
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
 import sys
 import threading
 import time
+from operator import neg
 from types import ModuleType
 
-import numpy as np
-import pyarrow as pa
 import pytest
 import threadpoolctl
+from tests.deadly_work import DeadlyDouble
+from tests.lost_workers import EVERY_ENGINE, FAR_ENGINES, needs_ray
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from justright.utils.parallel import blas_threads, in_blocks, in_order, in_threads, n_cores, raise_gc_threshold
+from justright.utils.errors import JustrightError
+from justright.utils.parallel import (
+    ENGINES,
+    blas_threads,
+    connect_ray,
+    in_order,
+    in_process,
+    in_threads,
+    n_cores,
+    raise_gc_threshold,
+    threads,
+    worker_count,
+)
 
 
-def test_results_keep_the_order_and_no_more_is_begun_than_allowed():
+def test_results_keep_the_order_and_few_items_are_submitted_ahead():
     begun, most = [], 0
 
     def submit(item):
@@ -40,7 +58,7 @@ def test_threads_give_results_in_the_order_of_the_items(n_threads):
     assert list(in_threads(work, range(10), n_threads)) == [item**2 for item in range(10)]
 
 
-def test_threads_do_not_take_more_items_than_they_may():
+def test_threads_read_few_items_ahead():
     taken = []
     results = in_threads(str, (taken.append(item) or item for item in range(100)), 2, n_ahead=3)
     next(results)
@@ -48,7 +66,7 @@ def test_threads_do_not_take_more_items_than_they_may():
     results.close()
 
 
-def test_whoever_stops_early_leaves_no_thread_behind():
+def test_closing_early_leaves_no_thread_behind():
     before = threading.active_count()
     results = in_threads(str, range(100), 4)
     next(results)
@@ -60,7 +78,7 @@ def test_there_is_at_least_one_core():
     assert n_cores() >= 1
 
 
-def test_garbage_is_looked_for_less_often_but_is():
+def test_gc_threshold_is_raised():
     before = gc.get_threshold()
     try:
         gc.set_threshold(700)
@@ -74,7 +92,7 @@ def n_blas_threads():
     return {library["num_threads"] for library in threadpoolctl.threadpool_info() if library["user_api"] == "blas"}
 
 
-def test_blas_computes_with_as_many_threads_as_asked_and_then_as_before():
+def test_blas_threads_are_limited_and_restored():
     before = n_blas_threads()
     with blas_threads(3):
         assert n_blas_threads() == {3}
@@ -84,7 +102,7 @@ def test_blas_computes_with_as_many_threads_as_asked_and_then_as_before():
     assert n_blas_threads() == before
 
 
-def test_libraries_of_blas_are_looked_for_again_only_after_an_import(monkeypatch):
+def test_blas_libraries_are_searched_only_after_an_import(monkeypatch):
     looked = []
 
     class Controller(threadpoolctl.ThreadpoolController):
@@ -102,7 +120,135 @@ def test_libraries_of_blas_are_looked_for_again_only_after_an_import(monkeypatch
             assert looked == [1]
 
 
-def test_an_array_and_a_column_come_as_plain_lists_block_by_block():
-    assert list(in_blocks(np.arange(5), 2)) == [[0, 1], [2, 3], [4]]
-    assert list(in_blocks(pa.chunked_array([["a"], ["b", "c"]]), 2)) == [["a", "b"], ["c"]]
-    assert list(in_blocks(np.arange(0))) == []
+@pytest.fixture(scope="module", params=EVERY_ENGINE)
+def engine(request):
+    with ENGINES[request.param](2) as opened:
+        yield opened
+
+
+def test_error_keeps_its_type(engine):
+    with pytest.raises(ZeroDivisionError):
+        list(engine((1).__truediv__, [1, 0]))
+
+
+def test_engine_yields_results_in_order_and_can_be_reused(engine):
+    assert list(engine(neg, range(20))) == [-n for n in range(20)]
+    assert list(engine(neg, [])) == []
+
+
+def test_in_process_reads_one_item_at_a_time():
+    events = []
+    shards = (events.append(f"read {n}") or n for n in range(3))
+    list(in_process(lambda n: events.append(f"done {n}"), shards))
+    assert events == ["read 0", "done 0", "read 1", "done 1", "read 2", "done 2"]
+
+
+def test_local_engine_restores_blas_threads_after_an_error():
+    def n_threads() -> list[int]:
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    with threadpool_limits(2, "blas"), ENGINES["local"](2) as engine:
+        before = n_threads()
+        assert list(engine(lambda _: n_threads(), range(3))) == [[1] * len(before)] * 3
+        assert n_threads() == before
+        with pytest.raises(ZeroDivisionError):
+            list(engine((1).__truediv__, [1, 0]))
+        assert n_threads() == before
+
+
+@pytest.mark.parametrize("name", EVERY_ENGINE)
+def test_zero_workers_are_refused(name):
+    assert worker_count(3) == 3
+    assert worker_count(None) >= 1
+    with pytest.raises(JustrightError, match="0 workers"), ENGINES[name](0):
+        pass
+
+
+def test_zero_threads_use_the_calling_thread():
+    assert list(threads(0)(neg, range(3))) == list(threads(2)(neg, range(3))) == [0, -1, -2]
+
+
+@pytest.mark.parametrize("name", FAR_ENGINES)
+def test_killed_worker_is_replaced_and_its_items_are_retried(name, tmp_path):
+    with ENGINES[name](2) as engine:
+        assert list(engine(DeadlyDouble(3, tmp_path / "mark"), range(12))) == list(range(0, 24, 2))
+        assert (tmp_path / "mark").exists(), "nobody was killed"
+        assert list(engine(neg, range(3))) == [0, -1, -2]
+
+
+def test_worker_that_dies_every_time_is_an_error():
+    with ENGINES["processes"](1) as engine, pytest.raises(JustrightError, match="a worker process ended") as error:
+        list(engine(os._exit, [1]))
+    assert "4 times" in error.value.problem
+    assert "fewer workers" in error.value.advice
+
+
+def test_work_that_cannot_be_pickled_is_refused():
+    with ENGINES["processes"](1) as engine, pytest.raises(JustrightError, match="cannot be sent") as error:
+        list(engine(lambda item: item, [1]))
+    assert error.value.advice == "engine local"
+
+
+KILLED = """
+import time
+from justright.utils.parallel import ENGINES
+with ENGINES["processes"](1) as engine:
+    print(*engine(eval, ["__import__('os').getpid()"]), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_workers_and_files_end_with_a_killed_parent(tmp_path):
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", KILLED]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
+    ) as process:
+        worker = int(process.stdout.readline())
+        assert list(tmp_path.iterdir()) != []
+        process.kill()
+    end = time.monotonic() + 60
+    while list(tmp_path.iterdir()) or os.path.exists(f"/proc/{worker}/exe"):
+        assert time.monotonic() < end, "the worker or its folder is still there"
+        time.sleep(0.05)
+
+
+def test_missing_ray_names_its_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(JustrightError, match="Ray is not installed") as error, ENGINES["ray"](None):
+        pass
+    assert "pip install 'justright[ray]'" in error.value.advice
+
+
+RAY_OF_OUR_OWN = """
+from justright.utils.parallel import ENGINES
+from justright.utils.parallel import connect_ray
+with ENGINES["ray"](1):
+    import ray
+    print([node["NodeManagerAddress"] for node in ray.nodes()])
+    from ray._raylet import AuthenticationMode, get_authentication_mode
+    print(get_authentication_mode() == AuthenticationMode.TOKEN)
+print(ray.is_initialized())
+"""
+
+
+@needs_ray
+def test_own_ray_cluster_is_private_and_ends_with_the_block(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment["HOME"] = str(tmp_path)
+    out = subprocess.run(
+        [sys.executable, "-W", "error", "-c", RAY_OF_OUR_OWN], capture_output=True, text=True, env=environment
+    )
+    assert (out.stdout, out.stderr) == ("['127.0.0.1']\nTrue\nFalse\n", "")
+    assert not (tmp_path / ".ray").exists()  # where Ray would leave a token that all users of the machine can read
+
+
+def test_unreachable_cluster_is_named(monkeypatch):
+    class NoRay:
+        def init(self, **options):
+            raise ConnectionError("nobody there")
+
+    monkeypatch.setenv("RAY_ADDRESS", "far:6379")
+    with pytest.raises(JustrightError, match="cluster at far:6379 cannot be reached: nobody there") as error:
+        connect_ray(NoRay(), 1)
+    assert "RAY_AUTH_MODE=token" in error.value.advice

@@ -21,7 +21,7 @@ from justright.data.columns import look_alikes, visible
 from justright.data.folder import why_unrecognized
 from justright.data.image_set import ImageSet
 from justright.data.opening import unrecognized
-from justright.engines import Engine
+from justright.utils.parallel import Engine
 from justright.utils.types import UNLABELED, Array
 
 NUMBER_BEFORE_NAME = re.compile(r"^\d+[\s._-]+(?=\D)")

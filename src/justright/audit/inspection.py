@@ -19,9 +19,9 @@ from justright.data.decoding import decode
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.data.sent_images import sent_in_parts
-from justright.engines import Engine, threads
 from justright.utils.context import track
 from justright.utils.hashing import hash_bytes
+from justright.utils.parallel import Engine, threads
 from justright.utils.types import Array
 
 N_WORKERS = 8

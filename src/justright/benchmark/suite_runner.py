@@ -27,11 +27,11 @@ from justright.benchmark.suite_results import (
     suite_results,
 )
 from justright.discovery.methods import FIRST_PARTS
-from justright.engines import Engine
 from justright.runs.owner import LOCK, owned
 from justright.runs.run_folder import RunFolder
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError, JustrightError
+from justright.utils.parallel import Engine
 
 if TYPE_CHECKING:
     from justright.runs.run import Run

@@ -13,11 +13,11 @@ import click
 from click.core import ParameterSource
 
 from justright.audit.quarantine import MAX_BAD
-from justright.engines import ENGINES, Engine
 from justright.runs.owner import owned
 from justright.runs.spec import AUTO
 from justright.utils.errors import JustrightError
 from justright.utils.files import expect_writable
+from justright.utils.parallel import ENGINES, Engine
 from justright.utils.registry import Registry
 from justright.utils.remote import place_of
 
@@ -120,7 +120,7 @@ def engine_option(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def run(*args: Any, engine: str, **options: Any) -> Any:
         if engine == "ray":
-            from justright.engines.ray_engine import import_ray
+            from justright.utils.parallel import import_ray
 
             import_ray()
         return command(*args, engine=engine, **options)

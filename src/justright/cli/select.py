@@ -13,11 +13,12 @@ from justright.cli.selector_options import SelectorCommand, make_selector
 from justright.cli.terminal import Terminal, with_terminal
 from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
-from justright.engines import ENGINES, row_shards
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables, require_flat
 from justright.runs.selection_result import SelectionResult, save_selection, stability_of
 from justright.utils.errors import JustrightError
+from justright.utils.file_rows import row_shards
+from justright.utils.parallel import ENGINES
 from justright.utils.remote import Place
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from justright.data.folder import is_image_name
 from justright.data.image_set import ImageSet
 from justright.utils.context import track
 from justright.utils.files import replacing
-from justright.utils.parallel import n_cores
+from justright.utils.parallel import n_cores, open_processes
 
 CHUNK = 200  # images a worker writes before it reports back
 
@@ -29,9 +27,8 @@ def write_tree(images: ImageSet, root: Path, n_processes: int | None = None) -> 
     what, n_processes = f"writing, {CHUNK} images a step", n_processes or n_cores()
     if n_processes == 1 or len(chunks) == 1:
         return sum(track(map(work, chunks), len(chunks), what))
-    # spawned, because a fork of a process with threads can hang
-    with ProcessPoolExecutor(n_processes, multiprocessing.get_context("spawn")) as processes:
-        return sum(track(processes.map(work, chunks), len(chunks), what))
+    with open_processes(n_processes) as engine:
+        return sum(track(engine(work, chunks), len(chunks), what))
 
 
 def _write_chunk(images: ImageSet, root: Path, rows: range) -> int:

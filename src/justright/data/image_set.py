@@ -34,8 +34,8 @@ from justright.data.parquet import write_parquet
 from justright.data.readers import Reader
 from justright.utils.context import track
 from justright.utils.errors import BadImageError, DataError
-from justright.utils.hashing import hash_bytes
-from justright.utils.parallel import BLOCK, in_threads
+from justright.utils.hashing import BLOCK, hash_bytes
+from justright.utils.parallel import in_threads
 from justright.utils.types import UNLABELED, Array, Labels
 
 HASHED_AT_ONCE = 64  # images that a thread is given together: to be given one alone takes longer than to hash it

@@ -31,13 +31,13 @@ from justright.discovery.processes import Processes
 from justright.discovery.teacher import own_copy
 from justright.discovery.threads import computing_with
 from justright.discovery.training_data import TrainingData, Weighting
-from justright.engines import Engine
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
 from justright.features.extract import extract
 from justright.features.stored_views import Views
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
+from justright.utils.parallel import Engine
 from justright.utils.types import UNLABELED, Array
 
 CALIBRATION_ROWS = 1 << 15  # one number is calibrated; more labeled images than about these would only take memory

@@ -27,7 +27,7 @@ from torch.distributed.rendezvous import rendezvous
 from justright.data.image_set import ImageSet
 from justright.data.readers import HASHED
 from justright.utils.errors import JustrightError
-from justright.utils.parallel import BLOCK
+from justright.utils.hashing import BLOCK
 from justright.utils.types import Array
 
 T = TypeVar("T")

@@ -16,8 +16,7 @@ from justright.data.batches import BalancedBatches
 from justright.data.image_set import ImageSet
 from justright.data.splits import Split
 from justright.utils.errors import DataError, DegenerateError
-from justright.utils.hashing import hash_list
-from justright.utils.parallel import in_blocks
+from justright.utils.hashing import hash_list, in_blocks
 from justright.utils.seeding import generator
 from justright.utils.types import UNLABELED, Array, Mask
 

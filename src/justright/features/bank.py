@@ -19,7 +19,6 @@ from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
 from justright.data.transforms import Plain, Weak, describe
-from justright.engines import Engine
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.bank_build import BankBuild, MissingBlock
@@ -35,8 +34,8 @@ from justright.features.workers import tools
 from justright.utils.context import track
 from justright.utils.errors import DataError, JustrightError
 from justright.utils.files import write_json
-from justright.utils.hashing import hash_list, hash_value
-from justright.utils.parallel import in_blocks
+from justright.utils.hashing import hash_list, hash_value, in_blocks
+from justright.utils.parallel import Engine
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 

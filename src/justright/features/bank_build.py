@@ -14,7 +14,6 @@ from jaxtyping import Int
 
 from justright.data.image_set import ImageSet
 from justright.data.sent_images import sent
-from justright.engines import Engine
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.cache_section import Digests, digests
@@ -22,7 +21,7 @@ from justright.features.extracted_views import ExtractedViews
 from justright.features.view_work import ViewTask, ViewWork
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.utils.context import track
-from justright.utils.parallel import n_cores
+from justright.utils.parallel import Engine, n_cores
 from justright.utils.types import Array
 
 Rows = Int[Array, " rows"]

@@ -23,7 +23,6 @@ from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.data.sent_images import sent_in_parts
-from justright.engines import Engine, threads
 from justright.features.backbone import Backbone
 from justright.features.bad_rows import Reasons, content_ids, quarantined, refuse_bad_rows
 from justright.features.cache import FeatureCache
@@ -37,7 +36,7 @@ from justright.features.table import FeatureTable
 from justright.features.workers import one_core_a_thread
 from justright.utils.context import track
 from justright.utils.errors import DataError
-from justright.utils.parallel import n_cores
+from justright.utils.parallel import Engine, n_cores, threads
 from justright.utils.remote import Place, place_of
 from justright.utils.types import Array
 

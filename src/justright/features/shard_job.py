@@ -21,7 +21,6 @@ from jaxtyping import Float, Int
 
 from justright.data.image_set import ImageSet
 from justright.data.sent_images import sent
-from justright.engines import Engine
 from justright.features.bad_rows import Reasons, refuse_bad_rows
 from justright.features.batch_work import BatchWork, computed
 from justright.features.cache_section import CacheSection, digests
@@ -30,6 +29,7 @@ from justright.features.feature_network import FeatureNetwork
 from justright.features.store_writer import StoreWriter
 from justright.features.workers import on_one_core_each
 from justright.utils.errors import DegenerateError
+from justright.utils.parallel import Engine
 from justright.utils.types import Array
 
 SHARD_BATCHES = 16  # a kill loses at most so many batches, and what the workers had begun

@@ -27,11 +27,11 @@ import pyarrow.parquet as pq
 from jaxtyping import Float
 
 from justright.audit.quarantine import Quarantined
-from justright.engines import FileRows
 from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
 from justright.features.store_shards import n_intact, read_shards
 from justright.utils.errors import BadKind, MissingDataError
+from justright.utils.file_rows import FileRows
 from justright.utils.files import parsed_json, reader_of, write_json
 from justright.utils.hashing import hash_file, signed, verified
 from justright.utils.remote import Place, RemotePath

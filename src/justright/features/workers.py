@@ -14,8 +14,8 @@ from typing import TypeVar
 import PIL
 import torch
 
-from justright.engines import Engine, threads
 from justright.utils.errors import JustrightError
+from justright.utils.parallel import Engine, threads
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

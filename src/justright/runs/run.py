@@ -30,7 +30,6 @@ from justright.discovery.evidence import NAMES
 from justright.discovery.methods import METHODS
 from justright.discovery.predictions import UNCALIBRATED
 from justright.discovery.probability import ExpectedRight, expected_right
-from justright.engines import Engine, in_process
 from justright.evaluation import evaluate
 from justright.evaluation.files import JudgedPredictions, copy_truth, expect_truth
 from justright.features.table import FeatureTable
@@ -53,6 +52,7 @@ from justright.runs.work import Work
 from justright.utils.context import notify
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.files import explain_disk_full, remove_leftovers, replacing
+from justright.utils.parallel import Engine, in_process
 
 _log = logging.getLogger(__name__)
 

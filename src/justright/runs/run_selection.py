@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float
 
 from justright.diagnosis.diagnose import diagnose
-from justright.engines import Engine
 from justright.features.table import FeatureTable
 from justright.runs.counting import counted_tables, fitted_counter
 from justright.runs.feature_pool import FeaturePool, merge_tables
@@ -24,6 +23,7 @@ from justright.runs.spec import AUTO, RunSpec
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.selection.by_name import selector_of
 from justright.utils.errors import DegenerateError, NothingSelectedError
+from justright.utils.parallel import Engine
 from justright.utils.types import Array
 
 FALLBACK = "none"  # what `AUTO` takes where the diagnosis cannot choose

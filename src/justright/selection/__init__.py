@@ -1,6 +1,5 @@
 """Which labeled classes to learn from, and how much: from features of pool and target to class weights."""
 
-from justright.engines import ENGINES, Engine, FileRows, row_shards
 from justright.selection.base import Selector
 from justright.selection.beta import BetaSelector
 from justright.selection.beta_weights import harden
@@ -10,6 +9,8 @@ from justright.selection.cui import CuiSelector
 from justright.selection.shards import PoolFeatures, TargetFeatures
 from justright.selection.simple import OwnSelector, RandomSelector, UniformSelector
 from justright.selection.stability import Stability, stability
+from justright.utils.file_rows import FileRows, row_shards
+from justright.utils.parallel import ENGINES, Engine
 from justright.utils.registry import Registry
 
 DEFAULT_SELECTOR = "none"  # of `discover` and `select`; why: docs/decisions.md, "Default selector"

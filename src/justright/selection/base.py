@@ -12,10 +12,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.engines import Engine, in_process
 from justright.selection.class_weights import ClassWeights, SelectionPlot
 from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_labels, as_numpy
 from justright.utils.errors import DataError, JustrightError
+from justright.utils.parallel import Engine, in_process
 from justright.utils.settings import refuse_out_of_range
 from justright.utils.types import Array
 
@@ -75,7 +75,7 @@ class Selector(ABC):
         """Learn the weights from shards, those of the pool with features and labels; one is in memory at a time.
 
         target_clusters  one per target image, in place of k-means, for selectors that cluster the target
-        engine           where shards are worked on (`justright.engines.ENGINES`); does not change the weights
+        engine           where shards are worked on (`justright.utils.parallel.ENGINES`); does not change the weights
         quiet            do not log remarks about the weights: the caller passes on `weights_.remarks`
         """
         self.check()

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.engines.file_rows import ArrayLike as ArrayLike
-from justright.engines.ordered_map import Engine, Result, in_process
 from justright.geometry import ClassSums, unit_rows
 from justright.utils.errors import DataError, DegenerateError
+from justright.utils.file_rows import ArrayLike as ArrayLike
+from justright.utils.parallel import Engine, Result, in_process
 from justright.utils.types import Array
 from justright.utils.validation import check_directions, check_features
 

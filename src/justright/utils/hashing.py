@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 SIZE = 16
+BLOCK = 1 << 16  # values that are turned into a list at once
 SIGNATURE = "own_checksum"
 """Where a signed value says what it hashes to."""
 
@@ -37,8 +38,15 @@ def hash_value(value: Any, size: int = SIZE) -> str:
     return hash_bytes(json.dumps(value, sort_keys=True).encode(), size)
 
 
+def in_blocks(values: Any, size: int = BLOCK) -> Iterator[list[Any]]:
+    """Yield a long numpy array or arrow column as plain lists, one block at a time."""
+    for start in range(0, len(values), size):
+        block = values[start : start + size]
+        yield block.tolist() if hasattr(block, "tolist") else block.to_pylist()
+
+
 def hash_list(blocks: Iterable[list[Any]]) -> str:
-    """`hash_value` of one long list that comes in blocks, of which no two need be in memory at once."""
+    """The same as `hash_value` of a long list that comes in blocks, of which one at a time is in memory."""
 
     def pieces() -> Iterator[bytes]:
         before = "["

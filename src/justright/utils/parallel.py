@@ -1,28 +1,72 @@
-"""Work that is done side by side and comes back in order."""
+"""Parallel work: one function applied to many items, with the results in the order of the items.
+
+An engine decides where the work runs: in threads, in processes of this machine, or on Ray. It never changes a result.
+Only items and results travel: a few rows of a table, features, sums. `row_shards` of a file are read where the work is
+done. A worker that is killed or runs out of memory is replaced, and its items are retried up to `RETRIES` times.
+
+The number of BLAS threads changes the last bits of a product, which a steep beta density turns into 1e-6 of a weight.
+So the engines of `ENGINES` give each item one thread and work on several items at a time: their number of workers
+changes nothing, on processors of one kind. Plain `in_process`, the default of a selector's `fit`, leaves BLAS all its
+threads and agrees with them to single precision.
+"""
 
 from __future__ import annotations
 
 import gc
+import importlib
+import logging
+import multiprocessing
 import os
+import pickle
+import secrets
+import shutil
+import signal
 import sys
+import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from functools import lru_cache
-from typing import Any, TypeVar
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias, TypeVar
 
-BLOCK = 1 << 16
+from justright.utils.errors import JustrightError
+from justright.utils.registry import Registry
 
 Item = TypeVar("Item")
 Pending = TypeVar("Pending")
 Result = TypeVar("Result")
 
+AHEAD = 2  # items submitted per worker: one in work, one waiting, so that memory stays bounded
+RETRIES = 3  # how often an item is retried that was lost with its worker
+
+Engine: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Generator[Any, None, None]]
+"""An ordered map: applies work to items and yields the results in the order of the items.
+
+Work and items must be picklable unless they stay in this process, as with `in_process` and `threads`.
+"""
+
+OpenEngine: TypeAlias = Callable[[int | None], AbstractContextManager[Engine]]
+"""From a number of workers, None for one per core, to an engine that lives as long as the `with` block.
+
+Each worker holds an item: of a selection at 768 dimensions, 1,000 classes and the shards of `row_shards`, some 150 MB.
+"""
+
+ENGINES: Registry[OpenEngine] = Registry("engine")
+ENGINES.add("local", "justright.utils.parallel:open_local", "threads of this process")
+ENGINES.add("processes", "justright.utils.parallel:open_processes", "several processes of this machine")
+ENGINES.add("ray", "justright.utils.parallel:open_ray", "a Ray cluster; install 'justright[ray]'")
+
 
 def in_order(
     submit: Callable[[Item], Pending], result: Callable[[Pending], Result], items: Iterable[Item], n_ahead: int
 ) -> Iterator[Result]:
-    """Results in the order of the items, with at most `n_ahead` items submitted and not yet given back."""
+    """Yield results in the order of the items, with at most `n_ahead` items submitted ahead."""
     pending: deque[Pending] = deque()
     for item in items:
         if len(pending) == n_ahead:
@@ -32,53 +76,277 @@ def in_order(
         yield result(pending.popleft())
 
 
+def in_process(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
+    """Work on one item after the other in this thread; the next item is read after the last one is done."""
+    yield from map(work, items)
+
+
 def in_threads(
     work: Callable[[Item], Result], items: Iterable[Item], n_threads: int, n_ahead: int | None = None
 ) -> Generator[Result, None, None]:
-    """Results of `work` in the order of the items, computed by threads; 0 of them means in the calling thread.
+    """Yield results in the order of the items, computed by threads; 0 of them means the calling thread.
 
-    At most `n_ahead` items, by default four a thread, are begun and not yet given back: a million items do not wait
-    in memory. Whoever stops early waits only for what is being worked on.
+    At most `n_ahead` items, by default four per thread, are submitted ahead: a million items do not wait in memory.
+    Closing the generator early waits only for the items that are in work.
     """
     if n_threads == 0:
         yield from map(work, items)
         return
-    threads = ThreadPoolExecutor(n_threads)
+    pool = ThreadPoolExecutor(n_threads)
     try:
-        yield from in_order(lambda item: threads.submit(work, item), Future.result, items, n_ahead or 4 * n_threads)
+        yield from in_order(lambda item: pool.submit(work, item), Future.result, items, n_ahead or 4 * n_threads)
     finally:
-        threads.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
-def blas_threads(n: int) -> AbstractContextManager[Any]:
-    """Has BLAS compute with so many threads in this process; as a context, gives back at its end what it had."""
-    limited: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=n, user_api="blas")
-    return limited
+def threads(n_threads: int, n_ahead: int | None = None) -> Engine:
+    """An engine of threads that all share the BLAS threads; see `in_threads`."""
+    return lambda work, items: in_threads(work, items, n_threads, n_ahead)
 
 
-@lru_cache(maxsize=1)
-def _libraries(n_modules: int) -> Any:
-    """The libraries of BLAS, looked for anew after an import: that takes as long as assigning thousands of images."""
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+@contextmanager
+def open_local(n_workers: int | None = None) -> Iterator[Engine]:
+    """Threads of this process: nothing to start or to send, and numpy releases the interpreter's lock."""
+    n = worker_count(n_workers)
 
-    return ThreadpoolController()
+    def engine(work: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
+        with blas_threads(1), closing(in_threads(work, items, n, n * AHEAD)) as results:
+            yield from results
 
-
-def in_blocks(values: Any, size: int = BLOCK) -> Iterator[list[Any]]:
-    """A long numpy array or arrow column as plain lists, each of which is gone before the next comes."""
-    for start in range(0, len(values), size):
-        block = values[start : start + size]
-        yield block.tolist() if hasattr(block, "tolist") else block.to_pylist()
+    yield engine
 
 
-def raise_gc_threshold() -> None:
-    """Have this process look for garbage after every 10,000 new objects, not after 700.
-
-    What is imported stays. Looking through it while torch was loaded took a tenth of the time of a short command.
-    """
-    gc.set_threshold(10_000)
+def worker_count(n_workers: int | None) -> int:
+    """The requested number of workers, or one per core."""
+    if n_workers is not None and n_workers < 1:
+        raise JustrightError(f"{n_workers} workers", expected="at least 1")
+    return n_workers or n_cores()
 
 
 def n_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def blas_threads(n: int) -> AbstractContextManager[Any]:
+    """Limit BLAS to so many threads in this process; as a context manager, restores the limit at its end."""
+    limited: AbstractContextManager[Any] = _blas_libraries(len(sys.modules)).limit(limits=n, user_api="blas")
+    return limited
+
+
+@lru_cache(maxsize=1)
+def _blas_libraries(n_modules: int) -> Any:
+    """The loaded BLAS libraries. The search takes as long as assigning thousands of images: once per new import."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
+
+
+def raise_gc_threshold() -> None:
+    """Run the garbage collector after every 10,000 new objects instead of 700.
+
+    Imported modules stay. Scanning them while torch was loaded took a tenth of the time of a short command.
+    """
+    gc.set_threshold(10_000)
+
+
+@contextmanager
+def open_processes(n_workers: int | None = None) -> Iterator[Engine]:
+    """Several processes on this machine.
+
+    They are spawned, not forked: a copy of a process with threads, as BLAS and torch have, can hang.
+    """
+    n = worker_count(n_workers)
+    with TemporaryDirectory(prefix="justright-") as folder:
+        pool = _Pool(n, Path(folder))
+        try:
+            yield pool.ordered_map
+        finally:
+            pool.executor.shutdown(cancel_futures=True)
+
+
+@dataclass
+class _Task:
+    """An item that was submitted, and its result to be."""
+
+    item: Any
+    future: Future[Any]
+
+
+class _Pool:
+    """Processes that are replaced when one of them is lost."""
+
+    def __init__(self, n_workers: int, folder: Path):
+        self.n_workers, self.folder, self.n_passes = n_workers, folder, 0
+        self.executor = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self.n_workers, context, _prepare_worker, (str(self.folder),))
+
+    def ordered_map(self, work: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
+        """Apply work to items in several processes, and yield the results in order."""
+        file = self._share(work)
+        tasks: deque[_Task] = deque()
+
+        def submit(item: Any) -> _Task:
+            tasks.append(_Task(item, self._submit(file, item)))
+            return tasks[-1]
+
+        def result(first: _Task) -> Any:
+            for _ in range(RETRIES):
+                if isinstance(first.future.exception(), BrokenProcessPool):
+                    self._retry(tasks, file)
+            tasks.popleft()
+            return first.future.result()
+
+        try:
+            yield from in_order(submit, result, items, self.n_workers * AHEAD)
+        except BrokenProcessPool as error:
+            raise JustrightError(
+                f"a worker process ended before its work was done, {1 + RETRIES} times",
+                expected="workers with enough memory, started from a program that can be imported",
+                advice="fewer workers; in a script, keep what it does under `if __name__ == '__main__':`",
+            ) from error
+        finally:
+            for task in tasks:
+                task.future.cancel()
+
+    def _share(self, work: Callable[[Any], Any]) -> str:
+        """Write the work to a file, which each worker reads once: a network is not sent with every item."""
+        self.n_passes += 1
+        file = self.folder / str(self.n_passes)
+        try:
+            file.write_bytes(pickle.dumps(work))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise JustrightError(
+                f"the work cannot be sent to another process: {error}",
+                expected="images in files, and functions at the top of a module",
+                advice="engine local",
+            ) from error
+        (self.folder / str(self.n_passes - 1)).unlink(missing_ok=True)
+        return str(file)
+
+    def _submit(self, file: str, item: Any) -> Future[Any]:
+        try:
+            return self.executor.submit(_apply_shared, file, item)
+        except BrokenProcessPool as error:  # raised when the result is read
+            lost: Future[Any] = Future()
+            lost.set_exception(error)
+            return lost
+
+    def _retry(self, tasks: Iterable[_Task], file: str) -> None:
+        """Replace all workers: when one is killed the others are stopped too, and it is unknown whose item it was."""
+        self.executor.shutdown()
+        self.executor = self._start()
+        for task in tasks:
+            if isinstance(task.future.exception(), BrokenProcessPool):
+                task.future = self._submit(file, task.item)
+
+
+def _prepare_worker(folder: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent decides
+    warnings.simplefilter("ignore")  # those of decoders; real problems are errors
+    raise_gc_threshold()
+    blas_threads(1)
+    threading.Thread(target=_end_with_parent, args=(folder,), daemon=True).start()
+
+
+def _end_with_parent(folder: str) -> None:
+    """End this process and delete the folder if the parent is killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+@lru_cache(maxsize=1)
+def _load_shared(file: str) -> Callable[[Any], Any]:
+    # written a moment ago by the process that started this one, into a folder that only its user can open
+    work: Callable[[Any], Any] = pickle.loads(Path(file).read_bytes())  # noqa: S301
+    return work
+
+
+def _apply_shared(file: str, item: Any) -> Any:
+    return _load_shared(file)(item)
+
+
+@contextmanager
+def open_ray(n_workers: int | None = None) -> Iterator[Engine]:
+    """The Ray cluster that this process or RAY_ADDRESS is connected to, else a temporary one on this machine.
+
+    On a cluster its own CPUs decide how many tasks run at once, and all its machines must be able to read the stores.
+    Work is plain tasks, one per item, which reduce where they run. Ray Data would move whole batches through its object
+    store, which took five times as long for the same sums.
+    """
+    ray, n_local = import_ray(), worker_count(n_workers)
+    is_ours = not ray.is_initialized()
+    try:
+        if is_ours:
+            connect_ray(ray, n_local)
+        n_cpus = int(ray.cluster_resources().get("CPU", 1))
+        yield partial(_as_ray_tasks, ray, max(1, n_cpus) * AHEAD)
+    finally:
+        if is_ours:
+            ray.shutdown()
+
+
+def import_ray() -> Any:
+    """Import Ray with private settings; JustrightError if it is not installed."""
+    # Ray reads these while it is imported. A library that sees private images sends no usage reports, and a cluster
+    # of our own listens to this machine only: on Linux Ray turns even 127.0.0.1 into an outer address unless this
+    # variable, named after the systems where that is the default, says that no cluster is wanted. Other users of this
+    # machine reach 127.0.0.1 too, so it takes a token of our own: Ray's would be a file that all can read.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if "RAY_ADDRESS" not in os.environ and "ray" not in sys.modules:
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    try:
+        return importlib.import_module("ray")
+    except ModuleNotFoundError as error:
+        raise JustrightError(
+            "engine 'ray': Ray is not installed",
+            expected="the extra that brings it",
+            advice="pip install 'justright[ray]', or engine 'processes', which gives the same result",
+        ) from error
+
+
+def connect_ray(ray: Any, n_workers: int) -> None:
+    """Connect to the cluster at RAY_ADDRESS, or start one with so many workers on this machine."""
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address := os.environ.get("RAY_ADDRESS"):
+        try:
+            ray.init(**quiet)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise JustrightError(
+                f"the Ray cluster at {address} cannot be reached: {error}",
+                expected="the address of its head in RAY_ADDRESS",
+                advice="if it asks for a token, RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH; without RAY_ADDRESS the "
+                "work is done on this machine",
+            ) from error
+    else:
+        ray.init(address="local", num_cpus=n_workers, include_dashboard=False, **quiet)
+
+
+def _as_ray_tasks(
+    ray: Any, n_ahead: int, work: Callable[[Item], Result], items: Iterable[Item]
+) -> Generator[Result, None, None]:
+    task = ray.remote(num_cpus=1, max_retries=RETRIES)(_apply_on_one_thread)
+    shared = ray.put(work)  # with its centroids or its network: sent to each machine once, not with each item
+    try:
+        yield from in_order(partial(task.remote, shared), ray.get, items, n_ahead)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, JustrightError):  # for the user: no traceback of a worker before it
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayError as error:
+        raise JustrightError(
+            f"Ray lost a task: {error}", expected="workers that live and can read the stores", advice="fewer workers"
+        ) from error
+
+
+def _apply_on_one_thread(work: Callable[[Item], Result], item: Item) -> Result:
+    with blas_threads(1):  # as in every other engine
+        return work(item)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engines.deadly_work import die_once
+from tests.deadly_work import die_once
 
 from justright.data.image_set import ImageSet
 from justright.data.readers import FolderReader

@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from justright.engines import FileRows, row_shards
 from justright.features.table import FeatureTable
+from justright.utils.file_rows import FileRows, row_shards
 
 
 @pytest.fixture
