@@ -1,7 +1,7 @@
-"""A method of your own on the loop: python examples/your_method.py discover --method anchored --target photos/ ...
+"""Your own method: python examples/your_method.py discover --method anchored --target photos/ ...
 
-It pulls features towards the mean of their class and views of one image together, then clusters. Banks of views,
-batches, checkpoints, resuming, several processes, predictions and reports come from the loop.
+It pulls features of one class and views of one image together, then clusters. Stored views, batches, checkpoints,
+resuming, several processes, predictions and reports come from the library.
 """
 
 from __future__ import annotations
@@ -10,20 +10,24 @@ from dataclasses import dataclass
 
 from torch.nn.functional import normalize
 
+from justright import (
+    METHODS,
+    Learner,
+    LossParts,
+    SelfContrastiveLoss,
+    TrainConfig,
+    TrainedDiscovery,
+    WeightedSupConLoss,
+    setting,
+)
 from justright.cli import main
-from justright.discovery.configs import TrainConfig
-from justright.discovery.learner import Learner
-from justright.discovery.methods import METHODS
-from justright.discovery.trained import TrainedDiscovery
-from justright.losses import LossParts, SelfContrastiveLoss, WeightedSupConLoss
-from justright.utils.settings import NOT_NEGATIVE, setting
 
 
 @dataclass(frozen=True)
 class AnchoredConfig(TrainConfig):
-    """What it can be set to, beside what all trained methods can: --set pull=2."""
+    """Its settings, in addition to those of all trained methods: --set pull=2."""
 
-    pull: float = setting(1.0, "factor of the loss that reads labels", NOT_NEGATIVE)
+    pull: float = setting(1.0, "factor of the loss that reads labels")
 
 
 class AnchoredLearner(Learner):
@@ -45,8 +49,8 @@ class Anchored(TrainedDiscovery):
     name, config_class = "anchored", AnchoredConfig
 
     def _learn(self, inputs):
-        batches = inputs.data.batches(self.config.batch_size, self.seed)
-        self._train(AnchoredLearner(inputs.backbone, self.config, batches), inputs, self.config)
+        batches = inputs.data.batches(self.config_.batch_size, self.seed)
+        self._train(AnchoredLearner(inputs.backbone, self.config_, batches), inputs, self.config_)
         return self._by_clusters(inputs)  # semi-supervised k-means
 
 

@@ -33,13 +33,19 @@ _HOMES = {
     "justright.estimation.spread": ("SpreadCounter",),
     "justright.evaluation": ("Scores", "evaluate"),
     "justright.discovery.cms": ("CMS",),
+    "justright.discovery.configs": ("TrainConfig",),
     "justright.discovery.gcd": ("GCD",),
     "justright.discovery.kmeans": ("KMeansBaseline",),
+    "justright.discovery.learner": ("Learner",),
+    "justright.discovery.methods": ("METHODS",),
     "justright.discovery.mugcd": ("MuGCD",),
     "justright.discovery.selex": ("SelEx",),
     "justright.discovery.simgcd": ("SimGCD",),
+    "justright.discovery.trained": ("TrainedDiscovery",),
     "justright.discovery.xcon": ("XCon",),
+    "justright.losses": ("LossParts", "SelfContrastiveLoss", "WeightedSupConLoss"),
     "justright.utils.errors": ("JustrightError",),
+    "justright.utils.settings": ("setting",),
 }
 """Public names and where they live. They load when they are asked for, so that the command line answers at once."""
 

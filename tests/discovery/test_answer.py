@@ -28,7 +28,7 @@ def test_every_method_has_a_joint_answer_and_keeps_its_own(name, split, backbone
     np.testing.assert_array_equal(method.own_labels_, own.labels_)
     assert method.calibrated_on_ == RESTS_ON
     assert ((method.confidence_ > 0) & (method.confidence_ < 1)).all()
-    assert method.labels_.max() < method.n_categories
+    assert method.labels_.max() < method.n_categories_
 
 
 def test_several_seeds_give_one_answer(split, backbone, bank):

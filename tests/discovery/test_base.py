@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from tests.conftest import picture
 from tests.discovery.tiny import N_CATEGORIES, backbone_of_noise, config_of, drawn_images, drawn_split, learned
 
@@ -62,7 +64,7 @@ def test_a_saved_model_predicts_on_a_fresh_backbone_what_it_predicted_before(met
     assert after.is_neither.tolist() == before.is_neither.tolist()
     assert loaded.categories_ == method.categories_
     assert loaded.known_labels_ == method.known_labels_
-    assert loaded.config == method.config
+    assert loaded.config_ == method.config_
     assert loaded.calibrated_on_ == method.calibrated_on_
     assert (loaded.n_categories, loaded.seed) == (method.n_categories, method.seed)
 
@@ -122,15 +124,27 @@ def test_no_category_at_all_is_refused(split, backbone, bank):
         learned("simgcd", replace(split, labeled=split.labeled.take([])), backbone, bank, n=0)
 
 
-def test_a_config_of_another_method_is_refused(backbone):
+def test_a_config_of_another_method_is_rejected(split, backbone):
     with pytest.raises(DataError, match=r"(?s)a GCDConfig for simgcd.*SimGCDConfig"):
-        METHODS["simgcd"](5, backbone, config_of("gcd"))
+        METHODS["simgcd"](5, backbone, config_of("gcd")).fit(split)
 
 
-def test_without_a_config_the_published_one_is_taken(backbone):
-    for name, method in METHODS.items():
-        assert method(5, backbone).config == method.config_class()
-        assert method.name == name
+def test_without_a_config_the_published_one_is_used(split, backbone, bank):
+    assert METHODS["kmeans"](5, backbone, bank=bank).fit(split).config_ == METHODS["kmeans"].config_class()
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_methods_follow_the_scikit_learn_contract(name, split, backbone, bank):
+    method = METHODS[name](N_CATEGORIES, backbone, config_of(name, **one_epoch(name)), seed=3, bank=bank)
+    params = method.get_params()
+    assert params.keys() == set(inspect.signature(METHODS[name].__init__).parameters) - {"self"}
+    assert {key: getattr(method, key) for key in params} == params
+    assert clone(method).get_params() == params
+    assert vars(clone(method.fit(split))) == params, "a clone has parameters and nothing learned"
+    assert method.get_params() == params
+    assert all(method.get_params()[key] is value for key, value in params.items()), "fit changes no parameter"
+    again = clone(method).set_params(seed=4)
+    assert (again.seed, method.seed) == (4, 3)
 
 
 def test_held_out_images_calibrate(split, backbone, bank):

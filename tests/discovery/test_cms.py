@@ -100,9 +100,9 @@ def test_a_run_says_that_k_was_found_on_the_way(split, backbone, tmp_path, monke
 
 def test_k_can_be_left_to_the_labeled_images(split, backbone, bank):
     method = learned("cms", split, backbone, bank, n=30, categories="labeled")
-    assert 4 <= method.n_categories < 30
-    assert len(method.categories_) == method.n_categories == len(method.assigner_.vectors)
-    assert set(method.labels_.tolist()) <= set(range(method.n_categories))
+    assert 4 <= method.n_categories_ < 30
+    assert len(method.categories_) == method.n_categories_ == len(method.assigner_.vectors)
+    assert set(method.labels_.tolist()) <= set(range(method.n_categories_))
 
 
 @pytest.mark.parametrize("by", ["features", "projections"])

@@ -34,7 +34,7 @@ from justright.features.bank import open_views
 @pytest.mark.parametrize("name", METHODS)
 def test_no_image_is_called_a_class_of_the_pool(name, left_alone):
     method = left_alone(name, guided=True).method
-    assert len(method.categories_) == method.n_categories == 5
+    assert len(method.categories_) == method.n_categories_ == 5
     assert [category.name for category in method.categories_ if category.kind == "known"] == ["0", "1", "2"]
     found = method.predictions(guided_split().unlabeled)
     assert not set(found.table()["category"].to_pylist()) & set(map(str, OTHER))

@@ -135,4 +135,4 @@ def test_a_run_says_that_its_labeled_classes_are_uneven(is_uneven, backbone, ban
     given = replace(split, labeled=split.labeled.take(np.sort(rows))) if is_uneven else split
     found = learned("simgcd", given, backbone, bank, n_epochs=1, n_steps=1, entropy_scale_uneven=0.5)
     said = [note for note in found.notes_ if "entropy_scale is 0.5, not 2.0" in note]
-    assert (found.config.entropy_scale, len(said)) == ((0.5, 1) if is_uneven else (2.0, 0))
+    assert (found.config_.entropy_scale, len(said)) == ((0.5, 1) if is_uneven else (2.0, 0))

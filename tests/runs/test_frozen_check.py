@@ -27,17 +27,17 @@ def method(noise, found_again, clusters=TRUE, directions="never"):
     """What training left: classes 3 and 7 of the pool are known, categories 2 to 4 are new."""
     return SimpleNamespace(
         known_labels_=(3, 7),
-        n_categories=5,
+        n_categories_=5,
         seed=0,
         labeled_rows_=np.arange(len(HELD_OUT), 20),
         held_out_rows_=HELD_OUT,
-        found_again_=found_again,
+        held_out_accuracy_=found_again,
         trained_share_=1.0,
         features_=around(TRUE, noise),
         labels_=np.asarray(clusters),
         is_given_=np.zeros(len(TRUE), dtype=bool),
         assigner_=CategoryAssigner.of_prototypes(CENTERS),
-        config=Config(directions=directions),
+        config_=Config(directions=directions),
         backbone=SimpleNamespace(cut=SimpleNamespace(ends_in_norm=False)),
     )
 

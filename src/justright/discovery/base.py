@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.base import BaseEstimator
 
 from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
@@ -43,51 +44,69 @@ from justright.utils.types import UNLABELED, Array
 CALIBRATION_ROWS = 1 << 15  # one number is calibrated; more labeled images than about these would only take memory
 
 
-@dataclass(eq=False, repr=False)
-class Discovery(ABC):
-    """Puts every target image into a known class or a new cluster.
+class Discovery(BaseEstimator, ABC):
+    """Put every target image into a known class or a new cluster.
+
+    Parameters:
+        n_categories: known and new categories together; `total_categories` counts them for a pool.
+        backbone: computes features. `fit` tunes a copy.
+        config: settings of type `config_class`; None for the published ones.
+        seed: of heads, batches and clustering. Views have the seed 0, so that all seeds share them, unless
+            `config.views_by_seed`.
+        folder: for checkpoints and metrics.jsonl; None writes none, and an interrupted `fit` starts again.
+        bank: root of the stored views; None for the cache folder.
+        tensorboard: also write learning curves below `folder`.
+        engine: where views are computed; None for threads of this process.
 
     Attributes after `fit`:
+        config_: the settings, with what depends on the data filled in.
+        n_categories_: the number of categories; CMS may choose another one than `n_categories`.
         labels_: the category of each target image.
-        confidence_: how sure that is.
-        is_given_: whether a person has given the category, so that nothing was predicted.
+        confidence_: the estimated probability that it is right.
+        is_given_: whether a person labeled the image, so that nothing was predicted.
         features_: of the target, after training.
-        categories_: known ones first.
-        known_labels_: the labels in the split that the first categories stand for.
-        backbone_: tuned.
+        categories_: names and kinds, known ones first.
+        known_labels_: the labels in the split of the first categories.
+        backbone_: the tuned copy.
         assigner_: from features to categories.
-        calibrated_on_: what the confidence rests on.
-        labeled_rows_: labeled images of known classes that were learned from.
-        held_out_rows_: those that were kept to calibrate on.
-        class_rows_, class_labels_, class_features_: all of these, their classes, and their features after training.
-        joint_, evidence_, own_labels_: once `join` has made a joint answer, what new images follow, what speaks for
-            each category, and what the categories were before.
-        found_again_: the share of them that is put into its class; NaN where there are none.
-        trained_share_: the share of the planned epochs that `minutes` left time for, of the training that had least.
-        notes_: what a reader of the result should know.
+        calibrated_on_: the images that the confidence was calibrated on.
+        labeled_rows_: labeled images of known classes used in training.
+        held_out_rows_: labeled images held out for calibration.
+        class_rows_, class_labels_, class_features_: both together, their classes, and their features after training.
+        joint_, evidence_, own_labels_: set by `join`: the joint answer for new images, its evidence, and the labels
+            before it.
+        held_out_accuracy_: of held-out labeled images; NaN without any.
+        trained_share_: the share of the planned epochs that fitted into `config.minutes`.
+        notes_: remarks for the reader of the result.
     """
 
     name: ClassVar[str]
     config_class: ClassVar[type[Config]]
 
-    n_categories: int  # of all, known and new together; `total_categories` counts them for a pool
-    backbone: Backbone  # where features come from; it is not changed, what is tuned is a copy
-    config: Any = None  # of `config_class`, by default as published
-    _: KW_ONLY
-    # of heads, batches and clustering; views have the seed 0, so that all seeds share a bank, unless `views_by_seed`
-    seed: int = 0
-    folder: Path | None = None  # for checkpoints and metrics.jsonl; None keeps nothing, and a kill loses all
-    # root of the view banks; one that is renewed as training goes on lies in `folder` instead
-    bank: Path = field(default_factory=lambda: home() / "banks")
-    tensorboard: bool = False  # also write the curves for it, below `folder`
-    engine: Engine | None = None  # where views for the banks are computed, if not in threads of this process
+    def __init__(
+        self,
+        n_categories: int,
+        backbone: Backbone,
+        config: Any = None,
+        *,
+        seed: int = 0,
+        folder: Path | None = None,
+        bank: Path | None = None,
+        tensorboard: bool = False,
+        engine: Engine | None = None,
+    ):
+        self.n_categories = n_categories
+        self.backbone = backbone
+        self.config = config
+        self.seed = seed
+        self.folder = folder
+        self.bank = bank
+        self.tensorboard = tensorboard
+        self.engine = engine
 
-    def __post_init__(self) -> None:
-        self.n_categories, self.seed = int(self.n_categories), int(self.seed)  # numpy integers have no place in JSON
-        self.config = self.config_class() if self.config is None else self.config
-        if not isinstance(self.config, self.config_class):
-            raise DataError(f"a {type(self.config).__name__} for {self.name}", expected=self.config_class.__name__)
-        self._asked = self.config  # what depends on the data is filled in by `fit`
+    def __sklearn_clone__(self) -> Discovery:
+        """Share the backbone, which `fit` does not change, instead of copying it."""
+        return type(self)(**self.get_params(deep=False))
 
     def fit(
         self,
@@ -100,26 +119,30 @@ class Discovery(ABC):
         self.notes_: list[str] = []
         self.trained_share_ = 1.0
         self.joint_: JointAnswer | None = None
-        data = TrainingData.of(split, sample_weight, weighting, self.config.held_out_share)
-        data = data if self.config.sees_labels else data.without_labels()
-        if not self.n_categories >= max(1, len(data.known)):
+        config = self.config_class() if self.config is None else self.config
+        if not isinstance(config, self.config_class):
+            raise DataError(f"a {type(config).__name__} for {self.name}", expected=self.config_class.__name__)
+        self.n_categories_ = int(self.n_categories)
+        data = TrainingData.of(split, sample_weight, weighting, config.held_out_share)
+        data = data if config.sees_labels else data.without_labels()
+        if not self.n_categories_ >= max(1, len(data.known)):
             raise DegenerateError(
-                f"{self.n_categories} categories for {len(data.known)} known classes",
+                f"{self.n_categories_} categories for {len(data.known)} known classes",
                 expected="at least as many, and one",
                 advice="count the classes of the pool that are kept and the new categories of the target",
             )
-        asked = self._for_classes(data)
-        self.config = asked.fitted(int(data.is_used.sum()), self.n_categories, self.backbone.cut.ends_in_norm)
+        n_used, ends_in_norm = int(data.is_used.sum()), self.backbone.cut.ends_in_norm
+        self.config_ = self._for_classes(config, data).fitted(n_used, self.n_categories_, ends_in_norm)
         self.backbone_ = own_copy(self.backbone)
         with computing_with(self._n_threads_before(), self.folder):
-            plain = self._views("plain", data, self.bank, views=1, precision="float32", seed=0)
+            plain = self._views("plain", data, views=1, precision="float32", seed=0)
             self._conclude(data, self._learn(FitInputs(self.backbone_, data, plain)))
         return self
 
-    def _for_classes(self, data: TrainingData) -> Any:
-        """The settings for the sizes of the labeled classes, with a note of what that changes."""
+    def _for_classes(self, config: Any, data: TrainingData) -> Any:
+        """Adapt the settings to the sizes of the labeled classes, and note what changes."""
         sizes = np.bincount(data.labels[data.labeled], minlength=len(data.known))
-        made, asked = self._asked.for_classes(sizes), asdict(self._asked)
+        made, asked = config.for_classes(sizes), asdict(config)
         self.notes_ += [
             f"labeled classes have {sizes.min()} to {sizes.max()} images: {name} is {value}, not {asked[name]}"
             for name, value in asdict(made).items()
@@ -133,12 +156,13 @@ class Discovery(ABC):
         found = (Checkpoints(folder / "checkpoint").n_threads() for folder in folders)
         return next(filter(None, found), None)
 
-    def _views(self, transform: str | Transform, data: TrainingData, root: Path, **options: Any) -> Views:
+    def _views(self, transform: str | Transform, data: TrainingData, **options: Any) -> Views:
         """Views of all images, whatever their weight: another selection finds them again.
 
         Of several processes the first one builds the bank and checks it, for all.
         """
         processes = Processes()
+        root = self.bank or home() / "banks"
         options |= {"content_ids": data.content_ids, "is_built": not processes.is_first, "engine": self.engine}
         views = partial(open_views, self.backbone_, data.images, root, transform=transform, **options)
         return processes.in_turn(views)
@@ -155,7 +179,7 @@ class Discovery(ABC):
     def _by_clusters(self, inputs: FitInputs) -> Learned:
         """Categories by semi-supervised k-means of the features as they are now."""
         features, ends_in_norm = inputs.features(), inputs.backbone.cut.ends_in_norm
-        return by_clusters(inputs.data, features, self.n_categories, self.config, self.seed, ends_in_norm)
+        return by_clusters(inputs.data, features, self.n_categories_, self.config_, self.seed, ends_in_norm)
 
     def _conclude(self, data: TrainingData, learned: Learned) -> None:
         """Calibrate the confidence and keep what was learned."""
@@ -164,9 +188,10 @@ class Discovery(ABC):
         self.class_rows_ = np.union1d(data.labeled, rows)
         self.class_labels_ = data.labels[self.class_rows_].astype(np.int64)
         self.class_features_ = learned.features[self.class_rows_]
-        self.found_again_ = math.nan
+        self.held_out_accuracy_ = math.nan
         if len(rows):
-            self.found_again_ = float(np.mean(learned.assigner.assign(learned.features[rows])[0] == data.labels[rows]))
+            category, _, _ = learned.assigner.assign(learned.features[rows])
+            self.held_out_accuracy_ = float(np.mean(category == data.labels[rows]))
         else:
             rows, self.calibrated_on_ = data.labeled, "the labeled images it learned from, hence too sure"
         if not len(rows):
@@ -176,7 +201,7 @@ class Discovery(ABC):
         self.assigner_ = learned.assigner.calibrated(features[rows], data.labels[rows]).with_reference(target)
         self.is_given_ = data.given != UNLABELED
         self.labels_, self.features_ = np.where(self.is_given_, data.given, learned.labels), target
-        self.categories_ = category_names(data.known, self.n_categories)
+        self.categories_ = category_names(data.known, self.n_categories_)
         self.known_labels_ = data.known_labels
         cluster, confidence, _ = self.assigner_.assign(target)
         # where clustering keeps an image in another cluster than the nearest, nothing speaks for it
@@ -221,9 +246,9 @@ class Discovery(ABC):
         """Write model.safetensors and model.json."""
         about = {
             "method": self.name,
-            "n_categories": self.n_categories,
-            "seed": self.seed,
-            "config": asdict(self.config),
+            "n_categories": self.n_categories_,
+            "seed": int(self.seed),
+            "config": asdict(self.config_),
             "categories": [asdict(category) for category in self.categories_],
             "known_labels": list(self.known_labels_),
             "calibrated_on": self.calibrated_on_,
@@ -238,6 +263,7 @@ class Discovery(ABC):
             raise DataError(f"{folder} holds a model of {about['method']}", expected=cls.name)
         config = cls.config_class().with_settings(about["config"])
         made = cls(about["n_categories"], backbone, config, seed=about["seed"])
+        made.n_categories_, made.config_ = made.n_categories, config
         made.backbone_, made.assigner_, made.joint_ = tuned, assigner, joint
         made.categories_ = tuple(Category(**category) for category in about["categories"])
         made.known_labels_ = tuple(about["known_labels"])

@@ -95,7 +95,7 @@ class CMS(TrainedDiscovery):
     features_an_epoch = 2
 
     def _learn(self, inputs: FitInputs) -> Learned:
-        config: CMSConfig = self.config
+        config: CMSConfig = self.config_
         batches = inputs.data.batches(config.batch_size, self.seed)
         learner = CMSLearner(inputs.backbone, config, batches, self._torch_generator("heads"))
         self._train(learner, inputs, config)
@@ -104,7 +104,7 @@ class CMS(TrainedDiscovery):
             with torch.no_grad():
                 projections = learner.projector(torch.from_numpy(features).to(inputs.backbone.device))
             clustered = projections.float().cpu().numpy()
-        k = self.n_categories if config.categories == "given" else None
+        k = self.n_categories_ if config.categories == "given" else None
         learned = by_shifted_clusters(inputs.data, features, clustered, k, config, self.seed)
-        self.n_categories = len(learned.assigner.vectors)
+        self.n_categories_ = len(learned.assigner.vectors)
         return learned

@@ -72,7 +72,7 @@ class GCD(TrainedDiscovery):
     config_class = GCDConfig
 
     def _learn(self, inputs: FitInputs) -> Learned:
-        batches = inputs.data.batches(self.config.batch_size, self.seed)
-        learner = GCDLearner(inputs.backbone, self.config, batches, self._torch_generator("heads"))
-        self._train(learner, inputs, self.config)
+        batches = inputs.data.batches(self.config_.batch_size, self.seed)
+        learner = GCDLearner(inputs.backbone, self.config_, batches, self._torch_generator("heads"))
+        self._train(learner, inputs, self.config_)
         return self._by_clusters(inputs)

@@ -156,13 +156,13 @@ class MuGCD(WithHeads):
         return [first, *heads, last._replace(streams=tuple(MuGCDLearner.streams))]
 
     def _learn(self, inputs: FitInputs) -> Learned:
-        backbone, data, first = inputs.backbone, inputs.data, self.config.stage1
+        backbone, data, first = inputs.backbone, inputs.data, self.config_.stage1
         batches = data.batches(first.batch_size, self.seed)
         representation = GCDLearner(backbone, first, batches, self._torch_generator("heads of stage 1"))
         self._train(representation, inputs, first, "stage1", stage=1)
 
         heads, center = self._heads(inputs)
-        config = self._train_heads(heads, self.config.of_second_training(), inputs)
+        config = self._train_heads(heads, self.config_.of_second_training(), inputs)
         learner = MuGCDLearner(backbone, config, data.batches(config.batch_size, self.seed), heads)
         self._train(learner, inputs, config, stage=2)
 

@@ -112,5 +112,5 @@ class SelEx(TrainedDiscovery):
 
     def _learn(self, inputs: FitInputs) -> Learned:
         first = self._torch_generator("heads")
-        self._train(SelExLearner(inputs, self.config, self.n_categories, self.seed, first), inputs, self.config)
+        self._train(SelExLearner(inputs, self.config_, self.n_categories_, self.seed, first), inputs, self.config_)
         return self._by_clusters(inputs)

@@ -95,12 +95,12 @@ class WithHeads(TrainedDiscovery):
 
     def _heads(self, inputs: FitInputs) -> tuple[Heads, Center]:
         """Heads for the backbone as it is now, and the mean feature that they take off."""
-        config, backbone, data = self.config, inputs.backbone, inputs.data
+        config, backbone, data = self.config_, inputs.backbone, inputs.data
         center = None
         if config.center == "always" or (config.center == "auto" and not backbone.cut.ends_in_norm):
             # not over the guides, whose common part is another
             center = mean_feature(backbone, inputs.plain, data.seen)
-        heads = Heads(backbone.dim, self.n_categories, config, self._torch_generator("heads"), center)
+        heads = Heads(backbone.dim, self.n_categories_, config, self._torch_generator("heads"), center)
         return heads, center
 
     def _train_heads(self, heads: Heads, config: SimGCDConfig, inputs: FitInputs) -> Any:
@@ -123,7 +123,7 @@ class SimGCD(WithHeads):
 
     def _learn(self, inputs: FitInputs) -> Learned:
         heads, center = self._heads(inputs)
-        config = self._train_heads(heads, self.config, inputs)
+        config = self._train_heads(heads, self.config_, inputs)
         batches = inputs.data.batches(config.batch_size, self.seed)
         self._train(SimGCDLearner(inputs.backbone, config, batches, heads), inputs, config)
         return by_prototypes(inputs.data, inputs.features(), heads.prototypes(), center)

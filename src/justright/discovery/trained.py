@@ -43,7 +43,7 @@ class TrainedDiscovery(Discovery):
         options: dict[str, Any] = {"views": config.views, "precision": config.bank_precision}
         options["seed"] = self.seed if config.views_by_seed else 0
         views: dict[str, Views] = {
-            stream: self._views(learner.transform(stream), data, self.bank, **options) for stream in learner.streams
+            stream: self._views(learner.transform(stream), data, **options) for stream in learner.streams
         }
         if not learner.is_tuned:
             rows = np.concatenate([some for each in learner.batches for some in (each.labeled, each.unlabeled)])
@@ -51,8 +51,8 @@ class TrainedDiscovery(Discovery):
             views = {stream: FeatureViews(each, np.unique(rows), n_views) for stream, each in views.items()}
         made_with = {
             "method": self.name,
-            "seed": self.seed,
-            "n_categories": self.n_categories,
+            "seed": int(self.seed),
+            "n_categories": self.n_categories_,
             "config": asdict(config),
             "backbone": self.backbone.fingerprint,
             "frozen": self.backbone.prefix_fingerprint,  # another version may tune another part

@@ -78,7 +78,7 @@ class XCon(TrainedDiscovery):
     config_class = XConConfig
 
     def _learn(self, inputs: FitInputs) -> Learned:
-        config, data, rows = self.config, inputs.data, inputs.data.seen
+        config, data, rows = self.config_, inputs.data, inputs.data.seen
         expert = self._experts(inputs.features()[rows])
         batches = [data.batches(config.batch_size, self.seed)]
         for number in range(config.n_experts):
@@ -91,7 +91,7 @@ class XCon(TrainedDiscovery):
 
     def _experts(self, features: Float[Array, "images dim"]) -> Int[Array, " images"]:
         """Which expert each image belongs to."""
-        if self.config.n_experts > len(features):
-            raise DegenerateError(f"{self.config.n_experts} experts for {len(features)} images", expected="fewer")
+        if self.config_.n_experts > len(features):
+            raise DegenerateError(f"{self.config_.n_experts} experts for {len(features)} images", expected="fewer")
         # seed 0 whatever the seed of training is, as in the public code
-        return np.asarray(SemiSupKMeans(self.config.n_experts, n_init=10, seed=0).fit(features).labels_)
+        return np.asarray(SemiSupKMeans(self.config_.n_experts, n_init=10, seed=0).fit(features).labels_)

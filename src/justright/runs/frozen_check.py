@@ -122,9 +122,9 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     known = method.labeled_rows_
     features = np.concatenate([np.asarray(pool.features[known]), np.asarray(target.features[rows])])
     given = np.concatenate([labels[known], np.where(method.is_given_, method.labels_, UNLABELED)[rows]])
-    n_clusters = min(method.n_categories, len(set(given.tolist()) - {UNLABELED}) + int(np.sum(given == UNLABELED)))
+    n_clusters = min(method.n_categories_, len(set(given.tolist()) - {UNLABELED}) + int(np.sum(given == UNLABELED)))
     held_out_features, trained = np.asarray(pool.features[held_out]), method.features_[rows]
-    if method.config.in_directions(method.backbone.cut.ends_in_norm):  # as `--method kmeans` would
+    if method.config_.in_directions(method.backbone.cut.ends_in_norm):  # as `--method kmeans` would
         axes = principal_directions(features, n_clusters)
         features, held_out_features = (in_directions(each, *axes) for each in (features, held_out_features))
         # in few directions all clusters lie farther apart, so those of both results are compared in as many
@@ -135,9 +135,9 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     found = np.asarray(clusters.labels_[len(known) :])
     again = None
     if len(held_out):
-        again = method.found_again_, float(np.mean(clusters.predict(held_out_features) == labels[held_out]))
+        again = method.held_out_accuracy_, float(np.mean(clusters.predict(held_out_features) == labels[held_out]))
     apart = _silhouette(trained, method.labels_[rows]), _silhouette(features[len(known) :], found)
-    used = len(np.unique(method.labels_)), method.n_categories
+    used = len(np.unique(method.labels_)), method.n_categories_
     return FrozenCheck(again, len(held_out), apart, used, found, trained_share=method.trained_share_)
 
 

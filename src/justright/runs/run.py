@@ -252,8 +252,8 @@ class Run:
             self.notes.append(
                 f"the labels of {n_unused:,} images of the target are not used: their classes were left out of learning"
             )
-        if method.n_categories != n_categories:
-            self.notes.append(f"{spec.method} found {method.n_categories} categories by itself, not {n_categories}")
+        if method.n_categories_ != n_categories:
+            self.notes.append(f"{spec.method} found {method.n_categories_} categories by itself, not {n_categories}")
         return methods, reference
 
     def _agreed(self, methods: Sequence[Any]) -> int:
@@ -273,7 +273,7 @@ class Run:
 
     def _check(self, method: Any, pool: FeatureTable, target: FeatureTable) -> None:
         """Compare what was trained with clusters of the features as they were before."""
-        if method.trainings(method.config):
+        if method.trainings(method.config_):
             try:
                 self.check = frozen_check(method, pool, target)
                 self.notes.append(self.check.note(self.spec.method))
@@ -343,13 +343,13 @@ class Run:
                 "selector_params": {} if selection is None else selection.about["params"],
                 "n_target": n_target,
                 "k_source": k_source,
-                "n_categories": method.n_categories,
+                "n_categories": method.n_categories_,
                 "n_known": len(method.known_labels_),
                 "calibrated_on": method.calibrated_on_,
                 "answer": spec.answer,
                 "expected_right": None if self.expected is None else asdict(self.expected),
                 "backbone": {"name": self.backbone.name, "fingerprint": self.backbone.fingerprint},
-                "config": json.loads(json.dumps(asdict(method.config))),
+                "config": json.loads(json.dumps(asdict(method.config_))),
                 "versions": {"python": platform.python_version(), **{name: version(name) for name in MADE_BY}},
                 "fingerprints": prints,
                 "seconds": self.seconds,
