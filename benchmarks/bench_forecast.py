@@ -22,6 +22,7 @@ from justright import glyph_set
 from justright.data import open_images
 from justright.features.backbone import load_backbone
 from justright.runs.costs import CostPlan, time_text
+from justright.runs.measured_rates import measure
 from justright.runs.problem import make_problem
 from justright.runs.run import Run
 from justright.runs.spec import RunSpec
@@ -50,7 +51,7 @@ def compare(name: str, spec: RunSpec, photos: Path, out: Path) -> float:
     problem = make_problem([], open_images(str(photos / "labeled")), open_images(str(photos / "photos")))
     run = Run(problem, spec, out / "run", backbone)
     started = time.perf_counter()
-    first = run.forecast.costs(run.work)
+    first = replace(run.costs, rates=measure(run.costs, problem.target))
     measuring = time.perf_counter() - started
     about = run.all().about
     seconds = about["seconds"]

@@ -193,7 +193,7 @@ def discover(
             checks_k=True,
             is_announced=not previous,
         )
-        notify(str(run.disk))
+        notify(run.costs.disk_text())
         result = Result(run.all(is_owned=True))
         if report and is_first:
             result.report()

@@ -25,7 +25,7 @@ def test_discover_says_what_it_will_write_and_stops_where_it_does_not_fit(tmp_pa
     assert refused.exit_code == 1
     assert "Writes 47 MB: " in said
     assert "100 weak views of each image in float16" in said
-    assert "there is no room for this run" in said
+    assert "there is not enough disk space for this run" in said
     assert "Try: --set views=2, or free" in said
     assert not (tmp_path / "run").exists(), "nothing was begun"
     assert not (tmp_path / "home" / "banks").exists()

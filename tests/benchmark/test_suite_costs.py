@@ -10,7 +10,7 @@ from justright.benchmark.suite_results import missing_runs
 from justright.runs.costs import Rates
 
 
-def test_more_runs_take_longer_and_seeds_with_views_of_their_own_more_room(tmp_path, monkeypatch):
+def test_more_seeds_take_more_time_and_disk(tmp_path, monkeypatch):
     rates = Rates(extract=0.01, view=0.01, step=0.001)
     monkeypatch.setattr("justright.runs.measured_rates.measure", lambda *given: rates)
     suite = tiny(read_suite("tab2", "glyphs"))

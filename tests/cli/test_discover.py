@@ -18,7 +18,7 @@ from justright.features import automatic
 from justright.features.table import FeatureTable
 from justright.review.export import label_table
 from justright.review.open_review import OpenReview
-from justright.runs.forecast import Forecast
+from justright.runs.costs import CostPlan
 from justright.runs.run_folder import RunFolder
 from justright.runs.saved_selection import load_selection
 
@@ -214,7 +214,7 @@ def test_without_options_the_machine_decides_and_a_resumed_run_keeps_that(split,
 
     words = [word for word in quick(split, tmp_path / "run") if word not in ("--backbone", "glyph_vit", "--json")]
     monkeypatch.setattr(automatic, "choose_backbone", chosen("glyph_vit"))
-    monkeypatch.setattr(Forecast, "message", lambda self, work, *_: f"{work.n_labeled} labeled images take long.")
+    monkeypatch.setattr(CostPlan, "message", lambda plan, *_: f"{plan.work.n_labeled} labeled images take long.")
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     assert "Network: glyph_vit (it is here)." in done.stderr

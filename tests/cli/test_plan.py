@@ -1,4 +1,4 @@
-"""`justright plan` counts, multiplies and prints; the page on scale shows what it prints."""
+"""`justright plan`, and its output in docs/scale.md."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from click.testing import CliRunner
 
 from justright.cli import main
 from justright.features import automatic
-from justright.runs.costs import CostPlan, Rates
-from justright.runs.forecast import Forecast
+from justright.runs.costs import CostPlan
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
@@ -39,7 +38,7 @@ def test_sources_are_counted(split):
     assert found["work"]["n_labeled"] == 3 * found["work"]["n_classes"] > 0
 
 
-def test_a_person_gets_a_table_and_what_would_be_cheaper():
+def test_text_output_has_a_table_and_cheaper_options():
     said = planned("--target", "1_000_000", "--labeled", "1000", "--classes", "10", "--set", "views=4")
     for word in (
         "extract",
@@ -55,7 +54,7 @@ def test_a_person_gets_a_table_and_what_would_be_cheaper():
     assert "Rates: " in said
 
 
-def test_a_thousand_times_the_images_take_a_thousand_times_the_disk():
+def test_disk_and_time_grow_linearly():
     few, many = (json.loads(planned("--target", n, "--json"))["stages"] for n in ("10000", "10000000"))
     for stage, larger in zip(few, many, strict=True):
         if stage["name"] in ("extract", "bank"):
@@ -63,7 +62,7 @@ def test_a_thousand_times_the_images_take_a_thousand_times_the_disk():
             assert larger["seconds"] == pytest.approx(1000 * stage["seconds"])
 
 
-def test_a_setting_counts_more_than_the_option_of_its_name_as_in_discover():
+def test_set_overrides_the_option_of_the_same_name():
     many, few, both = (
         json.loads(planned("--target", "10000", "--json", *words))["stages"]
         for words in (["--epochs", "90"], ["--epochs", "3"], ["--epochs", "90", "--set", "n_epochs=3"])
@@ -71,7 +70,7 @@ def test_a_setting_counts_more_than_the_option_of_its_name_as_in_discover():
     assert both == few != many
 
 
-def test_the_table_of_the_page_is_what_the_command_beside_it_prints():
+def test_table_in_the_docs_is_the_output_of_its_command():
     (command,) = re.findall(r"^justright (plan .*--table)$", PAGE, re.M)
     done = CliRunner().invoke(main, shlex.split(command.replace("docs/", f"{ROOT}/docs/")))
     assert done.exit_code == 0, done.output
@@ -80,7 +79,7 @@ def test_the_table_of_the_page_is_what_the_command_beside_it_prints():
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "\x00", '{"rates": 3}'])
-def test_a_file_without_rates_is_refused_by_name(tmp_path, text):
+def test_file_without_rates_raises(tmp_path, text):
     file = tmp_path / "rates.json"
     file.write_text(text)
     done = CliRunner().invoke(main, ["plan", "--target", "10", "--backbone", "glyph_vit", "--rates", str(file)])
@@ -88,13 +87,13 @@ def test_a_file_without_rates_is_refused_by_name(tmp_path, text):
     assert "rates.json holds no rates" in done.output
 
 
-def test_no_images_are_refused():
+def test_no_images_raise():
     done = CliRunner().invoke(main, ["plan", "--target", "0"])
     assert done.exit_code == 1
     assert "0 images in the target" in done.output
 
 
-def test_without_a_backbone_it_is_the_one_that_discover_would_take_and_is_said(monkeypatch):
+def test_default_backbone_is_that_of_discover(monkeypatch):
     chosen = automatic.Choice("glyph_vit", "its checkpoint is here")
     monkeypatch.setattr(automatic, "choose_backbone", lambda device, fetch: chosen)
     done = CliRunner().invoke(main, ["plan", "--target", "10", "--rates", str(RATES)])
@@ -102,11 +101,11 @@ def test_without_a_backbone_it_is_the_one_that_discover_would_take_and_is_said(m
     assert "Network: glyph_vit (its checkpoint is here)." in done.stderr
 
 
-def test_plan_and_discover_forecast_the_same_steps_from_the_same_options(split, tmp_path, monkeypatch):
-    told = {}
+def test_plan_and_discover_estimate_the_same_steps(split, tmp_path, monkeypatch):
+    steps = []
 
-    def kept(self, work, *given, **more):
-        told[len(told)] = CostPlan(work, Rates(), self.spec, self.backbone).steps()
+    def keep_steps(plan, is_resumed=False):
+        steps.append(plan.steps())
         return ""
 
     options = [
@@ -117,15 +116,15 @@ def test_plan_and_discover_forecast_the_same_steps_from_the_same_options(split, 
     ]
     options += ["--backbone", "glyph_vit", "--k", "22", "--epochs", "1", "--set", "heads_first=7", "--seeds", "2"]
     options += ["--held-out", "0.3", "--set", "batch_size=16", "--set", "views=2", "--device", "cpu"]
-    monkeypatch.setattr(Forecast, "message", kept)
+    monkeypatch.setattr(CostPlan, "message", keep_steps)
     done = CliRunner().invoke(main, ["discover", *options, "--out", str(tmp_path / "run"), "--no-report"])
     assert done.exit_code == 0, done.output
     found = json.loads(planned(*options, "--json"))
-    assert found["steps"] == told[0]
+    assert found["steps"] == steps[0]
     assert set(found["steps"]) == {"heads", ""}
 
 
-def test_several_processes_share_the_training_alone():
+def test_several_processes_share_only_the_training():
     one, four = (
         {
             stage["name"]: stage["seconds"]

@@ -1,4 +1,4 @@
-"""One forecast for all commands: its steps are those that run, and it warns of a training that is too short."""
+"""Estimated steps are those that run, and a message precedes a run that is long or trains too briefly."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from tests.runs.drawn_problem import drawn_problem
 from justright.data import glyph_set
 from justright.discovery import configs, gcd
 from justright.features.backbone import load_backbone
-from justright.runs import forecast as module
-from justright.runs import measured_rates
+from justright.runs import costs, measured_rates
 from justright.runs.costs import CostPlan, Rates
-from justright.runs.forecast import Forecast
+from justright.runs.measured_rates import with_rates
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
@@ -43,7 +42,7 @@ def problem():
 
 @pytest.fixture
 def short(monkeypatch):
-    """Trainings whose length follows from the data, at a tenth of it."""
+    """Trainings of a tenth of their usual length."""
     for owner, name, value in (
         (configs, "FEWEST_STEPS", 4),
         (configs, "STEPS_A_CATEGORY", 1),
@@ -54,7 +53,7 @@ def short(monkeypatch):
 
 
 def steps_that_run(run):
-    """What a run trains, counted step by step: by the words of its progress bar."""
+    """Run it and count the steps of each training, by the name of its progress bar."""
     counted = Counter()
 
     def track(steps, total, what):
@@ -82,60 +81,64 @@ def steps_that_run(run):
         ("selex", {"n_epochs": 2}, 1),
     ],
 )
-def test_the_steps_of_the_forecast_are_those_that_run(method, settings, n_seeds, problem, short, tmp_path):
+def test_planned_steps_are_those_that_run(method, settings, n_seeds, problem, short, tmp_path):
     trained = {} if method == "kmeans" else {"batch_size": 16, "views": 2, "hidden_dim": 8, "out_dim": 4}
     given = {"held_out_share": 0.2} | trained | settings
     spec = RunSpec(method=method, scale="small", settings=given, backbone="glyph_vit", n_target=22, n_seeds=n_seeds)
     run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"))
-    said = CostPlan(run.work, Rates(), spec, run.backbone).steps()
+    planned = run.costs.steps()
     expected = Counter()
-    for part, n in said.items():
+    for part, n in planned.items():
         expected[f"training {'the heads of ' * (part == 'heads')}{method}"] += n_seeds * n
     assert steps_that_run(run) == dict(expected)
 
 
-def test_once_k_and_weights_are_known_the_steps_are_told_again(problem, short, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "LONG", 0.0)
-    monkeypatch.setattr(measured_rates, "first_look", lambda *given: SLOW)
+def test_second_message_once_k_and_weights_are_known(problem, short, tmp_path, monkeypatch):
+    for module in (costs, measured_rates):
+        monkeypatch.setattr(module, "LONG", 0.0)
+    monkeypatch.setattr(measured_rates, "rough_rates", lambda *given: SLOW)
     monkeypatch.setattr(measured_rates, "measure", lambda *given: SLOW)
     settings = {"batch_size": 16, "views": 2, "hidden_dim": 8, "out_dim": 4}
     spec = RunSpec(scale="small", settings=settings, backbone="glyph_vit")
-    told: list[str] = []
-    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), say=told.append)
-    n_steps = steps_that_run(run)["training simgcd"]
-    first, second = told
+    messages: list[str] = []
+    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), is_announced=True)
+    with use(message=messages.append):
+        n_steps = steps_that_run(run)["training simgcd"]
+    first, second = messages
     assert "a guess until K is estimated" in first
     n_target = RunFolder.open(run.out).about["n_target"]
     assert second.startswith(f"{n_target} categories: {n_steps} steps of training, up to ")
 
 
-def test_a_forecast_that_fails_ends_no_run(problem, short, tmp_path, monkeypatch):
+def test_failed_measurement_does_not_stop_the_run(problem, short, tmp_path, monkeypatch):
     def fail(*given):
         raise DegenerateError("nothing to measure")
 
-    monkeypatch.setattr(measured_rates, "first_look", fail)
-    told: list[str] = []
+    monkeypatch.setattr(measured_rates, "rough_rates", fail)
+    messages: list[str] = []
     spec = RunSpec(method="kmeans", scale="small", backbone="glyph_vit", n_target=22)
-    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), say=told.append)
-    assert run.all().about["is_finished"]
-    assert told[0].startswith("How long it takes is not known: ")
+    run = Run(problem, spec, tmp_path / "run", load_backbone("glyph_vit"), is_announced=True)
+    with use(message=messages.append):
+        assert run.all().about["is_finished"]
+    assert messages[0].startswith("The duration is unknown: ")
 
 
 @pytest.fixture
 def machine(monkeypatch):
-    """What is said of a run on a machine with these rates."""
+    """The message before a run on a machine with these rates."""
 
-    def take(rates=SLOW, name="efficientnet_lite2", n_seeds=1, work=WORK, **settings):
-        monkeypatch.setattr(measured_rates, "first_look", lambda *given: rates)
+    def message(rates=SLOW, name="efficientnet_lite2", n_seeds=1, work=WORK, **settings):
+        monkeypatch.setattr(measured_rates, "rough_rates", lambda *given: rates)
         monkeypatch.setattr(measured_rates, "measure", lambda *given: rates)
         backbone = SimpleNamespace(name=name, device=torch.device("cpu"), dim=8, cut=SimpleNamespace(ends_in_norm=True))
         spec = replace(SPEC, settings=SETTINGS | settings, n_seeds=n_seeds)
-        return Forecast(spec, backbone, IMAGES).message(replace(work, n_seeds=n_seeds))
+        plan = CostPlan(replace(work, n_seeds=n_seeds), spec, backbone)
+        return with_rates(plan, IMAGES).message()
 
-    return take
+    return message
 
 
-def test_a_long_run_says_what_it_takes_and_what_would_make_it_cheaper(machine):
+def test_message_of_a_long_run_names_cheaper_options(machine):
     said = machine()
     assert "up to 35 min: 1,000 images, 5,000 views of them, 300 steps of training; less" in said
     assert "--minutes 8 (18 min), --backbone efficientnet_lite0 (16 min)" in said
@@ -144,27 +147,27 @@ def test_a_long_run_says_what_it_takes_and_what_would_make_it_cheaper(machine):
     assert "--backbone" not in machine(name="efficientnet_lite0")
 
 
-def test_every_seed_trains_and_all_share_features_and_views(machine):
+def test_seeds_share_features_and_views(machine):
     said = machine(n_seeds=3)
     assert "up to 1.4 h: 1,000 images, 5,000 views of them, 300 steps of training, for each of 3 seeds" in said
     assert "--minutes 25 (35 min)" in said, "a third of the time of all seeds together"
 
 
-def test_a_guess_of_k_is_called_one(machine):
+def test_message_marks_a_guessed_k(machine):
     said = machine(work=replace(WORK, is_k_known=False))
     assert "300 steps of training; 40 categories are a guess until K is estimated" in said
 
 
-def test_of_a_quick_run_nothing_is_said(machine, monkeypatch):
-    monkeypatch.setattr(Forecast, "costs", None)  # nor is it measured thoroughly
+def test_short_run_has_no_message_and_only_rough_rates(machine, monkeypatch):
+    monkeypatch.setattr(Rates, "about", "")
     assert machine(replace(SLOW, extract=1e-3, view=1e-3, plain=1e-3, step=1e-3)) == ""
 
 
-def test_too_little_time_for_training_is_told_before_it(machine):
+def test_message_warns_of_too_few_minutes(machine):
     """300 steps of 100 images take 25 minutes."""
     said = machine(minutes=2.0)
     assert "--minutes 2 leaves time for about 8% of the steps" in said
-    assert "give it --minutes 5 or more, or take --method kmeans" in said
+    assert "use --minutes 5 or more, or --method kmeans" in said
     said = machine(minutes=6.0, n_seeds=3)
     assert "--minutes 6, shared by 3 seeds, leaves time for about 8% of the steps" in said
     assert "--minutes 15 or more, fewer --seeds, or" in said
@@ -173,6 +176,5 @@ def test_too_little_time_for_training_is_told_before_it(machine):
     assert "leaves time for about 15% of the steps" in machine(quick, minutes=0.1), "of a quick run too"
 
 
-def test_several_processes_are_not_measured_but_their_steps_are_told(machine, monkeypatch):
-    monkeypatch.setattr(Forecast, "costs", None)
+def test_several_processes_get_their_steps_without_measuring(machine):
     assert machine(work=replace(WORK, n_devices=2)) == "300 steps of training."

@@ -1,9 +1,8 @@
-"""Rates are measured by doing the work."""
+"""Rates are measured by running each stage."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
@@ -11,30 +10,29 @@ from justright.data import glyph_set, open_images
 from justright.data.batches import BalancedBatches
 from justright.features.backbone import random_backbone
 from justright.runs import measured_rates
-from justright.runs.costs import Rates
-from justright.runs.disk import DiskPlan
-from justright.runs.measured_rates import drawn_photos, first_look, measure
-from justright.runs.spec import RunSpec, config_of
+from justright.runs.costs import CostPlan, Rates
+from justright.runs.measured_rates import drawn_photos, measure, rough_rates
+from justright.runs.spec import RunSpec
 from justright.runs.work import Work
 
 
 def plan_of(method, backbone, **settings):
     spec = RunSpec(method=method, scale="small", settings=settings)
-    return DiskPlan(Work(100, n_categories=10), method, config_of(spec), backbone, Path("run"))
+    return CostPlan(Work(100, n_categories=10), spec, backbone)
 
 
-def test_every_rate_of_a_method_is_measured_on_own_images(tmp_path, monkeypatch):
+def test_every_rate_is_measured_on_the_images(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
     monkeypatch.setattr(measured_rates, "N_ROWS", 100)
     monkeypatch.setattr(measured_rates, "N_IMAGES", 8)
     backbone = random_backbone("glyph_vit")
-    rates = measure(backbone, plan_of("mugcd", backbone, heads_first=5), glyph_set(2, ["digits"]))
+    rates = measure(plan_of("mugcd", backbone, heads_first=5), glyph_set(2, ["digits"]))
     numbers = {name: value for name, value in asdict(rates).items() if name not in ("about", "plain")}
     assert all(value > 0 for value in numbers.values())
-    assert rates.plain == 0, "extraction leaves the plain views of a ViT"
+    assert rates.plain == 0, "extraction stores the plain views of a ViT"
     assert "glyph_vit at 64 pixels on cpu" in rates.about
     assert "8 own images" in rates.about
-    assert not list(tmp_path.rglob("*.npy")), "nothing is left among what later runs use"
+    assert not list(tmp_path.rglob("*.npy")), "nothing is left in the cache"
 
 
 def test_drawn_photos_are_ordinary_jpegs(tmp_path):
@@ -43,10 +41,10 @@ def test_drawn_photos_are_ordinary_jpegs(tmp_path):
     assert 20_000 < (tmp_path / "drawn" / "1.jpg").stat().st_size < 300_000
 
 
-def test_a_method_without_training_has_no_steps_to_measure(tmp_path, monkeypatch):
+def test_kmeans_has_no_steps_to_measure(tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
     backbone = random_backbone("glyph_vit")
-    found = measured_rates._training(backbone, plan_of("kmeans", backbone), glyph_set(1, ["digits"]), tmp_path, 0.001)
+    found = measured_rates._training_rates(plan_of("kmeans", backbone), glyph_set(1, ["digits"]), tmp_path, 0.001)
     assert list(found) == ["tuned"]
     assert found["tuned"] > 0
 
@@ -61,9 +59,7 @@ def test_a_method_without_training_has_no_steps_to_measure(tmp_path, monkeypatch
         ("mugcd", {}, {"tuned", "stage1", "step"}),
     ],
 )
-def test_steps_of_every_training_are_timed_with_the_batches_of_the_run(
-    method, settings, expected, tmp_path, monkeypatch
-):
+def test_steps_are_timed_with_the_batch_size_of_the_run(method, settings, expected, tmp_path, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path))
     seen, backbone = [], random_backbone("glyph_vit")
     rows = BalancedBatches.rows
@@ -74,25 +70,25 @@ def test_steps_of_every_training_are_timed_with_the_batches_of_the_run(
 
     monkeypatch.setattr(BalancedBatches, "rows", counted)
     plan = plan_of(method, backbone, batch_size=40, **settings)
-    found = measured_rates._training(backbone, plan, glyph_set(1, ["digits"]), tmp_path, 1e-6)
+    found = measured_rates._training_rates(plan, glyph_set(1, ["digits"]), tmp_path, 1e-6)
     assert set(found) == expected
-    assert max(seen) == 40, "more than there are images: they are drawn again"
+    assert max(seen) == 40, "larger than the number of images"
     seen.clear()
-    measured_rates._training(backbone, plan, glyph_set(1, ["digits"]), tmp_path, 1.0)
-    assert max(seen) == measured_rates.BATCH, "a slow network gets smaller ones"
+    measured_rates._training_rates(plan, glyph_set(1, ["digits"]), tmp_path, 1.0)
+    assert max(seen) == measured_rates.BATCH, "a slow network gets smaller batches"
 
 
-def test_a_first_look_takes_two_images_that_can_be_read(make_tree):
+def test_rough_rates_skip_unreadable_images(make_tree):
     folder = make_tree({"cats": 3})
     (folder / "cats" / "0.png").write_bytes(b"no picture")
-    rates = first_look(random_backbone("glyph_vit"), open_images(folder))
+    rates = rough_rates(random_backbone("glyph_vit"), open_images(folder))
     assert 0 < rates.heads < rates.extract == rates.view == rates.step
     for file in (folder / "cats").iterdir():
         file.write_bytes(b"no picture")
-    assert first_look(random_backbone("glyph_vit"), open_images(folder)) == Rates()
+    assert rough_rates(random_backbone("glyph_vit"), open_images(folder)) == Rates()
 
 
-def test_noise_never_makes_an_image_cost_nothing():
+def test_time_per_image_is_never_zero():
     assert measured_rates._by_image(5.0, 1.0, n=10, n_few=2) == 0.5
     assert measured_rates._by_image(1.0, 2.0, n=10, n_few=2) == 0.1
     assert measured_rates._by_image(1.0, 0.5, n=2, n_few=2) == 0.5

@@ -146,8 +146,7 @@ def caches() -> list[dict[str, Any]]:
     """What is kept on this machine: its size, its place, and the room that is left there."""
     from huggingface_hub import constants
 
-    from justright.runs.disk import existing
-    from justright.utils.files import home
+    from justright.utils.files import existing, home
 
     places = {what: home() / what for what in KEPT} | {"hub": Path(constants.HF_HUB_CACHE)}
     found = []

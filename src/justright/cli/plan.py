@@ -35,21 +35,20 @@ HEADINGS = {"target": "Images", "backbone": "Network and training", "rates": "Ou
     "--k",
     "n_target_categories",
     type=click.IntRange(2),
-    help="Number of categories in the target; if not given, twice the classes of --labeled, and at least one for 30 "
-    "images.",
+    help="Number of categories in the target. Default: twice the classes of --labeled, at least one per 30 images.",
 )
 @click.option(
     "--devices",
     "n_devices",
     type=COUNT,
     default=1,
-    help="Number of processes that torchrun starts. They share the training; the first one does all else.",
+    help="Number of processes of torchrun. They share the training; the first one does all other work.",
 )
-@click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed here.")
-@click.option("--img-size", type=click.IntRange(16), help="Scale images to this many pixels, not the backbone's own.")
+@click.option("--backbone", default=AUTO, help="As in `justright discover`; its checkpoint is not needed.")
+@click.option("--img-size", type=click.IntRange(16), help="Image size in pixels. Default: that of the backbone.")
 @device_option
 @training_options
-@click.option("--rates", type=FILE, help="File with what an earlier call printed with --json, in place of measuring.")
+@click.option("--rates", type=FILE, help="Output of an earlier call with --json; nothing is measured then.")
 @click.option("--table", "is_table", is_flag=True, help="Print a Markdown table, for ten thousand to a billion images.")
 @with_terminal
 def plan(
@@ -68,11 +67,11 @@ def plan(
     is_table: bool,
     **options: Any,
 ) -> None:
-    """Forecast what `justright discover` costs: steps, time, disk.
+    """Estimate the cost of `justright discover`: steps, time, memory and disk.
 
-    Each stage of the run is tried on a few images, your own where they are given and drawn ones else, which takes some
-    seconds. The rest is multiplication. Disk is an upper bound; time assumes that twice the images take twice as long,
-    and that no features or views are there from earlier runs. `discover` says the same of a run that takes long.
+    Every stage is timed on a few images, yours or drawn ones, which takes some seconds. Time grows linearly with the
+    number of images and assumes that nothing is cached; disk is an upper bound. `discover` prints the same estimate
+    before a long run.
 
     \b
     Examples:
@@ -86,11 +85,11 @@ def plan(
     from justright.features.automatic import foreseen_backbone
     from justright.features.backbone import random_backbone
     from justright.features.feature_network import usable
-    from justright.runs.costs import Rates, time_text
-    from justright.runs.forecast import Forecast
+    from justright.runs.costs import CostPlan, Rates, time_text
+    from justright.runs.measured_rates import measure
     from justright.runs.work import Work
 
-    known = None if rates is None else Rates.read(rates)
+    known_rates = None if rates is None else Rates.read(rates)
     device = resolve_device(device)
     options["settings"] = read_settings(options["settings"])
     spec = replace(training_spec(device=device, **options), n_target=n_target_categories, n_seeds=n_seeds)
@@ -104,9 +103,11 @@ def plan(
     sizes = _class_sizes(labeled, n_classes)[0], _class_sizes(pool, None)[0]
     work = Work.of_sizes(spec, sum(own), *sizes, n_devices)
     network = random_backbone(backbone, usable(device), img_size)
-    if known is None:
+    costs = CostPlan(work, spec, network)
+    if known_rates is None:
         terminal.say("Measuring on a few images ...")
-    costs = Forecast(spec, network, images, known).costs(work)
+        known_rates = measure(costs, images)
+    costs = replace(costs, rates=known_rates)
     if is_table:
         plans = [replace(costs, work=replace(work, n_target=n)) for n in SIZES]
         terminal.result([each.to_json() for each in plans], "\n".join(table_lines(plans)))
@@ -115,11 +116,9 @@ def plan(
     rows = [(each.name, time_text(each.seconds), size_text(int(each.memory)), size_text(each.disk)) for each in stages]
     title = f"{work.n_target:,} images, {work.n_labeled:,} labeled, {work.n_categories:,} categories"
     terminal.table(title + " (a guess)" * (not work.is_k_known), ("stage", "time", "memory", "disk"), rows)
-    steps = f"{costs.steps_text()[:1].upper()}{costs.steps_text()[1:]}."
-    terminal.result(
-        costs.to_json(),
-        "\n".join([*([steps] if costs.steps() else []), *costs.advice(), f"Rates: {costs.rates.about}."]),
-    )
+    steps = costs.steps_text()
+    lines = [f"{steps[:1].upper()}{steps[1:]}."] if steps else []
+    terminal.result(costs.to_json(), "\n".join([*lines, *costs.advice(), f"Rates: {costs.rates.about}."]))
 
 
 def table_lines(plans: list[CostPlan]) -> Iterator[str]:
@@ -135,7 +134,7 @@ def table_lines(plans: list[CostPlan]) -> Iterator[str]:
 
 
 def _class_sizes(given: str, n_classes: int | None) -> tuple[list[int], ImageSet | None]:
-    """How many images each class of a source has, and the images; or of a number, in classes of one size."""
+    """Number of images of each class, and the images; a number is split into classes of equal size."""
     import numpy as np
 
     from justright.runs.work import IMAGES_A_CATEGORY

@@ -27,7 +27,7 @@ from justright.data.parquet import write_parquet
 from justright.discovery.answer import join
 from justright.discovery.doubts import Doubt, doubts_of
 from justright.discovery.evidence import NAMES
-from justright.discovery.methods import METHODS
+from justright.discovery.methods import FIRST_PARTS, METHODS
 from justright.discovery.predictions import UNCALIBRATED
 from justright.discovery.probability import ExpectedRight, expected_right
 from justright.evaluation import evaluate
@@ -36,9 +36,8 @@ from justright.features.table import FeatureTable
 from justright.runs.baselines import baseline_scores
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_json, write_clusters
+from justright.runs.costs import CostPlan
 from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note
-from justright.runs.disk import DiskPlan, tidy
-from justright.runs.forecast import Forecast
 from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
 from justright.runs.left_out import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
 from justright.runs.owner import owned
@@ -82,8 +81,7 @@ class Run:
 
         self.folder, self.config, self.processes = RunFolder(self.out), config_of(self.spec), Processes()
         self.work = Work.of(self.problem, self.spec, self.processes.n)
-        self.disk = DiskPlan(self.work, self.spec.method, self.config, self.backbone, self.out)
-        self.forecast = Forecast(self.spec, self.backbone, self.problem.target, folder=self.out)
+        self.costs = CostPlan(self.work, self.spec, self.backbone, self.out)
         self.stores: GivenStores | None = None
         self.seconds: dict[str, float] = {}
         self.notes = list(self.doubts)
@@ -134,7 +132,7 @@ class Run:
                 with self._timed("baselines"):
                     self._compare(judged, pool, target)
             self._finish(method, n_target, k_source, fingerprints(pool, target))
-            tidy(self.out)
+            self._remove_checkpoints()
         self.processes.wait()
         return RunFolder(self.out)
 
@@ -147,7 +145,7 @@ class Run:
             self.stores = GivenStores(self.spec.features, self.backbone, sets)
         if self.processes.is_first:
             remove_leftovers(self.out)
-            self.disk.expect_room()
+            self.costs.check_disk()
             if is_begun:  # not before: a run that is refused stays finished
                 has_truth = self.truth is not None or self.problem.truth is not None
                 RunFolder(self.out).begin_again(has_truth)
@@ -158,12 +156,15 @@ class Run:
 
     def _tell(self, work: Work, is_begun: bool = False) -> None:
         """Announce the time and disk space of a long run."""
+        from justright.runs.measured_rates import with_rates
+
         if not self.is_announced or not self.processes.is_first:
             return
         try:
-            message = self.forecast.message(work, is_begun)
+            self.costs = with_rates(replace(self.costs, work=work), self.problem.target)
+            message = self.costs.message(is_begun)
         except JustrightError as error:  # if something is wrong, the run itself raises it
-            message = f"How long it takes is not known: {error}"
+            message = f"The duration is unknown: {error}"
         if message:
             notify(message)
 
@@ -355,6 +356,14 @@ class Run:
                 "seconds": self.seconds,
             }
         )
+
+    def _remove_checkpoints(self) -> None:
+        """Keep one small checkpoint of each training, which a finished run is resumed from."""
+        from justright.discovery.checkpoints import Checkpoints
+
+        for seed in (self.out, *self.out.glob("seed-*")):
+            for part in (".", *FIRST_PARTS):
+                Checkpoints(seed / part / "checkpoint").finish()
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

@@ -103,6 +103,11 @@ def remove_leftovers(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def existing(folder: Path) -> Path:
+    """The folder, or its nearest parent that exists."""
+    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+
+
 def bytes_of(*paths: Path) -> int:
     """What files take, and folders with all that is in them; nothing where there is none."""
     total = 0
