@@ -75,7 +75,7 @@ def test_show_counts_the_splits_of_a_benchmark(tmp_path: Path) -> None:
 def test_a_missing_file_is_told_without_a_traceback(tmp_path: Path) -> None:
     result = run("show", f"cub:{tmp_path}")
     assert result.exit_code == 1
-    assert "classes.txt is not there" in result.stderr
+    assert "classes.txt does not exist" in result.stderr
     assert "https://www.vision.caltech.edu" in result.stderr
     assert "Traceback" not in result.output
 

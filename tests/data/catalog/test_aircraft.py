@@ -56,7 +56,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
     missing.unlink()
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["aircraft"].load(root)
-    assert f"{missing} is not there" in str(error.value)
+    assert f"{missing} does not exist" in str(error.value)
     assert "fgvc-aircraft-2013b/" in str(error.value)
     assert "robots.ox.ac.uk" in str(error.value)
 

@@ -64,7 +64,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
 
 
 def test_a_root_that_is_not_there_is_told_alike(tmp_path: Path) -> None:
-    with pytest.raises(MissingDataError, match=r"classes\.txt is not there"):
+    with pytest.raises(MissingDataError, match=r"classes\.txt does not exist"):
         DATA_SETS["cub"].load(tmp_path / "nowhere")
 
 
@@ -78,7 +78,7 @@ def test_a_root_that_is_not_there_is_told_alike(tmp_path: Path) -> None:
         ("train_test_split.txt", "1 1\n2\n3 1\n4 1\n", r"train_test_split\.txt, line 2: '2'"),
         ("train_test_split.txt", "1 1\n2 0\n3 1\n4 2\n", r"train_test_split\.txt, line 4: 2"),
         ("images.txt", "", r"images\.txt, line 1"),
-        ("images.txt", "1 a.jpg\n1 b.jpg\n", r"images\.txt, line 2: 1 stands there twice"),
+        ("images.txt", "1 a.jpg\n1 b.jpg\n", r"images\.txt, line 2: 1 is listed twice"),
         ("classes.txt", "1 a\n3 b\n2 c\n", r"classes\.txt: classes are not numbered in order"),
     ],
 )

@@ -296,5 +296,5 @@ def test_options_that_mean_nothing_are_refused(words, complaint):
 def test_a_path_that_names_no_glyph_is_a_bad_image():
     images = glyph_set(per_class=1, scripts=["digits"])
     reader = next(iter(images.readers.values()))
-    with pytest.raises(BadImageError, match="names no glyph"):
+    with pytest.raises(BadImageError, match="not a glyph"):
         reader.image("alphabets/latin/nothing/0")

@@ -31,7 +31,7 @@ def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(root: Path, 
     shutil.rmtree(root / name)
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["herbarium19"].load(root)
-    assert f"{root / name} is not there" in str(error.value)
+    assert f"{root / name} does not exist" in str(error.value)
     assert "small-validation/0" in str(error.value)
     assert "herbarium-2019-fgvc6" in str(error.value)
 
@@ -46,5 +46,5 @@ def test_an_empty_folder_is_named(root: Path, name: str) -> None:
 
 def test_a_class_that_only_validation_has_is_named(root: Path) -> None:
     (root / "small-validation/7").mkdir()
-    with pytest.raises(DataError, match="small-validation/7 is no class of small-train"):
+    with pytest.raises(DataError, match="small-validation/7 is not a class of small-train"):
         DATA_SETS["herbarium19"].load(root)

@@ -115,7 +115,7 @@ def test_the_layout_that_ssb_downloads_is_read_with_its_test_part(tmp_path: Path
 @pytest.mark.parametrize("name", ["imagenet1k", "imagenet1k/train", "imagenet21k"])
 def test_a_missing_part_of_ssb_is_named(ssb: Path, name: str) -> None:
     shutil.rmtree(ssb / name)
-    with pytest.raises(MissingDataError, match=f"{name} is not there"):
+    with pytest.raises(MissingDataError, match=f"{name} does not exist"):
         DATA_SETS["imagenet1k-ssb"].load(ssb)
 
 

@@ -54,7 +54,7 @@ def test_the_names_that_torchvision_gives_are_known(root: Path) -> None:
 def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["inat-insects"].load(tmp_path)
-    assert f"{tmp_path / 'train_mini'} is not there" in str(error.value)
+    assert f"{tmp_path / 'train_mini'} does not exist" in str(error.value)
     assert "Animalia_Arthropoda_Insecta" in str(error.value)
     assert "inat_comp" in str(error.value)
 
@@ -74,5 +74,5 @@ def test_an_empty_class_folder_is_named(root: Path) -> None:
 
 def test_a_folder_that_is_no_taxon_is_named(root: Path) -> None:
     (root / "train_mini/notes").mkdir()
-    with pytest.raises(DataError, match="notes is no class folder"):
+    with pytest.raises(DataError, match="notes is not a class folder"):
         DATA_SETS["inat-insects"].load(root)

@@ -104,7 +104,7 @@ def test_a_line_is_cut_at_its_first_space(tmp_path):
     assert (found.keys, found.values) == (["1", "2"], ["black footed albatross", "gull"])
 
 
-@pytest.mark.parametrize(("text", "message"), [("1 a\n2\n", "line 2: '2'"), ("1 a\n1 b\n", "line 2: 1 stands there")])
+@pytest.mark.parametrize(("text", "message"), [("1 a\n2\n", "line 2: '2'"), ("1 a\n1 b\n", "line 2: 1 is listed")])
 def test_a_line_without_a_value_or_with_a_key_again_is_refused(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
         listing(tmp_path, "a.txt", text)

@@ -56,7 +56,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
     (root / "nabirds" / name).unlink()
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["nabirds"].load(root)
-    assert f"{root / 'nabirds' / name} is not there" in str(error.value)
+    assert f"{root / 'nabirds' / name} does not exist" in str(error.value)
     assert "hierarchy.txt" in str(error.value)
     assert "allaboutbirds.org" in str(error.value)
 

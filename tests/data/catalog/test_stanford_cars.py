@@ -104,13 +104,13 @@ def test_class_folders_are_found_in_every_usual_place_and_spelling(tmp_path: Pat
 
 def test_class_folders_without_the_order_of_the_classes_are_refused(folders: Path) -> None:
     (folders / "names.csv").unlink()
-    with pytest.raises(MissingDataError, match=r"cars_meta\.mat is not there(.|\n)*names\.csv"):
+    with pytest.raises(MissingDataError, match=r"cars_meta\.mat does not exist(.|\n)*names\.csv"):
         DATA_SETS["cars"].load(folders)
 
 
 def test_an_unknown_class_folder_is_named(folders: Path) -> None:
     touch(folders / "car_data/car_data/train/Trabant 601 1964/1.jpg")
-    with pytest.raises(DataError, match="Trabant 601 1964 is no class"):
+    with pytest.raises(DataError, match="Trabant 601 1964 is not a class"):
         DATA_SETS["cars"].load(folders)
 
 
@@ -134,7 +134,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(devkit: Path, 
     (devkit / name).unlink()
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["cars"].load(devkit)
-    assert f"{devkit / name} is not there" in str(error.value)
+    assert f"{devkit / name} does not exist" in str(error.value)
     assert "car_data/car_data/" in str(error.value)
     assert "jkrause/cars" in str(error.value)
 
@@ -149,7 +149,7 @@ def test_a_class_out_of_range_is_named_with_its_annotation(devkit: Path, number:
 def test_test_annotations_without_labels_are_told_apart(devkit: Path) -> None:
     fields = tuple(field for field in FIELDS if field != "class")
     write_annotations(devkit / "devkit/cars_test_annos_withlabels.mat", [(1, "00001.jpg")], fields)
-    with pytest.raises(DataError, match="with labels are a file of their own"):
+    with pytest.raises(DataError, match="with labels are a separate file"):
         DATA_SETS["cars"].load(devkit)
 
 

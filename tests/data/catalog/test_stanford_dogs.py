@@ -69,14 +69,14 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
     (root / name).unlink()
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["dogs"].load(root)
-    assert f"{root / name} is not there" in str(error.value)
+    assert f"{root / name} does not exist" in str(error.value)
     assert "Images/n02085620-Chihuahua" in str(error.value)
     assert "ImageNetDogs" in str(error.value)
 
 
 def test_a_missing_image_folder_is_named(root: Path) -> None:
     (root / "Images").rename(root / "elsewhere")
-    with pytest.raises(MissingDataError, match="Images is not there"):
+    with pytest.raises(MissingDataError, match="Images does not exist"):
         DATA_SETS["dogs"].load(root)
 
 

@@ -1,4 +1,4 @@
-"""The data sets of the field: how each is read from its official layout, and what a person must know to get it."""
+"""The data sets of the field: how to read each from its official layout, and where to get it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from justright.utils.registry import Registry
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set. `DATA_SETS.add` makes it known under a name."""
+    """One data set; `DATA_SETS.add` registers it under a name."""
 
-    title: str  # what it is called in lists and errors
-    loader: Callable[[Path], ImageSet]  # FileNotFoundError for what its folder lacks, DataError for what is damaged
-    licence: str  # on which terms it may be used
-    where: str  # the place to request or download it
-    layout: str  # the files and folders that the loader expects, a line each
+    title: str  # its name in lists and errors
+    loader: Callable[[Path], ImageSet]  # raises FileNotFoundError for missing files, DataError for damaged ones
+    licence: str  # the terms of use
+    where: str  # where to request or download it
+    layout: str  # the files and folders that the loader expects, one per line
 
     def load(self, root: str | Path) -> ImageSet:
-        """Read the data set below `root`; a missing file is named together with the layout and the place to ask."""
+        """Read the data set below `root`; the error for a missing file shows the layout and where to get it."""
         try:
             return self.loader(Path(root))
         except FileNotFoundError as error:
-            below = str(root) or "the current folder (another one is given as NAME:FOLDER)"
+            below = str(root) or "the current folder (name another one as NAME:FOLDER)"
             raise MissingDataError(
-                f"{self.title}: {str(error.filename).rstrip(os.sep)} is not there",
+                f"{self.title}: {str(error.filename).rstrip(os.sep)} does not exist",
                 expected=f"this layout below {below}\n{self.layout}",
                 advice=f"request or download it from {self.where}",
             ) from error

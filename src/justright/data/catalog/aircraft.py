@@ -35,7 +35,7 @@ def load(root: Path) -> ImageSet:
 
 
 def _groups(data: Path, level: str, variants: list[Listing]) -> dict[str, str]:
-    """The group of each variant; nothing where the lists of that level are not there."""
+    """The group of each variant; empty if the lists of that level are missing."""
     files = [data / f"images_{level}_{part}.txt" for part in PARTS]
     if not all(file.is_file() for file in files):
         return {}
@@ -45,7 +45,7 @@ def _groups(data: Path, level: str, variants: list[Listing]) -> dict[str, str]:
             if group_of.setdefault(variant, groups.values[row]) != groups.values[row]:
                 raise DataError(
                     f"{groups.at(int(row))}: {variant} is {groups.values[row]} here and {group_of[variant]} elsewhere",
-                    expected=f"one {level} a variant",
+                    expected=f"one {level} per variant",
                 )
     return group_of
 
@@ -60,7 +60,7 @@ DATA_SET = DataSet(
       data/
         images_variant_trainval.txt
         images_variant_test.txt
-        images_family_trainval.txt, images_family_test.txt (if there)
-        images_manufacturer_trainval.txt, images_manufacturer_test.txt (if there)
+        images_family_trainval.txt, images_family_test.txt (optional)
+        images_manufacturer_trainval.txt, images_manufacturer_test.txt (optional)
         images/*.jpg""",
 )

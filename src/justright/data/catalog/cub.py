@@ -11,10 +11,9 @@ from justright.utils.errors import DataError
 
 
 def load(root: Path) -> ImageSet:
-    """Labels are the official class numbers minus 1, as in SSB; rows stand in the order of `images.txt`.
+    """Labels are the official class numbers minus 1, as in SSB; rows are in the order of `images.txt`.
 
-    The super-category is the last word of the English name (`Albatross`), the group by which CUB's names are built.
-    It is not taxonomy, which the official files do not hold.
+    The super-category is the last word of the English name (`Albatross`). The official files hold no taxonomy.
     """
     root = inside(root, "CUB_200_2011")
     files = ("classes", "images", "image_class_labels", "train_test_split")

@@ -1,4 +1,12 @@
-"""Glyphs: 872 characters of 29 scripts, drawn by the package itself."""
+"""Glyphs: 872 characters of 29 scripts, drawn by the package itself.
+
+The table of characters is literal, so that the classes do not depend on the installed fonts. Outlines that scripts
+share (A in Latin, Greek and Cyrillic) appear once, under the first of them. Characters that differ only by size, place,
+thickness or slant are omitted, because drawings vary these. Append to grow the table: labels are positions.
+
+The outline of a character is rasterized once per font, as a soft mask of fixed size. An image is an affine map of that
+mask, a threshold that makes strokes thinner or thicker, and a few colors. So text layout, the slow part, runs once.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +32,7 @@ from justright.utils.types import Array
 
 
 class Script(NamedTuple):
-    """The characters of one script, the family the script belongs to, and the font groups that hold them all."""
+    """The characters of a script, its family, and the font groups that contain all of them."""
 
     script: str
     family: str
@@ -77,16 +85,16 @@ FACES: dict[str, tuple[str, ...]] = {
 
 
 def faces_of(block: Script) -> tuple[str, ...]:
-    """The font files that hold every character of the block."""
+    """The font files that contain every character of the block."""
     return tuple(face for group in block.fonts.split() for face in FACES[group])
 
 
 Color = tuple[int, int, int]
 
 MASK_SIDE = 64  # longest side of a stored outline, in pixels
-PADDING = 4  # empty rim of a mask, so that its blurred edge is not cut
+PADDING = 4  # empty margin of a mask, so that its blurred edge is not cut
 LUMA = (0.299, 0.587, 0.114)  # Rec. 601
-MIN_CONTRAST = 0.42  # between ink and paper, of 1; blotches and noise take some of it away
+MIN_CONTRAST = 0.42  # between ink and paper, of 1; blotches and noise reduce it
 N_UNIFORM = 73  # random numbers a look uses, drawn in one call
 
 
@@ -120,7 +128,7 @@ class Look(NamedTuple):
 
 
 def draw_look(rng: np.random.Generator, faces: tuple[str, ...]) -> Look:
-    """Choose how an image looks. Uses the same count of random numbers whatever it chooses."""
+    """Draw a random look; always uses the same count of random numbers."""
     u = rng.random(N_UNIFORM).tolist()
     dark = 0.04 + 0.40 * u[0]
     light = dark + MIN_CONTRAST + (0.96 - dark - MIN_CONTRAST) * u[1]
@@ -145,7 +153,7 @@ def draw_look(rng: np.random.Generator, faces: tuple[str, ...]) -> Look:
 
 
 def color(luma: float, hue: float, saturation: float) -> Color:
-    """The color of a brightness, hue and saturation, each in [0, 1]; the brightness is kept exactly up to rounding."""
+    """The color of a brightness, hue and saturation, each in [0, 1]; the brightness is exact up to rounding."""
     angle = 2 * math.pi * hue
     wheel = [math.cos(angle - 2 * math.pi * k / 3) for k in range(3)]
     gray = sum(share * part for share, part in zip(LUMA, wheel, strict=True))
@@ -168,7 +176,7 @@ def _occluder(x: float, y: float, turn: float, length: float, width: float, luma
 
 
 def render(look: Look, character: str, grain: UInt8[Array, "size size 3"]) -> UInt8[Array, "size size 3"]:
-    """Draw a look. `grain` is random bytes, the noise before it is scaled."""
+    """Draw a character; `grain` is random bytes, the noise before it is scaled."""
     size = len(grain)
     paper = bytes(min(max(look.paper[i % 3] + offset, 0), 255) for i, offset in enumerate(look.blotches))
     image = Image.frombytes("RGB", (3, 3), paper).resize((size, size), Image.Resampling.BILINEAR)
@@ -193,14 +201,14 @@ def _draw_stroke(pen: ImageDraw.ImageDraw, stroke: Stroke, size: int) -> None:
 
 
 def _place_outline(look: Look, character: str, size: int) -> tuple[tuple[int, int], Image.Image]:
-    """The outline scaled, sheared and turned, and the corner of the image where it goes."""
+    """The outline scaled, sheared and rotated, and its top left corner in the image."""
     outline = outline_mask(look.face, character)
     width, height = outline.size
     ink_width, ink_height = width - 2 * PADDING, height - 2 * PADDING
-    # The map from outline to image before it is scaled: shear, then turn.
+    # The map from outline to image without scale: shear, then rotate.
     cos, sin = math.cos(look.rotation), math.sin(look.rotation)
     a, b, c, d = cos, cos * look.shear - sin, sin, sin * look.shear + cos
-    # How far the ink then reaches from its center; the scale and the center keep all of it inside the image.
+    # How far the ink reaches from its center; scale and center keep all of it inside the image.
     reach_x, reach_y = (abs(a) * ink_width + abs(b) * ink_height) / 2, (abs(c) * ink_width + abs(d) * ink_height) / 2
     inside = size / 2 - 1
     scale = min(look.extent * size / max(ink_width, ink_height), inside / max(reach_x, reach_y))
@@ -209,30 +217,30 @@ def _place_outline(look: Look, character: str, size: int) -> tuple[tuple[int, in
     rim = scale * PADDING
     left, top = (max(0, math.floor(at)) for at in (x - scale * reach_x - rim, y - scale * reach_y - rim))
     right, bottom = (min(size, math.ceil(at)) for at in (x + scale * reach_x + rim, y + scale * reach_y + rim))
-    # PIL wants the way back, from a pixel of the box to a point of the outline; shear and turn keep the area.
+    # PIL needs the inverse map, from a pixel of the box to a point of the outline; shear and rotation keep the area.
     to_x, to_y = (d / scale, -b / scale), (-c / scale, a / scale)
     shift_x = width / 2 - to_x[0] * (x - left) - to_x[1] * (y - top)
     shift_y = height / 2 - to_y[0] * (x - left) - to_y[1] * (y - top)
-    box, way_back = (right - left, bottom - top), (*to_x, shift_x, *to_y, shift_y)
-    return (left, top), outline.transform(box, Image.Transform.AFFINE, way_back, resample=Image.Resampling.BILINEAR)
+    box, inverse = (right - left, bottom - top), (*to_x, shift_x, *to_y, shift_y)
+    return (left, top), outline.transform(box, Image.Transform.AFFINE, inverse, resample=Image.Resampling.BILINEAR)
 
 
 @lru_cache(maxsize=256)
 def _coverage_table(threshold: int, softness: int) -> bytes:
-    """From mask value to ink coverage: where the edge of the stroke lies and how soft it is."""
+    """Table from mask value to ink coverage, with the position and softness of the stroke's edge."""
     return bytes(min(max(255 * (value - threshold) // softness + 128, 0), 255) for value in range(256))
 
 
 @lru_cache(maxsize=8192)  # every font of every class, about 40 MB
 def outline_mask(face: str, character: str) -> Image.Image:
-    """The soft outline of a character, cut to its ink, its longest side about MASK_SIDE, plus an empty rim."""
-    # Small and large characters alike; sizes come in steps, so that a few fonts are open rather than thousands.
+    """The soft outline of a character, cropped to its ink, its longest side about MASK_SIDE, plus an empty margin."""
+    # sizes come in steps, so that few fonts are open
     left, top, right, bottom = _font(face, 0).getbbox(character)
     font = _font(face, round(4 * math.log2(MASK_SIDE / max(right - left, bottom - top))))
     left, top, right, bottom = font.getbbox(character)
     canvas = Image.new("L", (math.ceil(right - left) + 2 * PADDING, math.ceil(bottom - top) + 2 * PADDING))
     ImageDraw.Draw(canvas).text((PADDING - left, PADDING - top), character, fill=255, font=font)
-    ink = canvas.getbbox()  # the box of the font has room at the sides, which would shift and shrink the glyph
+    ink = canvas.getbbox()  # the font's own box has margins, which would shift and shrink the glyph
     assert ink is not None, f"{face} draws nothing for {character!r}"
     mask = canvas.crop((ink[0] - PADDING, ink[1] - PADDING, ink[2] + PADDING, ink[3] + PADDING))
     return mask.filter(ImageFilter.BoxBlur(1))  # a slope around each edge, for the threshold to move along
@@ -241,27 +249,27 @@ def outline_mask(face: str, character: str) -> Image.Image:
 @lru_cache(maxsize=256)
 def _font(face: str, steps: int) -> ImageFont.FreeTypeFont:
     """A font file opened at MASK_SIDE pixels to the em, or a number of quarter octaves larger."""
-    # One character needs no shaping, and the basic layout is there in every build of Pillow.
+    # one character needs no shaping, and every build of Pillow has the basic layout
     size = MASK_SIDE * 2 ** (steps / 4)
     return ImageFont.truetype(font_folder() / f"{face}.ttf", size, layout_engine=ImageFont.Layout.BASIC)
 
 
 @lru_cache(maxsize=1)
 def font_folder() -> Path:
-    """Where matplotlib keeps the fonts it ships."""
-    import matplotlib  # a quarter of a second, so only when something is drawn
+    """The folder of the fonts that matplotlib ships."""
+    import matplotlib  # slow to import, so only if something is drawn
 
     return Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 
 
-DRAWING_VERSION = 1  # raised whenever the same (seed, class, index) gives other pixels; what is on disk is keyed by it
+DRAWING_VERSION = 1  # raised when the pixels of (seed, class, index) change; part of the content ids
 DEFAULT_SIZE = 64
-MIN_SIZE = 16  # below it most glyphs cannot be read
+MIN_SIZE = 16  # smaller glyphs are illegible
 
 
 @dataclass(frozen=True)
 class GlyphClass:
-    """One character as a class: its label, a name safe in file systems, the two levels above it, and its fonts."""
+    """A character as a class: its label, a name safe in file systems, its script and family, and its fonts."""
 
     label: int
     name: str
@@ -272,20 +280,20 @@ class GlyphClass:
 
 
 def class_name(character: str) -> str:
-    """Code point and Unicode name, e.g. `u0061-latin-small-letter-a`: never changes, sorts by code point."""
+    """Code point and Unicode name, such as `u0061-latin-small-letter-a`."""
     return f"u{ord(character):04x}-{unicodedata.name(character).lower().replace(' ', '-')}"
 
 
 GLYPH_CLASSES = tuple(
     GlyphClass(label, class_name(character), character, block.script, block.family, faces_of(block))
-    for label, (character, block) in enumerate((each, block) for block in BLOCKS for each in block.characters)
+    for label, (character, block) in enumerate((char, block) for block in BLOCKS for char in block.characters)
 )
 SCRIPTS = tuple(block.script for block in BLOCKS)
 _LABELS = {glyph.name: glyph.label for glyph in GLYPH_CLASSES}
 
 
 def classes_of(*scripts: str) -> tuple[GlyphClass, ...]:
-    """The classes of the scripts named, in the order of the table."""
+    """The classes of these scripts, in the order of the table."""
     if unknown := sorted(set(scripts) - set(SCRIPTS)):
         raise DataError(f"No glyph script is called {', '.join(unknown)}", expected=f"one of {', '.join(SCRIPTS)}")
     return tuple(glyph for glyph in GLYPH_CLASSES if glyph.script in scripts)
@@ -294,7 +302,7 @@ def classes_of(*scripts: str) -> tuple[GlyphClass, ...]:
 def draw_glyph(seed: int, label: int, index: int, size: int = DEFAULT_SIZE) -> UInt8[Array, "size size 3"]:
     """Image number `index` of a class: a character in a random font, place, slant, weight and color, with noise.
 
-    Keyed by the name of the class, not by its label, so the table may grow without changing an image.
+    Seeded by the class name, not by the label, so that the table can grow without changing images.
     """
     if not 0 <= label < len(GLYPH_CLASSES):
         raise DataError(f"There is no glyph class {label}", expected=f"a label from 0 to {len(GLYPH_CLASSES) - 1}")
@@ -319,15 +327,15 @@ class GlyphReader(Reader):
         name, _, index = path.rpartition("/")
         label = _LABELS.get(name.rpartition("/")[2])
         if label is None or not index.isdecimal():
-            raise BadImageError(f"{path}: names no glyph", expected="family/script/class/index")
+            raise BadImageError(f"{path}: not a glyph", expected="family/script/class/index")
         return Image.fromarray(draw_glyph(self.seed, label, int(index), self.size))
 
     def content_id(self, path: str) -> str:
-        """Made of what determines the drawing, so nothing has to be drawn."""
+        """Hash of what determines the drawing, so nothing has to be drawn."""
         return hash_bytes(f"{self.source},version={DRAWING_VERSION},{path}".encode())
 
     def saved_as(self, folder: Path) -> str:
-        """The recipe is all there is to save."""
+        """Seed and size, from which the images are drawn again."""
         return self.source
 
 
@@ -340,7 +348,7 @@ def glyph_set(
 ) -> ImageSet:
     """`per_class` drawn images of every character of these scripts; super-categories are family and script."""
     if per_class < 1:
-        raise DataError(f"{per_class} images a class", expected="at least 1")
+        raise DataError(f"{per_class} images per class", expected="at least 1")
     glyphs = [glyph for glyph in classes_of(*scripts) for _ in range(per_class)]
     index = list(range(per_class)) * (len(glyphs) // per_class)
     return ImageSet.of(
@@ -354,9 +362,9 @@ def glyph_set(
 
 
 def parse_glyphs(options: Path) -> ImageSet:
-    """A glyph set from options in words: `per_class=50,seed=1,size=32,scripts=latin+greek`; none gives the default."""
-    words = [] if options == Path() else str(options).split(",")
-    given = dict(word.partition("=")[::2] for word in words)
+    """A glyph set from options as text: `per_class=50,seed=1,size=32,scripts=latin+greek`; all are optional."""
+    pairs = [] if options == Path() else str(options).split(",")
+    given = dict(pair.partition("=")[::2] for pair in pairs)
     scripts = given.pop("scripts", "+".join(SCRIPTS)).split("+")
     if not (set(given) <= {"per_class", "seed", "size"} and all(value.isdecimal() for value in given.values())):
         problem = f"glyphs:{options} cannot be drawn"

@@ -13,10 +13,10 @@ TRAIN, TEST = "small-train", "small-validation"
 
 
 def load(root: Path) -> ImageSet:
-    """Labels are ImageFolder's: folders sorted as strings, so `10` comes before `2`. Validation is called "test"."""
+    """Labels are ImageFolder's: folders sorted as strings, so `10` comes before `2`. Validation is the split "test"."""
     folders = class_folders(root / TRAIN)
     if unknown := sorted(set(class_folders(root / TEST)) - set(folders)):
-        raise DataError(f"{root / TEST / unknown[0]} is no class of {TRAIN}", expected="the same classes in both")
+        raise DataError(f"{root / TEST / unknown[0]} is not a class of {TRAIN}", expected="the same classes in both")
     train, test = images_in(root, TRAIN, folders), images_in(root, TEST, folders)
     return train_then_test(root, "herbarium19", [train], [test], folders)
 

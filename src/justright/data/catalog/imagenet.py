@@ -13,17 +13,17 @@ from justright.utils.errors import DataError
 N_CLASSES = 1000
 LICENCE = "non-commercial research and educational use, after registration"
 WHERE = "https://image-net.org/download.php"
-# SSB's names and the plain ones; the synset folders may also lie directly in the tree
+# SSB's names and the usual ones; the synset folders may also be directly in the tree
 PARTS_21K = (("imagenet21k_train", "imagenet21k_val"), ("train", "val"))
 
 
 def chosen_classes() -> list[int]:
-    """The 100 of 1000 classes that the GCD protocol takes, by numpy's legacy generator with seed 0."""
+    """The 100 of 1000 classes of the GCD protocol, drawn by numpy's legacy generator with seed 0."""
     return sorted(legacy_generator(0).choice(N_CLASSES, 100, replace=False).tolist())
 
 
 def load_100(root: Path) -> ImageSet:
-    """A hundred classes out of a whole ImageNet-1k, labels 0 to 99 in the order of the synset ids."""
+    """A hundred classes of a complete ImageNet-1k, labels 0 to 99 in the order of the synset ids."""
     folders = class_folders(root / "train")
     if len(folders) != N_CLASSES:
         raise DataError(
@@ -36,10 +36,10 @@ def load_100(root: Path) -> ImageSet:
 
 
 def load_1k_ssb(root: Path) -> ImageSet:
-    """ImageNet-1k and synsets of ImageNet-21k-P. A class is called by its synset id, which SSB's split names.
+    """ImageNet-1k and synsets of ImageNet-21k-P. The class name is the synset id, as in SSB's split.
 
-    Labels: the sorted synsets of ImageNet-1k, then the sorted others. Validation images, where they are there, are
-    called "test". A synset of ImageNet-1k that lies in the 21k tree too is read from the 1k tree only.
+    Labels: the sorted synsets of ImageNet-1k, then the sorted others. Validation images, if present, are the split
+    "test". A synset of ImageNet-1k that is in the 21k tree too is read from the 1k tree only.
     """
     tree_1k = first_present(root, "imagenet1k", "ImageNet-1K").name
     tree_21k = first_present(root, "imagenet21k", "ImageNet-21K").name
@@ -73,7 +73,7 @@ IMAGENET1K_SSB = DataSet(
     layout="""\
     imagenet1k/ (or ImageNet-1K/)
       train/n01440764/*.JPEG
-      val/n01440764/*.JPEG (if there)
+      val/n01440764/*.JPEG (optional)
     imagenet21k/ (or ImageNet-21K/)
       n00005787/*.JPEG (or imagenet21k_train/n00005787/*.JPEG and imagenet21k_val/n00005787/*.JPEG)""",
 )

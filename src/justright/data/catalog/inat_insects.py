@@ -9,14 +9,14 @@ from justright.data.catalog.layouts import class_folders, first_present, images_
 from justright.data.image_set import ImageSet
 from justright.utils.errors import DataError
 
-TRAIN, TEST = ("train_mini", "2021_train_mini"), ("val", "2021_valid")  # as in the archive, and as torchvision has it
+TRAIN, TEST = ("train_mini", "2021_train_mini"), ("val", "2021_valid")  # as in the archive, and as in torchvision
 RANKS = ("number", "kingdom", "phylum", "class", "order", "family", "genus", "species")
 
 
 def load(root: Path) -> ImageSet:
     """Labels count the folders of class Insecta in sorted order; genus, family and order are the super-categories.
 
-    Validation images, where they are there, are called "test".
+    Validation images, if present, are the split "test".
     """
     part = first_present(root, *TRAIN).name
     taxa = {folder: _ranks(root / part / folder) for folder in class_folders(root / part)}
@@ -33,7 +33,7 @@ def load(root: Path) -> ImageSet:
 def _ranks(folder: Path) -> dict[str, str]:
     parts = folder.name.split("_")
     if len(parts) != len(RANKS):
-        raise DataError(f"{folder} is no class folder", expected=f"a name made of {'_'.join(RANKS)}")
+        raise DataError(f"{folder} is not a class folder", expected=f"a name made of {'_'.join(RANKS)}")
     return dict(zip(RANKS, parts, strict=True))
 
 
@@ -44,5 +44,5 @@ DATA_SET = DataSet(
     where="https://github.com/visipedia/inat_comp/tree/master/2021",
     layout="""\
     train_mini/00000_Animalia_Arthropoda_Insecta_.../*.jpg
-    val/00000_Animalia_Arthropoda_Insecta_.../*.jpg (if there)""",
+    val/00000_Animalia_Arthropoda_Insecta_.../*.jpg (optional)""",
 )

@@ -1,4 +1,4 @@
-"""What official data sets are made of (class folders, list files, MATLAB variables), and the ImageSet made of that."""
+"""Building blocks of loaders: class folders, list files, MATLAB variables, and the ImageSet made from them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from justright.data.readers import FolderReader
 from justright.utils.errors import DataError
 from justright.utils.types import Array, Labels, Mask
 
-# paths of images and one label each; no name for the axis: two parts differ in length
+# paths of images and one label each; the axis has no name because two parts differ in length
 LabeledPaths: TypeAlias = tuple[list[str], Int[Array, " _"]]
 Parts: TypeAlias = Sequence[LabeledPaths]
 Names: TypeAlias = Sequence[str]
-Levels: TypeAlias = Sequence[Sequence[str | None]]  # super-categories: one sequence a level, fine to coarse
+Levels: TypeAlias = Sequence[Sequence[str | None]]  # super-categories: one sequence per level, fine to coarse
 
 
 def missing(path: Path) -> FileNotFoundError:
-    """The error a loader raises for a file or folder that is not there, or a folder with nothing in it."""
+    """The error that a loader raises for a missing file or folder, or an empty folder."""
     return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 def inside(root: Path, name: str) -> Path:
-    """The folder that the official archive unpacks to, whether `root` is that folder or holds it."""
+    """The folder that the official archive unpacks to: `root` itself or inside it."""
     return root / name if (root / name).is_dir() else root
 
 
 def first_present(root: Path, *names: str) -> Path:
-    """The first of several usual files or folders below `root` that is there."""
+    """The first of several usual files or folders below `root` that exists."""
     for name in names:
         if (root / name).exists():
             return root / name
@@ -45,15 +45,15 @@ def first_present(root: Path, *names: str) -> Path:
 
 
 def check_present(folder: Path, paths: Iterable[str]) -> None:
-    """FileNotFoundError for the first path that is not below `folder`; one walk instead of a look at each file."""
-    there = set(walk(folder))
+    """Raise FileNotFoundError for the first path that is not below `folder`; walks it once."""
+    present = set(walk(folder))
     for path in paths:
-        if path not in there:
+        if path not in present:
             raise missing(folder / path)
 
 
 def class_folders(folder: Path) -> list[str]:
-    """The folders in a folder, sorted as strings, hidden ones left out."""
+    """The folders in a folder, sorted as strings, without hidden ones."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
     if not names:
@@ -62,9 +62,9 @@ def class_folders(folder: Path) -> list[str]:
 
 
 def images_in(root: Path, part: str, folders: Sequence[str], first_label: int = 0) -> LabeledPaths:
-    """The images in folders of `root/part`, as paths below `root`; folders are labeled in the order given.
+    """The images in folders of `root/part`, as paths below `root`; folders are labeled in the given order.
 
-    Files are sorted by name inside each folder, which is ImageFolder's order where the folders are sorted.
+    Files are sorted by name inside each folder: ImageFolder's order if the folders are sorted.
     """
     paths: list[str] = []
     sizes: list[int] = []
@@ -78,7 +78,7 @@ def images_in(root: Path, part: str, folders: Sequence[str], first_label: int = 
 
 
 def read_lines(file: Path) -> list[str]:
-    """The lines of a text file; empty ones at its end do not count."""
+    """The lines of a text file, without empty ones at its end."""
     try:
         return file.read_text(encoding="utf-8-sig").rstrip().split("\n")
     except UnicodeDecodeError as error:
@@ -87,7 +87,7 @@ def read_lines(file: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Listing:
-    """An official list file: a key and a value a line, in the order of the file."""
+    """An official list file: a key and a value per line, in the order of the file."""
 
     file: Path
     keys: list[str]
@@ -95,19 +95,19 @@ class Listing:
 
     @classmethod
     def read(cls, file: Path) -> Listing:
-        """Cut each line at its first space; the value keeps the spaces it has."""
+        """Split each line at its first space; the value may contain spaces."""
         values: dict[str, str] = {}
         for number, line in enumerate(read_lines(file), start=1):
             pair = line.split(maxsplit=1)
             if len(pair) != 2:
                 raise DataError(f"{file}, line {number}: {line!r}", expected="a key, a space and a value")
             if pair[0] in values:
-                raise DataError(f"{file}, line {number}: {pair[0]} stands there twice", expected="each key once")
+                raise DataError(f"{file}, line {number}: {pair[0]} is listed twice", expected="each key once")
             values[pair[0]] = pair[1].rstrip()
         return cls(file, list(values), list(values.values()))
 
     def at(self, row: int) -> str:
-        """Where a row stands, for a message."""
+        """The position of a row, for errors."""
         return f"{self.file}, line {row + 1}"
 
     def numbers(self, low: int, high: int) -> Labels:
@@ -126,7 +126,7 @@ class Listing:
 
 
 def whole_numbers(values: Iterable[Any], low: int, high: int, at: Callable[[int], str]) -> Labels:
-    """Values as integers; DataError for the first that is none or lies outside the bounds, `at` says where it is."""
+    """Convert to integers; raises DataError for the first value outside the bounds. `at` gives its position."""
     numbers = []
     for row, value in enumerate(values):
         try:
@@ -140,14 +140,14 @@ def whole_numbers(values: Iterable[Any], low: int, high: int, at: Callable[[int]
 
 
 def read_mat(file: Path, *names: str) -> list[Any]:
-    """Variables of a MATLAB file, each as an array with one axis."""
+    """Read variables of a MATLAB file, each as an array with one axis."""
     from scipy.io import loadmat  # slow to import, and most commands read no MATLAB file
 
     if not file.is_file():
         raise missing(file)
     try:
         content = loadmat(file, squeeze_me=True, variable_names=names)
-    except Exception as error:  # scipy lets out whatever a damaged byte happens to cause
+    except Exception as error:  # scipy raises many kinds of errors for damaged bytes
         raise DataError(f"{file} cannot be read: {error}", expected="a MATLAB file, version 5 to 7") from error
     for name in names:
         if name not in content:
@@ -160,7 +160,7 @@ def read_mat(file: Path, *names: str) -> list[Any]:
 def assemble(
     root: Path, dataset: str, path: Names, label: Labels, is_train: Mask, class_names: Names, superclasses: Levels = ()
 ) -> ImageSet:
-    """An ImageSet from columns with one entry an image, and names with one entry a class."""
+    """Make an ImageSet from columns with one entry per image, and names with one entry per class."""
     return ImageSet.of(
         FolderReader(root.absolute()),
         dataset=dataset,
@@ -175,7 +175,7 @@ def assemble(
 def train_then_test(
     root: Path, dataset: str, train: Parts, test: Parts, class_names: Names, superclasses: Levels = ()
 ) -> ImageSet:
-    """An ImageSet from whole parts, one after the other, as most data sets come."""
+    """Make an ImageSet from train and test parts, one after the other."""
     paths = [path for paths, _ in (*train, *test) for path in paths]
     labels = np.concatenate([labels for _, labels in (*train, *test)])
     is_train = np.arange(len(paths)) < sum(len(paths) for paths, _ in train)

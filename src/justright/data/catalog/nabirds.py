@@ -14,10 +14,10 @@ from justright.utils.errors import DataError
 
 
 def load(root: Path) -> ImageSet:
-    """Labels count the official class numbers that have images, in increasing order (555 in the whole set).
+    """Labels count the official class numbers that have images, in increasing order (555 in the complete set).
 
-    Official numbers name every node of the tree, and only some nodes have images. Rows in the order of `images.txt`.
-    Super-categories are the ancestors of a class without the root, which all birds share.
+    Official numbers are nodes of the tree, and only some nodes have images. Rows are in the order of `images.txt`.
+    Super-categories are the ancestors of a class without the root.
     """
     root = inside(root, "nabirds")
     files = ("images", "classes", "hierarchy", "image_class_labels", "train_test_split")
@@ -37,7 +37,7 @@ def load(root: Path) -> ImageSet:
 
 
 def _ancestors(node: str, parents: Listing, name_of: dict[str, str]) -> list[str]:
-    """The names above a node, coarse to fine, the root left out."""
+    """The names above a node, coarse to fine, without the root."""
     row_of = {child: row for row, child in enumerate(parents.keys)}
     chain: list[str] = []
     while node in row_of:

@@ -11,14 +11,14 @@ from justright.data.catalog import DataSet, layouts
 from justright.data.image_set import ImageSet
 from justright.utils.errors import DataError
 
-TREES = ("", "car_data", "car_data/car_data")  # where class folders lie; the usual archive nests them twice
+TREES = ("", "car_data", "car_data/car_data")  # where class folders are; the usual archive nests them twice
 NAME_FILES = ("devkit/cars_meta.mat", "cars_meta.mat", "names.csv")  # any of these gives the order of the classes
-# the labels of the test images are a file of their own, usually put into the devkit or beside it
+# the labels of the test images are a separate file, usually in the devkit or beside it
 DEVKIT_TEST = ("devkit/cars_test_annos_withlabels.mat", "cars_test_annos_withlabels.mat")
 
 
 def load(root: Path) -> ImageSet:
-    """Labels are positions in `cars_meta.mat`, as in SSB. That order is not alphabetical.
+    """Labels are positions in `cars_meta.mat`, as in SSB, which are not alphabetical.
 
     Devkit: rows in the order of the annotations, train before test. Class folders: rows sorted by folder, then file.
     """
@@ -38,7 +38,7 @@ def _annotated(root: Path, part: str, file: Path, n_classes: int) -> layouts.Lab
     if not {"class", "fname"} <= set(rows.dtype.names or ()):
         raise DataError(
             f"{file}: the annotations have the fields {rows.dtype.names}",
-            expected="class and fname among them; the test annotations with labels are a file of their own",
+            expected="class and fname among them; the test annotations with labels are a separate file",
         )
     numbers = layouts.whole_numbers(rows["class"], 1, n_classes, lambda row: f"{file}, annotation {row + 1}")
     files = [str(name) for name in rows["fname"]]
@@ -50,13 +50,15 @@ def _foldered(base: Path, part: str, label_of: dict[str, int]) -> layouts.Labele
     folders = layouts.class_folders(base / part)
     for folder in folders:
         if _key(folder) not in label_of:
-            raise DataError(f"{base / part / folder} is no class", expected=f"one of the {len(label_of)} class names")
+            raise DataError(
+                f"{base / part / folder} is not a class", expected=f"one of the {len(label_of)} class names"
+            )
     paths, positions = layouts.images_in(base, part, folders)
     return paths, np.array([label_of[_key(folder)] for folder in folders])[positions]
 
 
 def _class_names(root: Path) -> list[str]:
-    # sorting the folders would give wrong labels, so there is no way around this file
+    # this file is required: sorted folders would give other labels
     file = layouts.first_present(root, *NAME_FILES)
     if file.suffix == ".mat":
         names = [str(name) for name in layouts.read_mat(file, "class_names")[0]]
@@ -68,7 +70,7 @@ def _class_names(root: Path) -> list[str]:
 
 
 def _key(name: str) -> str:
-    """A name as folders and lists agree on it: `Ram C/V` cannot be a folder and became `Ram C-V` or `Ram C_V`."""
+    """A key that folder and class agree on: `Ram C/V` cannot be a folder and became `Ram C-V` or `Ram C_V`."""
     return re.sub(r"[^a-z0-9.]", "", name.casefold())
 
 

@@ -36,15 +36,15 @@ KINDS = (
     (2113624, 2113799, ("poodle",)),
     (2115641, 2116738, ("wild dog",)),
 )
-"""Kinds of dogs in WordNet, coarse to fine, by ranges of synset numbers: what belongs together is numbered in a row.
-Breeds in no range (dalmatian, pug, Newfoundland, ...) stand directly under dog."""
+"""Kinds of dogs in WordNet, coarse to fine, by ranges of synset numbers, which are consecutive within a kind.
+Breeds in no range (dalmatian, pug, Newfoundland, ...) are directly under dog."""
 
 
 def load(root: Path) -> ImageSet:
-    """Labels are the official class numbers minus 1; rows in the order of the lists, train before test.
+    """Labels are the official class numbers minus 1; rows are in the order of the lists, train before test.
 
-    A class is called as its folder is (`n02085620-Chihuahua`); its synset number gives the super-categories, which the
-    official files do not hold.
+    The class name is the folder (`n02085620-Chihuahua`). Its synset number gives the super-categories, which are not
+    in the official files.
     """
     images = layouts.first_present(root, "Images", "images")
     names: dict[int, str] = {}
@@ -57,7 +57,7 @@ def load(root: Path) -> ImageSet:
 
 
 def kind_of(folder: str) -> tuple[str, ...]:
-    """The super-categories of a breed, coarse to fine; none where WordNet has it directly under dog."""
+    """The super-categories of a breed, coarse to fine; empty if it is directly under dog in WordNet."""
     number = folder.removeprefix("n").partition("-")[0]
     if not number.isdecimal():
         return ()
@@ -65,18 +65,18 @@ def kind_of(folder: str) -> tuple[str, ...]:
 
 
 def _read_list(root: Path, name: str, names: dict[int, str]) -> layouts.LabeledPaths:
-    """Files and labels of one list; the folder of each new class is added to `names`."""
+    """Files and labels of one list; adds the folder of each new class to `names`."""
     file = layouts.first_present(root, name, f"lists/{name}")
     files, numbers = layouts.read_mat(file, "file_list", "labels")
     if len(files) != len(numbers):
-        raise DataError(f"{file}: {len(files)} files and {len(numbers)} labels", expected="one label a file")
+        raise DataError(f"{file}: {len(files)} files and {len(numbers)} labels", expected="one label per file")
     labels = layouts.whole_numbers(numbers, 1, N_CLASSES, lambda row: f"{file}, row {row + 1}") - 1
     paths = [str(path) for path in files]
     for row, (path, label) in enumerate(zip(paths, labels.tolist(), strict=True), start=1):
         folder = path.partition("/")[0]
         if names.setdefault(label, folder) != folder:
             problem = f"{file}, row {row}: class {label + 1} is {folder} here and {names[label]} before"
-            raise DataError(problem, expected="one folder a class")
+            raise DataError(problem, expected="one folder per class")
     return paths, labels
 
 
