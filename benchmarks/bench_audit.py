@@ -20,8 +20,8 @@ import numpy as np
 from measuring import blurred_noise, load, peak_mb, timed
 from PIL import Image
 
-from justright.audit.audit import audit
-from justright.audit.duplicates import NEAR, groups_of, near_components
+from justright.data.audit import audit
+from justright.data.duplicates import NEAR, groups_of, near_components
 from justright.data.opening import open_images
 
 SIZE = 320

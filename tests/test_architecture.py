@@ -23,7 +23,6 @@ ROOT = Path(__file__).parents[1]
 LAYERS = [  # a package imports only from packages in layers above it in this list
     {"utils"},
     {"geometry", "data"},
-    {"audit"},
     {"features", "clustering", "selection", "evaluation", "losses"},
     {"estimation", "discovery", "diagnosis"},
     {"runs"},

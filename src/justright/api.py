@@ -85,8 +85,8 @@ def discover(
             held_out, settings, selector, selector_params, preset, select_labeled, weighting, n_resamples, pool_role,
             answer, counter, img_size, seed, n_seeds.
     """
-    from justright.audit.quarantine import MAX_BAD
     from justright.data import open_images
+    from justright.data.quarantine import MAX_BAD
     from justright.discovery.methods import is_trained
     from justright.discovery.processes import joined_processes
     from justright.features.backbone import load_backbone
@@ -314,7 +314,7 @@ def predict(
         neither: an image that fits worse than all but this share of the target's images fits no category; 0: never.
         max_bad: largest share of images that may be unreadable; they are left out.
     """
-    from justright.audit.quarantine import MAX_BAD
+    from justright.data.quarantine import MAX_BAD
     from justright.discovery.methods import METHODS
     from justright.discovery.model_files import about_model
     from justright.features.backbone import load_backbone

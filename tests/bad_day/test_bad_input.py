@@ -16,8 +16,8 @@ import pytest
 from PIL import Image, ImageOps
 from tests.conftest import picture
 
-from justright.audit.audit import ignored_files
 from justright.data import from_dataset, open_images, read_class_split
+from justright.data.audit import ignored_files
 from justright.data.decoding import decode
 from justright.data.splits import random_half
 from justright.features.cache import FeatureCache

@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from PIL import Image
-from tests.audit.drawn_files import file_of
+from tests.data.drawn_files import file_of
 
 from justright.data import open_folder, open_images
 from justright.data import readers as readers_module

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import click
 
-from justright.audit.audit import audit as audit_images
-from justright.audit.audit import ignored_files
-from justright.audit.duplicates import MAX_NEAR, NEAR
-from justright.audit.findings import BAD_FILE, KINDS, AuditReport, Finding, ImagePlace, Side, location
-from justright.audit.inspection import N_WORKERS
-from justright.audit.quarantine import printable
 from justright.cli.common import COUNT, OUT_FILE, SOURCES, Command, engine_option, max_bad_option, opened_engine
 from justright.cli.terminal import Terminal, with_terminal
+from justright.data.audit import BAD_FILE, KINDS, AuditReport, Finding, ImagePlace, Side, ignored_files, location
+from justright.data.audit import audit as audit_images
+from justright.data.duplicates import MAX_NEAR, NEAR
+from justright.data.inspection import N_WORKERS
 from justright.data.opening import open_images
+from justright.data.quarantine import printable
 from justright.utils.files import write_json
 
 N_SHOWN = 20  # findings of one kind that are printed; the JSON has them all

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from justright.audit.quarantine import MAX_BAD
+from justright.data.quarantine import MAX_BAD
 from justright.runs.owner import owned
 from justright.runs.spec import AUTO
 from justright.utils.errors import JustrightError

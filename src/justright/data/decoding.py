@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import warnings
 from functools import cache
@@ -26,6 +27,19 @@ TURNS: dict[object, Image.Transpose] = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+SIGNATURES = (  # bytes, their offset, the format, and its suffixes
+    (b"\xff\xd8\xff", 0, "JPEG", (".jpg", ".jpeg")),
+    (b"\x89PNG\r\n", 0, "PNG", (".png",)),
+    (b"GIF8", 0, "GIF", (".gif",)),
+    (b"WEBP", 8, "WebP", (".webp",)),
+    (b"BM", 0, "BMP", (".bmp",)),
+    (b"II*\x00", 0, "TIFF", (".tif", ".tiff")),
+    (b"MM\x00*", 0, "TIFF", (".tif", ".tiff")),
+    (b"ftypavi", 4, "AVIF", (".avif",)),
+    (b"ftyphei", 4, "HEIF", (".heic", ".heif", ".hif")),
+    (b"\x00\x00\x00\x0cjP  ", 0, "JPEG 2000", (".jp2",)),
+)
+FORMAT_OF_SUFFIX = {suffix: name for _, _, name, suffixes in SIGNATURES for suffix in suffixes}
 PILLOW_WARNINGS = ("ignore", None, Warning, re.compile(r"PIL\."), 0)  # as in warnings.filters
 
 
@@ -127,3 +141,19 @@ def _from_deep_gray(image: Image.Image) -> Image.Image:
     top = float(gray.max(initial=0.0))
     full = 1.0 if image.mode == "F" and top <= 1 else 255.0 if top <= 255 else 65535.0
     return Image.fromarray(np.clip(gray * (255 / full), 0, 255).astype(np.uint8)).convert("RGB")
+
+
+def format_of(data: bytes) -> str | None:
+    """The format whose signature the bytes have; None for formats without a signature."""
+    return next((name for mark, start, name, _ in SIGNATURES if data.startswith(mark, start)), None)
+
+
+def format_against_suffix(data: bytes, path: str) -> str | None:
+    """The format of the bytes if the suffix is that of another one, otherwise None."""
+    actual, promised = format_of(data), FORMAT_OF_SUFFIX.get(os.path.splitext(path)[1].lower())
+    return None if promised in (None, actual) else actual
+
+
+def is_cut_off(data: bytes) -> bool:
+    """Whether a WebP file is shorter than its header states; Pillow only reports a broken decoder."""
+    return format_of(data) == "WebP" and int.from_bytes(data[4:8], "little") + 8 > len(data)

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
 
-from justright.audit.quarantine import MAX_BAD
 from justright.data.image_set import ImageSet
+from justright.data.quarantine import MAX_BAD
 from justright.data.splits import Split
 from justright.data.transforms import Transform
 from justright.discovery.assigner import Learned, by_clusters

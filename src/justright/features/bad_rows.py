@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from justright.audit.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.image_set import ImageSet
+from justright.data.quarantine import Quarantined, reason_of, refuse_above
 from justright.data.readers import Reader
 from justright.utils.errors import BadKind
 

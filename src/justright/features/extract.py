@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
-from justright.audit.quarantine import MAX_BAD
 from justright.data.columns import NAME, with_columns
 from justright.data.image_set import ImageSet
+from justright.data.quarantine import MAX_BAD
 from justright.data.readers import Reader
 from justright.data.sent_images import sent_in_parts
 from justright.features.backbone import Backbone

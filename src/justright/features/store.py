@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Float
 
-from justright.audit.quarantine import Quarantined
+from justright.data.quarantine import Quarantined
 from justright.features.store_header import DamagedStoreError as DamagedStoreError
 from justright.features.store_header import Header
 from justright.features.store_shards import n_intact, read_shards

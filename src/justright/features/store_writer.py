@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Int
 
-from justright.audit.quarantine import Quarantined
+from justright.data.quarantine import Quarantined
 from justright.features import store
 from justright.features.store_header import DamagedStoreError, Header, StoreMismatchError, indented
 from justright.features.store_shards import Shard, n_intact, read_shards, shard_line

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from justright.audit.quarantine import Quarantined
 from justright.data.columns import NAME
+from justright.data.quarantine import Quarantined
 from justright.features.store import FeatureRows, StoredRows, mapped, read_bad_rows, read_quarantine, read_store
 from justright.features.store_header import Header, StoreMismatchError, data_fingerprint
 from justright.features.store_writer import StoreWriter, begin_store

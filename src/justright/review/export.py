@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Int
 
-from justright.audit.quarantine import printable
 from justright.data import ImageSet
 from justright.data.columns import COLUMNS, CONTENT, column, names_column, with_columns, write_csv
 from justright.data.folder import is_image_name
 from justright.data.parquet import write_parquet
+from justright.data.quarantine import printable
 from justright.data.readers import FolderReader
 from justright.review.open_review import OpenReview
 from justright.review.state import REJECTED

@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from justright.audit.audit import ALIKE, comparable_name
-from justright.audit.findings import location
-from justright.audit.quarantine import printable
 from justright.data import Pool
+from justright.data.audit import ALIKE, comparable_name, location
 from justright.data.columns import look_alikes
 from justright.data.pool import OWN, Origin
+from justright.data.quarantine import printable
 
 N_SHOWN = 3
 

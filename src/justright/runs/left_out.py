@@ -11,14 +11,14 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.csv
 
-from justright.audit.findings import location
-from justright.audit.quarantine import printable
 from justright.data import ImageSet
+from justright.data.audit import location
 from justright.data.columns import write_csv
 from justright.data.decoding import HEIF_EXTRA
 from justright.data.folder import is_image_name, why_unrecognized
 from justright.data.opening import unrecognized
 from justright.data.pool import OWN
+from justright.data.quarantine import printable
 from justright.features.table import FeatureTable
 from justright.utils.errors import BadKind, DataError
 from justright.utils.files import replacing

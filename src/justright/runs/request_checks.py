@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from justright.audit.quarantine import MAX_BAD
+from justright.data.quarantine import MAX_BAD
 from justright.evaluation.files import expect_truth
 from justright.runs.counting import refuse_k
 from justright.runs.given_weights import expect_fit

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from justright.audit.quarantine import MAX_BAD
 from justright.clustering.baselines import MOST_ROWS
 from justright.data.parquet import write_parquet
+from justright.data.quarantine import MAX_BAD
 from justright.discovery.answer import join
 from justright.discovery.doubts import Doubt, doubts_of
 from justright.discovery.evidence import NAMES

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from justright.audit.quarantine import MAX_BAD
 from justright.data import ImageSet
+from justright.data.quarantine import MAX_BAD
 from justright.features.bad_rows import Reasons, quarantined, reason_now
 from justright.features.store import DamagedStoreError, read_header
 from justright.features.store_header import COMPARABLE, Header, StoreMismatchError, data_fingerprint, indented

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw, ImageEnhance
-from tests.audit.drawn_files import drawing, file_of, of_kind, paths, put
+from tests.data.drawn_files import drawing, file_of, of_kind, paths, put
 
-from justright.audit.audit import audit
-from justright.audit.duplicates import COLOR_TOLERANCE, HASH_BITS, groups_of, look_of, near_components
+from justright.data.audit import audit
+from justright.data.duplicates import COLOR_TOLERANCE, HASH_BITS, groups_of, look_of, near_components
 from justright.data.opening import open_images
 from justright.utils.errors import DataError
 

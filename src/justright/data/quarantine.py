@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from justright.audit.signatures import format_of, is_cut_off
+from justright.data.decoding import format_of, is_cut_off
 from justright.utils.errors import BadImageError, BadKind, DataError
 
 MAX_BAD = 0.05

@@ -1,4 +1,4 @@
-"""One pass over the files of an ImageSet: each is read once, named by its content, decoded and looked at."""
+"""Read every file of an ImageSet once: its content id, its look, its format, or why it is bad."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Int, UInt64
 
-from justright.audit.duplicates import look_of
-from justright.audit.quarantine import Quarantined, reason_of
-from justright.audit.signatures import format_against_suffix
-from justright.data.decoding import decode
+from justright.data.decoding import decode, format_against_suffix
+from justright.data.duplicates import look_of
 from justright.data.image_set import ImageSet
+from justright.data.quarantine import Quarantined, reason_of
 from justright.data.readers import Reader
 from justright.data.sent_images import sent_in_parts
 from justright.utils.context import track

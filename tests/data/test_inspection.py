@@ -1,4 +1,4 @@
-"""One file at a time: what is bad is named with its kind and reason."""
+"""One pass over the files: ids, looks, formats and reasons."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import zlib
 import numpy as np
 import pytest
 from PIL import Image
-from tests.audit.drawn_files import drawing, file_of, put
+from tests.data.drawn_files import drawing, file_of, put
 from tests.lost_workers import FAR_ENGINES, deadly
 
-from justright.audit.audit import audit
-from justright.audit.inspection import inspect_images
-from justright.audit.quarantine import BadKind
-from justright.data.decoding import hide_pillow_warnings
+from justright.data.audit import audit
+from justright.data.decoding import format_against_suffix, format_of, hide_pillow_warnings, is_cut_off
+from justright.data.inspection import inspect_images
 from justright.data.objects import from_dataset
 from justright.data.opening import open_images
+from justright.data.quarantine import BadKind
 from justright.utils.context import use
 from justright.utils.parallel import ENGINES
 
@@ -182,3 +182,32 @@ def test_an_inspection_names_good_images_by_content_and_bad_ones_by_reason(photo
     named = [images.computed_id(row) if good else "" for row, good in enumerate(found.is_good)]
     assert found.content_ids == named
     assert [(image.path, image.kind) for image in found.bad.values()] == [("cat/empty.jpg", BadKind.EMPTY)]
+
+
+FORMATS = {"JPEG": "JPEG", "PNG": "PNG", "GIF": "GIF", "WEBP": "WebP", "BMP": "BMP", "TIFF": "TIFF"}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_file_is_known_by_its_first_bytes(kind):
+    assert format_of(file_of(Image.new("RGB", (8, 8)), kind)) == FORMATS[kind]
+
+
+@pytest.mark.parametrize("data", [b"", b"Dear diary", bytes(100)])
+def test_what_carries_no_signature_has_no_format(data):
+    assert format_of(data) is None
+
+
+@pytest.mark.parametrize(("name", "found"), [("a.jpg", "PNG"), ("a.PNG", None), ("a", None), ("a.ppm", None)])
+def test_only_an_ending_that_promises_another_format_is_wrong(name, found):
+    assert format_against_suffix(file_of(Image.new("RGB", (8, 8))), name) == found
+
+
+def test_text_with_the_ending_of_an_image_contradicts_nothing():
+    assert format_against_suffix(b"Dear diary", "a.jpg") is None
+
+
+def test_a_webp_that_is_shorter_than_its_header_says_is_cut_off():
+    whole = file_of(Image.new("RGB", (64, 64)), "WEBP")
+    assert not is_cut_off(whole)
+    assert is_cut_off(whole[:-1])
+    assert not is_cut_off(file_of(Image.new("RGB", (8, 8)))[:-1])

@@ -1,14 +1,17 @@
-"""Labeled images, pool and target together: copies between them, conflicts, odd classes and names."""
+"""The audit: bad files, copies, conflicts, odd classes, and its report."""
 
 from __future__ import annotations
 
+import json
 import zipfile
 
 import pytest
-from tests.audit.drawn_files import drawing, file_of, of_kind, paths, put
+from tests.data.drawn_files import drawing, file_of, of_kind, paths, put
 
-from justright.audit.audit import audit, comparable_name
+from justright.data.audit import audit, comparable_name, ignored_files, location
 from justright.data.opening import open_images
+from justright.data.quarantine import TooManyBadError, reason_of
+from justright.utils.errors import BadImageError, BadKind, JustrightError
 
 
 def test_exact_copies_are_one_group_across_a_zip_and_a_folder(photos, tmp_path):
@@ -135,3 +138,62 @@ def test_names_that_look_alike_in_one_data_set_are_a_remark(tmp_path):
     found = of_kind(audit([open_images(tmp_path / "photos")]), "alike_names")
     assert [[place.class_name for place in each.classes] for each in found] == [["Cat", "cat"], ["dog", "dog\u200b"]]
     assert not any(each.is_problem for each in found)
+
+
+def test_files_that_are_no_images_by_name_are_listed(photos):
+    put(photos / "cat" / "notes.txt", b"hello")
+    put(photos / ".hidden", b"")
+    ignored = ignored_files(photos, "labeled")
+    assert [(place.dataset, place.path) for place in ignored] == [("photos", "cat/notes.txt")]
+    report = audit([open_images(photos)], ignored=ignored)
+    assert location(ignored[0].source, ignored[0].path) == str(photos / "cat" / "notes.txt")
+    assert (len(of_kind(report, "ignored_file")), report.n_problems) == (1, 0)
+
+
+def test_the_report_is_plain_json_with_every_bad_image(photos):
+    put(photos / "cat" / "empty.jpg", b"")
+    value = json.loads(json.dumps(audit([open_images(photos)]).to_json()))
+    assert (value["n_images"], value["n_problems"], value["counts"]["bad_file"]) == (7, 1, 1)
+    (bad,) = value["sources"][0]["quarantined"]
+    assert bad == {
+        "dataset": "photos",
+        "source": f"folder:{photos}",
+        "path": "cat/empty.jpg",
+        "kind": "empty",
+        "reason": "the file is empty",
+    }
+
+
+def test_a_word_in_a_path_does_not_decide_the_kind():
+    error = BadImageError("truncated/x.jpg: the file is empty", BadKind.EMPTY)
+    assert reason_of(error, "truncated/x.jpg")[0] is BadKind.EMPTY
+
+
+def test_the_kind_is_the_code_of_the_error_and_not_read_from_its_sentence():
+    for kind in BadKind:
+        assert reason_of(BadImageError("x.jpg: kaputt", kind), "x.jpg") == (kind, "kaputt")
+    assert reason_of(BadImageError("x.jpg: truncated"), "x.jpg")[0] is BadKind.UNREADABLE
+
+
+def test_a_source_of_bad_images_alone_is_refused_whatever_the_limit(photos):
+    for file in photos.rglob("*.png"):
+        file.write_bytes(b"")
+    report = audit([open_images(photos)])
+    with pytest.raises(TooManyBadError, match="no image of photos can be read, 6 of 6 are bad") as refusal:
+        report.refuse_above(1.0)
+    assert "the file is empty" in str(refusal.value)
+    assert "--max-bad" not in str(refusal.value)
+
+
+def test_a_share_above_the_limit_is_refused_with_share_limit_and_examples(photos):
+    for number in range(4):
+        put(photos / "cat" / f"empty{number}.jpg", b"")
+    report = audit([open_images(photos)])
+    with pytest.raises(TooManyBadError) as refusal:
+        report.refuse_above(0.25)
+    for part in ("4 of 10", "photos", "40.0%", "25.0%", "cat/empty0.jpg: the file is empty", "1 more", "--max-bad"):
+        assert part in str(refusal.value)
+    assert isinstance(refusal.value, JustrightError)
+    report.refuse_above(0.4)  # the limit itself is allowed
+    with pytest.raises(TooManyBadError):
+        report.refuse_above(0.39)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.audit.drawn_files import drawing, put
+from tests.data.drawn_files import drawing, put
 
 
 @pytest.fixture

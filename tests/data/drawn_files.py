@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from justright.audit.findings import AuditReport, Finding
+from justright.data.audit import AuditReport, Finding
 
 
 def drawing(seed: int, size: int = 96) -> Image.Image:

@@ -1,1 +1,0 @@
-"""What is wrong with a set of images: unreadable files, copies, labels that contradict each other."""
