@@ -6,15 +6,15 @@ import secrets
 
 from pydantic import TypeAdapter
 
-from justright.review.actions import Asked, Request
+from justright.review.actions import FromPage, Request
 from justright.review.open_review import OpenReview
 
-ASKED = TypeAdapter(Asked)
+FROM_PAGE = TypeAdapter(FromPage)
 
 
 def act(opened: OpenReview, do: str, by: str = "anna", base: int | None = None, key: str = "", **fields):
     """`act(opened, "merge", cluster=1, into=2)`: one action on top of everything so far."""
-    action = ASKED.validate_python({"do": do, **fields})
+    action = FROM_PAGE.validate_python({"do": do, **fields})
     base = opened.state.seq if base is None else base
     return opened.act(Request(id=key or secrets.token_hex(8), base=base, reviewer=by, action=action))
 

@@ -8,13 +8,13 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.testclient import TestClient
 from tests.contributing_examples import example
 
-from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, Asked, LogLine, Request, SetName
+from justright.review.actions import ACTIONS, MAX_NAME, MAX_ROWS, Action, FromPage, LogLine, Request, SetName
 from justright.review.open_review import OpenReview
 from justright.review.server import make_app
 from justright.review.state import ConflictError
 from justright.utils.errors import DataError, JustrightError
 
-ASKED = TypeAdapter(Asked)
+FROM_PAGE = TypeAdapter(FromPage)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_names_of_every_script_are_taken(name):
 )
 def test_what_is_no_action_is_refused(action):
     with pytest.raises(ValidationError):
-        ASKED.validate_python(action)
+        FROM_PAGE.validate_python(action)
 
 
 @pytest.mark.parametrize("key", ["", "short", "../../etc/passwd0000", "A" * 16, "0" * 65])
@@ -142,7 +142,7 @@ def test_every_action_has_its_name_a_line_about_it_and_a_place_in_the_documentat
 def test_what_stands_for_another_action_cannot_be_part_of_a_log(opened, name):
     action = {"do": name} | ({"cluster": 0, "n_parts": 2} if name == "split" else {})
     line = LogLine(seq=1, at="2026-01-01T00:00:00Z", by="anna", id="0" * 16, action=action)
-    with pytest.raises(ConflictError, match=f"{name} cannot be part of a log"):
+    with pytest.raises(ConflictError, match=f"{name} cannot be logged"):
         opened.state.apply(line)
 
 

@@ -74,5 +74,5 @@ def test_merge_move_and_reject_put_images_where_they_say(opened, say):
 
 def test_a_split_that_someone_overtook_is_refused(opened, say):
     say(opened, "reject", cluster=3, rows=opened.state.rows_of(3)[:1].tolist())
-    with pytest.raises(ConflictError, match="was changed meanwhile"):
+    with pytest.raises(ConflictError, match="changed since you saw it"):
         say(opened, "split", by="ben", base=0, cluster=3, n_parts=2)

@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from justright.review.server import kept_token, listen
+from justright.review.server import listen, saved_token
 from justright.utils.errors import JustrightError
 
 
 def test_a_token_is_made_once_and_a_damaged_one_is_made_anew(tmp_path):
     file = tmp_path / "review" / "token"
-    token = kept_token(file)
-    assert kept_token(file) == token
+    token = saved_token(file)
+    assert saved_token(file) == token
     assert len(token) == 32
     for damaged in ("", "short", "a b" * 11, "/" * 32):
         file.write_text(damaged)
-        assert kept_token(file) not in ("", damaged, token)
+        assert saved_token(file) not in ("", damaged, token)
     assert file.stat().st_mode & 0o777 == 0o600
 
 

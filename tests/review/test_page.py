@@ -213,7 +213,7 @@ def test_two_tabs_never_overwrite_each_other(page, live):
     saved(page, 1)
     other.keyboard.press("Enter")  # looks at what it was before the first tab named it
     other.wait_for_selector("#notes .bad")
-    assert "changed meanwhile" in other.text_content("#notes")
+    assert "changed since you saw it" in other.text_content("#notes")
     assert state(live).state.labels[both].name == "first"
     other.wait_for_function("() => document.getElementById('name').textContent === 'first'")
 
@@ -231,7 +231,7 @@ def test_the_open_cluster_gets_its_old_name_back_by_undo(page):
 
 
 def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
-    assert re.search(r"not known yet: about \d+ random checks tell it to 4 points", page.text_content("#accuracy"))
+    assert re.search(r"not known yet: about \d+ random checks give it within ±4 points", page.text_content("#accuracy"))
     page.keyboard.press("c")
     for n, key in enumerate("rrw", start=1):
         page.wait_for_function("() => Boolean(document.querySelector('dialog')?.dataset.row)")
@@ -243,7 +243,7 @@ def test_random_checks_give_an_estimate_and_reviewers_are_compared(page, live):
     page.keyboard.press("Escape")
     opened = state(live)
     n_more = n_more_checks(opened.state, opened.predictions.confidence)
-    assert f"3 random checks; about {n_more} more tell it to 4 points" in page.text_content("#accuracy")
+    assert f"3 random checks; about {n_more} more give it within ±4 points" in page.text_content("#accuracy")
     page.keyboard.press("w")
     page.fill("#who", "ben")
     page.keyboard.press("Enter")

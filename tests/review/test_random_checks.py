@@ -37,7 +37,7 @@ def test_the_estimate_is_that_of_the_random_checks(opened):
 def test_only_the_image_that_was_drawn_can_be_checked(opened, say):
     row = opened.next_check("anna")
     other = next(r for r in range(len(opened.predictions)) if r != row)
-    with pytest.raises(ConflictError, match="another image is next"):
+    with pytest.raises(ConflictError, match="not the next image"):
         say(opened, "check", round=1, row=other, cluster=int(opened.state.group[other]), is_right=True)
 
 
@@ -131,7 +131,7 @@ def test_before_the_first_check_the_confidences_say_how_many_it_takes(opened):
     confidence = opened.predictions.confidence
     guess = n_more_checks(opened.state, confidence)
     assert guess == forecast_looks(confidence[5:].astype(np.float64)) > 0
-    assert f"About {guess} checks tell the accuracy to 4 points" in accuracy_in_words(opened.state, confidence)
+    assert f"About {guess} give the accuracy within ±4 points" in accuracy_in_words(opened.state, confidence)
     check(opened, True)
     found = accuracy(opened.state, confidence)
     assert n_more_checks(opened.state, confidence) == found.n_more

@@ -61,7 +61,7 @@ def test_what_is_refused_says_which_field_and_why(client):
         ({"do": "keep", "cluster": "1"}, "body.action: cluster: Input should be a valid integer"),
         ({"do": "delete"}, "body.action: do: Expected one of keep, discard, name"),
         ({"do": ["keep"]}, "body.action: do: Expected one of"),
-        ({"do": "part", "cluster": 1, "parts": [[1]]}, "stands in the log only"),
+        ({"do": "part", "cluster": 1, "parts": [[1]]}, "occurs in the log only"),
         ("keep", "body.action"),
     ]:
         answer = client.post("/act", json=body | {"action": action})

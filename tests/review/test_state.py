@@ -49,7 +49,7 @@ def test_undo_all_leads_back_to_the_start_redo_all_to_the_end_and_replay_is_exac
     for _ in range(n_done):
         say(opened, "undo")
     assert picture_of(opened.state) == start
-    with pytest.raises(ConflictError, match="nothing of anna is left to undo"):
+    with pytest.raises(ConflictError, match="anna has nothing to undo"):
         say(opened, "undo")
     for _ in range(n_done):
         say(opened, "redo")
@@ -66,7 +66,7 @@ def test_an_action_on_what_changed_meanwhile_is_refused_and_one_on_other_cluster
         ("merge", {"cluster": 2, "into": 1}),
         ("split", {"cluster": 1, "n_parts": 2}),
     ]:
-        with pytest.raises(ConflictError, match="new name was changed meanwhile"):
+        with pytest.raises(ConflictError, match="new name changed since you saw it"):
             say(opened, do, by="ben", base=0, **fields)
     say(opened, "keep", by="ben", base=0, cluster=2)
     assert opened.state.seq == 2

@@ -1,4 +1,4 @@
-"""Which cluster to look at first, and which of its images."""
+"""The order in which to review clusters and their images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from justright.review.actions import Move
 from justright.review.state import REJECTED, ReviewState, Status
 from justright.utils.types import Array
 
-N_CLICKS = 3  # for what was found in a cluster: the action, where its images go, keep and go on (v or m, Enter, k)
+N_CLICKS = 3  # for the action on a cluster: the command, its destination, keep and next (v or m, Enter, k)
 
 
 def corrections_per_click(
@@ -22,10 +22,10 @@ def corrections_per_click(
 ) -> Float[Array, " clusters"]:
     """Expected corrections per click of each cluster, 0 for one without images.
 
-    Keys count as clicks. To go to an image takes one, to select a wrong one another, and N_CLICKS do something about
-    those selected. With e the doubt of the images of a cluster, 1 - confidence, in descending order, looking at the
-    first m of n brings sum_{i <= m} e_i corrections. Or one action is about all images, such as a merge: it corrects
-    what was wrong, and what was right is wrong then.
+    Keys count as clicks. Going to an image takes one, selecting a wrong one another, N_CLICKS act on those selected.
+    With e the doubt of the images of a cluster, 1 - confidence, in descending order, looking at the first m of n brings
+    sum_{i <= m} e_i corrections. An action on all images, such as a merge, corrects the wrong ones and makes the right
+    ones wrong.
 
         max( max_m  sum_{i <= m} e_i / (N_CLICKS + m + sum_{i <= m} e_i),  sum_{i <= n} (e_i - (1 - e_i)) / N_CLICKS )
     """
@@ -45,22 +45,22 @@ def corrections_per_click(
 ClusterOrder = Literal["corrections", "largest", "name"]
 ImageOrder = Literal["uncertain", "central", "outlying"]
 
-REMEMBERED = 64  # clusters whose order of images is kept ready
+REMEMBERED = 64  # clusters whose order of images is cached
 
 
 class ClusterLists:
-    """Clusters and their images in the order to look at them, for a state that moves on.
+    """Clusters and their images in the order to review them, for the current state.
 
-    `features` is None where the run has none: confidence then stands in for similarity.
+    features: None if the run has none; confidence then replaces similarity.
     """
 
     def __init__(self, state: ReviewState, predictions: Predictions, features: Float[Array, "images dim"] | None):
         self.state = state
         self.features = features
-        # an image that looks like no category is the least certain of all
+        # an image unlike all categories is the least certain
         self.confidence = np.where(predictions.is_neither, 0.0, predictions.confidence).astype(np.float32)
         self.is_given = predictions.is_given
-        # computed once for a cluster as it is: all take the last action that changed it, or any, as an argument
+        # the caches take the number of the last action (on the cluster) as an argument, which invalidates them
         self._sizes = lru_cache(1)(self._count)
         self._doubts = lru_cache(1)(self._doubt)
         self._payoffs = lru_cache(1)(self._payoff)
@@ -68,7 +68,7 @@ class ClusterLists:
         self._middles = lru_cache(None)(self._middle)
 
     def sizes(self) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
-        """Images of every cluster number, and the mean confidence of those whose label was not given, else 1."""
+        """Number of images of each cluster, and the mean confidence of those not labeled before the run, else 1."""
         return self._sizes(self.state.seq)
 
     def alive(self) -> list[int]:
@@ -76,7 +76,7 @@ class ClusterLists:
         return np.flatnonzero(self.sizes()[0]).tolist()
 
     def summary(self, cluster: int) -> dict[str, Any]:
-        """A cluster in a line: its mean confidence tells how certain it is, `cover` is its most central image."""
+        """A cluster for the list; `cover` is its most central image."""
         count, confidence = self.sizes()
         label, (cover, _) = self.state.labels[cluster], self._middles(cluster, self.state.changed_at(cluster))
         return {"cluster": cluster, "name": label.name, "kind": label.kind, "n": int(count[cluster]), "cover": cover,
@@ -85,9 +85,9 @@ class ClusterLists:
     def clusters(
         self, order: ClusterOrder = "corrections", status: Status | None = None, search: str = ""
     ) -> list[int]:
-        """Clusters that have images, in order; `status` and `search` choose from them.
+        """Clusters with images, in order, filtered by `status` and `search`.
 
-        By corrections: those first that bring the most per click, then those that were kept or rejected already.
+        "corrections": the most expected corrections per click first, kept and rejected clusters last.
         """
         names = {cluster: self.state.labels[cluster].name.casefold() for cluster in self.alive()}
         words = search.casefold().split()
@@ -98,7 +98,7 @@ class ClusterLists:
         return sorted(chosen, key=lambda cluster: (by[cluster], cluster))
 
     def near(self, cluster: int, rows: list[int], search: str = "") -> list[int]:
-        """Other clusters, those most similar to these images of a cluster first, or to all of them if none is given."""
+        """Other clusters, the most similar to these images first (to all images of the cluster if none are given)."""
         others = [each for each in self.clusters("largest", search=search) if each != cluster]
         given = np.array(rows, dtype=np.int64) if rows else self.state.rows_of(cluster)
         if self.features is None or not others or not len(given):
@@ -108,7 +108,7 @@ class ClusterLists:
         return [others[place] for place in np.argsort(-similarity, kind="stable")]
 
     def images(self, cluster: int, order: ImageOrder) -> Int[Array, " rows"]:
-        """The images of a cluster, those to look at first in front; ties in the order of the run."""
+        """The images of a cluster in this order; ties in the order of the run."""
         return self._ordered(cluster, self.state.changed_at(cluster), order)
 
     def _count(self, _: int) -> tuple[Int[Array, " groups"], Float[Array, " groups"]]:
@@ -119,7 +119,7 @@ class ClusterLists:
         return count[1:], np.where(n_open, total / np.maximum(n_open, 1), 1.0)[1:]
 
     def _doubt(self, _: int) -> Float[Array, " images"]:
-        """How likely it is that an image has to be corrected; not one that a person has put where it is."""
+        """How likely each image is wrong; 0 for images that a reviewer moved to their cluster."""
         doubt = 1 - self.confidence
         for entry in self.state.entries:
             if isinstance(entry.line.action, Move) and not self.state.undone.get(entry.line.seq):

@@ -1,4 +1,4 @@
-"""The labels that a review leaves: a table, class folders, or a labeled set for the next run."""
+"""Export the labels of a review: a table, class folders, or a labeled set for the next run."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import replacing
 from justright.utils.types import Array
 
-N_NAMED = 5  # files that a refusal names
+N_NAMED = 5  # files that an error lists
 
 Form = Literal["csv", "parquet", "folders", "labeled"]
 
 
 def label_table(opened: OpenReview) -> pa.Table:
-    """One row an image: id, dataset, path, cluster, class_name, kind, status, confidence, predicted, reviewers.
+    """One row per image: id, dataset, path, cluster, class_name, kind, status, confidence, predicted, reviewers.
 
     A rejected image has cluster -1, no class_name and status rejected; a cluster that reviewers disagree on is
-    disputed, one that nobody judged open.
+    disputed; one that nobody judged is open.
     """
     predictions = opened.predictions
     with opened.reading() as state:
@@ -60,11 +60,10 @@ def label_table(opened: OpenReview) -> pa.Table:
 
 
 def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_known: bool = False) -> ImageSet:
-    """The reviewed images as a labeled set: clusters that were kept, equal names one class, rejected images left out.
+    """The images of kept clusters as a labeled set; clusters of equal names are one class.
 
-    `is_all` takes clusters that nobody judged as well. `with_known` adds the labeled images of the run's known
-    classes, so that this set can stand in for the one it began with. What a review says of an image counts more than
-    the label that the image had before.
+    `is_all` includes clusters that nobody judged. `with_known` adds the labeled images of the run's known classes, so
+    that this set can replace the one of the run. Labels of the review take precedence over earlier ones.
     """
     table = label_table(opened)
     rows = np.flatnonzero(np.isin(table["status"].to_pylist(), ["kept", "open"] if is_all else ["kept"]))
@@ -97,9 +96,9 @@ def labeled_set(opened: OpenReview, dataset: str, *, is_all: bool = False, with_
 def export(
     opened: OpenReview, path: Path, form: Form, is_copy: bool = False, dataset: str | None = None, **which: bool
 ) -> int:
-    """Write the labels to `path`, whole or not at all, and say how many images they cover.
+    """Write the labels to `path` atomically; returns the number of images.
 
-    `which` is what `labeled_set` takes, for class folders and labeled sets.
+    which: arguments of `labeled_set`, for class folders and labeled sets.
     """
     if form in ("csv", "parquet"):
         table = label_table(opened)
@@ -123,21 +122,21 @@ def export(
 
 
 def refuse_changed(images: ImageSet) -> None:
-    """Raise DataError when files are not those that the run saw: their labels were given to other images."""
+    """Raise DataError if files changed since the run: their labels belong to other images."""
     if changed := images.changed():
         names = "\n".join(f"  {printable(each)}" for each in changed[:N_NAMED])
         more = f"\n  and {len(changed) - N_NAMED:,} more" if len(changed) > N_NAMED else ""
         raise DataError(
-            f"{len(changed):,} of {len(images):,} images to be exported are not what the run saw:\n{names}{more}",
+            f"{len(changed):,} of {len(images):,} images to export have changed since the run:\n{names}{more}",
             expected="the files as they were",
-            advice="put them back, or reject these images in the review; --as csv writes the labels without the images",
+            advice="restore them, or reject these images in the review; --as csv writes the labels without the images",
         )
 
 
 def _is_judged(
     labeled: ImageSet, target: ImageSet, table: pa.Table, rows: Int[Array, " rows"]
 ) -> Bool[Array, " labeled"]:
-    """Labeled images that are images of the target too, and are exported as such or have another class by now."""
+    """Labeled images that are also images of the target, and are exported as such or have another class now."""
     contents, own = (pc.coalesce(each.table[CONTENT], each.table["id"]) for each in (target, labeled))
     now = dict(zip(contents.to_pylist(), table["class_name"].to_pylist(), strict=True))
     exported = set(contents.take(pa.array(rows)).to_pylist())
@@ -155,9 +154,9 @@ MAX_BYTES = 120  # of one part of a path; file systems take 255, and a number ma
 
 
 def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) -> None:
-    """One folder a class below `root`, which must be new or empty; it appears when it is complete.
+    """Write one folder per class below `root`, which must be new or empty and appears when it is complete.
 
-    Links lead to the image where it lies as a file; an image inside a zip or a table is written out.
+    Image files are linked; images inside a zip or a table are written.
     """
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise DataError(f"{root} is not empty", expected="a new or empty folder", advice="choose another name")
@@ -165,7 +164,7 @@ def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) 
     folder_of = safe_folders(images.classes.values())
     building = Path(tempfile.mkdtemp(prefix=f".{root.name}.", dir=root.parent))
     try:
-        taken = {folder.casefold() for folder in folder_of.values()}  # a file must not stand where a folder goes
+        taken = {folder.casefold() for folder in folder_of.values()}  # a file must not get the name of a folder
         for row, (path, label) in enumerate(zip(images.paths, images.labels.tolist(), strict=True)):
             name = safe_part(os.path.basename(path))
             stem, ending = os.path.splitext(name) if is_image_name(path) else (name, ".png")
@@ -185,9 +184,9 @@ def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) 
 
 
 def safe_folders(class_names: Iterable[str]) -> dict[str, str]:
-    """A folder for each class name; a slash makes a folder inside a folder, as `open_images` reads it back.
+    """A folder for each class name; a slash makes a subfolder, as `open_images` reads it back.
 
-    Names that differ only in what a file system does not keep apart get a number.
+    Names that a file system cannot distinguish get a number.
     """
     folders: dict[str, str] = {}
     taken: set[str] = set()
@@ -198,7 +197,7 @@ def safe_folders(class_names: Iterable[str]) -> dict[str, str]:
 
 
 def safe_part(text: str) -> str:
-    """A name for one file or folder: no way up, nothing hidden, nothing a file system refuses."""
+    """A valid name for one file or folder: no `..`, not hidden, no reserved characters."""
     text = UNSAFE.sub("_", text).strip().rstrip(". ")
     text = re.sub(r"^\.", "_", text) or "_"
     if RESERVED.fullmatch(text):
@@ -210,7 +209,7 @@ def safe_part(text: str) -> str:
 
 
 def _first_free(wanted: str, others: Iterable[str], taken: set[str]) -> str:
-    """The name wanted, or the first of others that is not taken, whatever its letters' case; then that is taken."""
+    """Reserve and return the first name that is free, ignoring case."""
     free = next(name for name in chain([wanted], others) if name.casefold() not in taken)
     taken.add(free.casefold())
     return free

@@ -1,4 +1,8 @@
-"""What a review has found by now, for whoever tells of the run."""
+"""The results of a review so far, and the agreement between its reviewers.
+
+Groups are shared by all reviewers, opinions are not: verdicts on clusters (keep or reject), names where both gave one,
+and judgments of the same random image are compared. Cohen's kappa is 1 for full agreement and 0 for chance.
+"""
 
 from __future__ import annotations
 
@@ -20,37 +24,34 @@ from justright.runs.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class ReviewedCluster:
-    """What a review made of one cluster, as it is now."""
+    """The current state of one cluster."""
 
     name: str
     kind: str
-    given_name: str | None  # the name, if a person gave it
+    given_name: str | None  # the name, if a reviewer chose it
     n_images: int
     status: str  # open, kept, rejected or disputed
     verdicts: Mapping[str, str]  # keep or reject, by reviewer
-    other_names: Mapping[str, str]  # what a reviewer called it, where the name is another now
-    elsewhere: tuple[tuple[str, int], ...] = ()  # names of clusters its images went to, and how many, the most first
-    n_rejected: int = 0  # how many of its images belong nowhere
+    other_names: Mapping[str, str]  # by reviewer: a name other than the current one
+    elsewhere: tuple[tuple[str, int], ...] = ()  # clusters its images moved to, and how many, largest first
+    n_rejected: int = 0  # number of its images that were rejected
 
 
 @dataclass(frozen=True)
 class Review:
-    """What people found in the clusters of a run."""
+    """The results of a review."""
 
-    reviewers: tuple[str, ...]  # everyone who did something
-    n_clusters: int  # how many clusters there are now
-    by_status: Mapping[str, int]  # how many of them are kept, rejected, disputed or open
+    reviewers: tuple[str, ...]  # reviewers with at least one action
+    n_clusters: int  # current number of clusters
+    by_status: Mapping[str, int]  # number of clusters kept, rejected, disputed or open
     accuracy: CheckedAccuracy | None  # from random checks, if there were any
     clusters: Mapping[int, ReviewedCluster]  # by their number in the predictions
-    made: tuple[ReviewedCluster, ...]  # those that came up in the review
-    n_more_checks: int  # how many more random checks should tell the accuracy to 4 points
+    made: tuple[ReviewedCluster, ...]  # clusters created in the review
+    n_more_checks: int  # expected number of checks until the accuracy is known within 4 points
 
 
 def findings(run: RunFolder) -> Review | None:
-    """Names, verdicts and what became of each cluster; None where nobody has said anything.
-
-    A log that is damaged or belongs to other predictions is a DataError.
-    """
+    """Summarize the review of a run; None if there are no actions. DataError if its log is damaged or does not fit."""
     if not has_review(run):
         return None
     opened = OpenReview(run)
@@ -72,7 +73,7 @@ def findings(run: RunFolder) -> Review | None:
 
 
 def _clusters(state: ReviewState, predictions: Predictions) -> dict[int, ReviewedCluster]:
-    """Every cluster by number, also one that has lost all its images."""
+    """Every cluster by number, including those without images."""
     n_images = np.bincount(state.group[state.group != REJECTED], minlength=state.n_groups)
     elsewhere = _elsewhere(state, predictions)
     first = ReviewState(predictions, state.known_classes).labels
@@ -94,7 +95,7 @@ def _clusters(state: ReviewState, predictions: Predictions) -> dict[int, Reviewe
 
 
 def _elsewhere(state: ReviewState, predictions: Predictions) -> defaultdict[int, list[tuple[int, int]]]:
-    """By cluster of the predictions the groups that its images are in now, other than itself, and how many."""
+    """For each predicted cluster, the other groups its images are in now, and how many."""
     has_left = state.group != predictions.cluster
     ways = Counter(zip(predictions.cluster[has_left].tolist(), state.group[has_left].tolist(), strict=True))
     found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -104,7 +105,7 @@ def _elsewhere(state: ReviewState, predictions: Predictions) -> defaultdict[int,
 
 
 def agreement(state: ReviewState) -> list[dict[str, Any]]:
-    """Every pair of reviewers who judged something in common: how many things, how many alike, and kappa."""
+    """For each pair of reviewers who judged the same things: how many, how many alike, and kappa."""
     found = []
     for what, said in _answers(state).items():
         for one, other in combinations(sorted({who for answers in said.values() for who in answers}), 2):
@@ -116,20 +117,20 @@ def agreement(state: ReviewState) -> list[dict[str, Any]]:
 
 
 def cohen_kappa(both: list[tuple[str, str]]) -> float | None:
-    """(p_o - p_e) / (1 - p_e), p_o the share of equal answers, p_e the one expected by chance (Cohen, 1960).
+    """(p_o - p_e) / (1 - p_e): p_o is the share of equal answers, p_e its expectation by chance (Cohen, 1960).
 
-    None where both gave one and the same answer throughout.
+    None if all answers are the same.
     """
     if len({answer for pair in both for answer in pair}) < 2:
         return None
-    from sklearn.metrics import cohen_kappa_score  # slow to import, and one reviewer alone needs none
+    from sklearn.metrics import cohen_kappa_score  # slow to import
 
     first, second = zip(*both, strict=True)
     return float(cohen_kappa_score(first, second))
 
 
 def disputes(state: ReviewState) -> list[dict[str, Any]]:
-    """What reviewers judge differently, and who said what: clusters first, then images."""
+    """What reviewers judge differently, with all answers: clusters first, then images."""
     found = []
     for what, said in _answers(state).items():
         for thing, answers in said.items():

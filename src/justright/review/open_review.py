@@ -1,4 +1,4 @@
-"""One review while it is open: the run, its log and where it stands. Threads, tabs and processes may share it."""
+"""An open review: the run, its log and its state. Threads and processes may share it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 def has_review(run: RunFolder) -> bool:
-    """Whether a review was begun: there is a log, or what tells that there was one."""
+    """Whether the run has a review: a log, or evidence that there was one."""
     return any((run.path / "review" / name).exists() for name in ("log.jsonl", "saved.json"))
 
 
@@ -48,69 +48,69 @@ class OpenReview:
 
     @property
     def seed(self) -> int:
-        """The seed of the run: same run, same draws."""
+        """The seed of the run, so that random checks are reproducible."""
         return int(self.run.about.get("seed") or 0)
 
     @cached_property
     def known_classes(self) -> list[str]:
-        """Classes that images may be said to show: those the run looked for, then others of a pool that competes.
+        """Classes that a cluster may be marked as: known classes of the run, then those of a rival pool.
 
         Classes of a pool that only guides are of other kinds, and are not offered.
         """
-        looked_for = [each.name for each in self.predictions.categories if each.kind == "known"]
+        of_run = [each.name for each in self.predictions.categories if each.kind == "known"]
         if self.run.about.get("pool_role") == "guide":
-            return looked_for
+            return of_run
         try:
             others = sorted(self.run.pool.classes.values())
-        except DataError:  # the pool may have been removed to save space
+        except DataError:  # the list of the pool may have been deleted
             others = []
-        return list(dict.fromkeys([*looked_for, *others]))
+        return list(dict.fromkeys([*of_run, *others]))
 
     @cached_property
     def features(self) -> Float[Array, "images dim"] | None:
-        """Tuned features, where the run has them for every image; if they are damaged, that is said."""
+        """Tuned features, if the run has them for every image; warns if they are damaged."""
         try:
             features = self.run.tuned
         except DataError as error:
-            logger.warning("%s\nClusters cannot be split, and images are not shown by how central they are.", error)
+            logger.warning("%s\nClusters cannot be split, and images are not ordered by centrality.", error)
             return None
         return features if len(features) == len(self.predictions) else None
 
     @contextmanager
     def reading(self) -> Iterator[ReviewState]:
-        """The state with all that is in the log by now; nobody changes it inside."""
+        """Yield the state, updated from the log and locked against changes."""
         with self._lock:
             self._apply(self.log.new_lines())
             yield self.state
 
     def next_check(self, reviewer: str) -> int | None:
-        """The first image in the random order of this round that the reviewer has not judged; None when all are.
+        """The first image in the random order of this round that the reviewer has not judged; None if there is none.
 
-        Images whose label was given before the run are not asked about: nothing was predicted of them.
+        Images labeled before the run are skipped: they have no prediction.
         """
         done = {row for row, by in self.state.checks[self.state.round] if by == reviewer}
         order = self._draw_order(self.state.round)
-        is_asked = (self.state.group != REJECTED) & ~self.state.is_given
-        return next((row for row in order if row not in done and is_asked[row]), None)
+        is_candidate = (self.state.group != REJECTED) & ~self.state.is_given
+        return next((row for row in order if row not in done and is_candidate[row]), None)
 
     def _draw(self, round_: int) -> list[int]:
         return draw_order(self.predictions.confidence, self.predictions.is_given, self.seed, round_).tolist()
 
     def act(self, request: Request) -> Entry:
-        """Do what is asked and write it down; when this returns it is on disk.
+        """Apply the action of a request; it is on disk when this returns.
 
-        ConflictError, with nothing done, where what the reviewer looked at has changed meanwhile.
+        ConflictError, with nothing changed, if the clusters concerned changed since the reviewer saw them.
         """
         with self.reading() as state:
-            if request.id in state.by_request:  # sent again, because the first answer did not arrive
+            if request.id in state.by_request:  # sent again after a lost response
                 return state.by_request[request.id]
             state.check_fresh(request.action, request.base)
         action = request.action.prepare(self)
         with self.reading() as state:
             if request.id not in state.by_request:
-                self._line(request, action)  # what is refused leaves no trace, not even an empty log
-            with self.log.writing() as news:
-                self._apply(news)
+                self._line(request, action)  # a rejected action leaves no trace, not even an empty log
+            with self.log.writing() as new_lines:
+                self._apply(new_lines)
                 if request.id not in state.by_request:
                     line = self._line(request, action)
                     self.log.append(line)
@@ -118,7 +118,7 @@ class OpenReview:
                 return state.by_request[request.id]
 
     def _line(self, request: Request, prepared: Action) -> LogLine:
-        """The line that a request would become; ConflictError where it does not fit."""
+        """Return the log line of a request; ConflictError if it does not fit."""
         action = prepared.resolve(self, request.reviewer)
         self.state.check_fresh(action, request.base)
         action.plan(self.state, request.reviewer)
@@ -132,8 +132,8 @@ class OpenReview:
             except ConflictError as error:
                 self._misfit = DataError(
                     f"{self.log.path}: action {line.seq} does not fit: {error}",
-                    advice="the file was changed by hand, or is of another run",
+                    advice="the file was edited, or belongs to another run",
                 )
                 break
-        if self._misfit:  # for good: the state lacks this action, and nothing may be built on it
+        if self._misfit:  # permanently: later actions would build on a state without this one
             raise self._misfit

@@ -1,4 +1,4 @@
-"""What the review page is told, as plain JSON values, each under the address that `routes` gives it."""
+"""The data of the review page as JSON, by route."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from justright.discovery.doubts import Doubt
 from justright.review.actions import MAX_PARTS, MAX_ROWS, ClusterOrRejected, Reviewer, Undo
 from justright.review.cluster_lists import ClusterOrder, ImageOrder
 from justright.review.findings import agreement, disputes
@@ -21,8 +20,8 @@ from justright.review.random_checks import accuracy, n_more_checks
 from justright.review.state import REJECTED, Status
 from justright.utils.errors import DataError, MissingDataError
 
-N_EXAMPLES = 8  # images that stand for a cluster next to the one to be checked
-MAX_PAGE = 2000  # entries of a list that are given at once
+N_EXAMPLES = 8  # example images of the cluster beside the image to check
+MAX_PAGE = 2000  # entries of a list per request
 
 Offset = Annotated[int, Field(ge=0, lt=2**31)]
 Limit = Annotated[int, Field(ge=1, le=MAX_PAGE)]
@@ -30,19 +29,19 @@ Search = Annotated[str, Field(max_length=200)]
 
 
 class PageData:
-    """Answers to what the page asks about a review; `reviewer` is the name it proposes to whoever has none."""
+    """Responses for the page; `reviewer` is the default name of the reviewer."""
 
     def __init__(self, opened: OpenReview, reviewer: str = ""):
         self.opened = opened
         self.state = opened.state
         self.lists = opened.lists
         self.reviewer = reviewer
-        self.doubts: dict[int, Doubt] = {}
-        with suppress(DataError):  # a damaged list of doubts is no reason not to review
-            self.doubts = {doubt.category: doubt for doubt in opened.run.doubts}
+        self.may_be_two: set[int] = set()
+        with suppress(DataError):  # hints only: a damaged file does not prevent a review
+            self.may_be_two = {doubt.category for doubt in opened.run.doubts if doubt.other is None}
 
     def routes(self) -> dict[str, Callable[..., JSONResponse]]:
-        """The answers by address. Names, types and limits of their parameters are those of the address."""
+        """The handlers by path. Their parameters are the query parameters, with types and limits."""
         answers: dict[str, Callable[..., dict[str, Any]]] = {
             "/about": self.about,
             "/status": self.status,
@@ -57,9 +56,9 @@ class PageData:
         return {address: self._up_to_date(answer) for address, answer in answers.items()}
 
     def _up_to_date(self, answer: Callable[..., dict[str, Any]]) -> Callable[..., JSONResponse]:
-        """The answer with all that is in the log by now, and the number of the last action it knows of."""
+        """Wrap a handler: update the state first, and add the number of the last action."""
 
-        @wraps(answer)  # which keeps the names and types of the parameters
+        @wraps(answer)  # keeps names and types of the parameters
         def answering(**fields: Any) -> JSONResponse:
             with self.opened.reading() as state:
                 found = {"seq": state.seq} | answer(**fields)
@@ -68,7 +67,7 @@ class PageData:
         return answering
 
     def about(self) -> dict[str, Any]:
-        """What does not change while the page is open."""
+        """Facts that do not change while the page is open."""
         return {
             "run": self.opened.run.path.resolve().name,
             "known_classes": self.opened.known_classes,
@@ -79,7 +78,7 @@ class PageData:
         }
 
     def status(self, since: Annotated[int, Field(ge=0, lt=2**53)] = 0) -> dict[str, Any]:
-        """How far the review is, how accurate the clusters are, and which clusters changed after action `since`."""
+        """Progress, estimated accuracy, and the clusters that changed after action `since`."""
         status = {cluster: self.state.status(cluster) for cluster in self.lists.alive()}
         reviewed = [cluster for cluster, said in status.items() if said != "open"]
         n_rejected = len(self.state.rows_of(REJECTED))
@@ -107,7 +106,7 @@ class PageData:
         offset: Offset = 0,
         limit: Limit = 100,
     ) -> dict[str, Any]:
-        """A part of the list of clusters."""
+        """One page of the list of clusters."""
         chosen = self.lists.clusters(order, None if status == "all" else status, search)
         return {"n": len(chosen), "clusters": list(map(self.lists.summary, chosen[offset : offset + limit]))}
 
@@ -118,35 +117,31 @@ class PageData:
         search: Search = "",
         limit: Limit = 50,
     ) -> dict[str, Any]:
-        """Clusters that these images, numbers with commas between them, could go to, the most similar first."""
+        """Clusters to move these images to (comma-separated rows), the most similar first."""
         given = [int(row) for row in rows.split(",") if row and int(row) < len(self.state.group)]
         return {"clusters": list(map(self.lists.summary, self.lists.near(cluster, given, search)[:limit]))}
 
     def cluster(self, cluster: ClusterOrRejected) -> dict[str, Any]:
-        """One cluster, or the rejected images, with what everyone said about it."""
+        """One cluster, or the rejected images, with the opinions of all reviewers."""
         if cluster == REJECTED:
             n = len(self.state.rows_of(REJECTED))
             return {"cluster": REJECTED, "name": "Rejected images", "kind": "rejected", "n": n, "confidence": None,
                     "status": "rejected", "opinions": {}}  # fmt: skip
         if not self.state.has(cluster):
-            advice = "it was merged or taken back: see the list"
-            raise MissingDataError(f"cluster {cluster} is not there", advice=advice)
+            raise MissingDataError(f"cluster {cluster} does not exist", advice="it was merged or undone: see the list")
         labels = self.state.labels
         same_name = [c for c in self.lists.alive() if c != cluster and labels[c].name == labels[cluster].name]
         said = {who: asdict(opinion) for who, opinion in sorted(self.state.opinions.get(cluster, {}).items())}
         return self.lists.summary(cluster) | {"opinions": said, "same_name": same_name, "doubt": self._doubt(cluster)}
 
     def _doubt(self, cluster: int) -> str:
-        """What a cluster may be, as long as nobody has changed or named it."""
-        doubt = self.doubts.get(cluster)
-        if doubt is None or self.state.changed_at(cluster):
-            return ""
-        return "may be two kinds" if doubt.other is None else f"may belong with {self.state.labels[doubt.other].name}"
+        """A hint, until someone changes or names the cluster."""
+        return "may be two kinds" if cluster in self.may_be_two and not self.state.changed_at(cluster) else ""
 
     def images(
         self, cluster: ClusterOrRejected, order: ImageOrder = "uncertain", offset: Offset = 0, limit: Limit = 200
     ) -> dict[str, Any]:
-        """A part of the images of a cluster: number and confidence, whether it is unlike all, whether it was given."""
+        """One page of the images of a cluster: row, confidence, whether unlike all categories, whether labeled."""
         rows = self.lists.images(cluster, order)
         page = rows[offset : offset + limit]
         confidence = self.opened.predictions.confidence[page].astype(float).round(4).tolist()
@@ -155,7 +150,7 @@ class PageData:
         return {"n": len(rows), "images": list(zip(page.tolist(), confidence, unlike, given, strict=True))}
 
     def check(self, reviewer: Reviewer) -> dict[str, Any]:
-        """The next randomly drawn image for a reviewer, and images that stand for its cluster."""
+        """The next random image for a reviewer, and examples of its cluster."""
         row = self.opened.next_check(reviewer)
         found: dict[str, Any] = {"round": self.state.round, "row": row}
         if row is not None:
@@ -175,5 +170,5 @@ class PageData:
         ]}  # fmt: skip
 
     def agreement(self) -> dict[str, Any]:
-        """How far reviewers agree, and on what they do not."""
+        """Agreement between reviewers, and their disputes."""
         return {"pairs": agreement(self.state), "disputes": disputes(self.state)[:500]}

@@ -1,9 +1,8 @@
-"""How accurate the clusters are, from randomly drawn images that people called right or wrong.
+"""Estimate the accuracy of the clusters from randomly drawn images that reviewers judge right or wrong.
 
-Only the draw makes this an estimate: images that a reviewer picks are no sample. Every round has one random order,
-the same for all reviewers, so that two of them judge the same images. However many of them were judged, they are
-spread evenly over low and high confidences. Corrections do not change the checks of a round; a new round draws afresh
-and says how accurate the corrected clusters are.
+Only random images give an estimate: those that a reviewer picks are no sample. Every round has one random order, the
+same for all reviewers, so that several judge the same images. The first n of it are spread evenly over low and high
+confidences. Corrections do not change the checks of a round; a new round estimates the corrected clusters.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ N_STRATA = 8
 
 
 class Check(Action, do="check"):
-    """A randomly drawn image shows what its cluster stands for, or does not."""
+    """Judge a randomly drawn image: whether it is in the right cluster."""
 
     round: int = Field(ge=1, lt=2**31)
     row: Row
@@ -38,35 +37,35 @@ class Check(Action, do="check"):
 
     def resolve(self, opened: OpenReview, by: str) -> Action:
         if self.row != opened.next_check(by):
-            raise ConflictError("another image is next to be checked", advice="only random draws make an estimate")
+            raise ConflictError("this is not the next image to check", advice="only images drawn at random count")
         return self
 
     def plan(self, state: ReviewState, by: str) -> Change:
         if self.round != state.round:
-            raise ConflictError(f"round {self.round} of the checks is over")
+            raise ConflictError(f"round {self.round} of the checks has ended")
         state.rows_in(self.cluster, [self.row])
         return Change(edits=(edit(state.checks[self.round], (self.row, by), self.is_right),))
 
     def describe(self, state: ReviewState) -> str:
-        return f"called an image of {state.name_of(self.cluster)} {'right' if self.is_right else 'wrong'}"
+        return f"judged an image of {state.name_of(self.cluster)} {'right' if self.is_right else 'wrong'}"
 
 
-class NewRound(Action, do="round", told="began round {round} of the checks"):
-    """Draw a fresh random sample from now on: the last one was looked at before the corrections."""
+class NewRound(Action, do="round", told="started round {round} of the checks"):
+    """Draw a new random sample, to estimate the accuracy after corrections."""
 
     round: int = Field(ge=2, lt=2**31)
 
     def plan(self, state: ReviewState, by: str) -> Change:
         if self.round != state.round + 1:
-            raise ConflictError(f"round {state.round} has begun meanwhile")
+            raise ConflictError(f"round {state.round} was already started")
         return Change(edits=(edit(state.rounds, "now", self.round),))
 
 
 def draw_order(confidence: Float[Array, " images"], is_given: Mask, seed: int, round_: int) -> Int[Array, " images"]:
-    """The random order in which the images of a round are looked at.
+    """The random order of the images of a round, stratified by confidence.
 
-    Of every N_STRATA images that follow each other one is of each of as many equal strata by confidence, as long as
-    nothing is left out. Images with a given label are a stratum of their own: they are not asked about.
+    Every N_STRATA consecutive images contain one of each of N_STRATA equal strata. Images that were labeled before the
+    run come in a stratum of their own, and are not checked.
     """
     by_confidence = np.lexsort((confidence, is_given))
     n_asked = int((~is_given).sum())
@@ -75,13 +74,13 @@ def draw_order(confidence: Float[Array, " images"], is_given: Mask, seed: int, r
     order = generator(seed, "review check", round_).permutation(len(confidence))
     by_stratum = np.argsort(stratum[order], kind="stable")
     size = np.bincount(stratum, minlength=N_STRATA + 1)
-    turn = np.empty(len(order), dtype=np.int64)  # how many of its stratum come before
+    turn = np.empty(len(order), dtype=np.int64)  # position within its stratum
     turn[by_stratum] = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
     return order[np.argsort(turn, kind="stable")]
 
 
 def checked_images(state: ReviewState, round_: int) -> dict[int, bool]:
-    """One verdict an image: right where more reviewers say right than wrong. A tie counts as wrong."""
+    """One verdict per image by majority of the reviewers. A tie counts as wrong."""
     votes: Counter[int] = Counter()
     for (row, _), is_right in state.checks[round_].items():
         votes[row] += 1 if is_right else -1
@@ -89,17 +88,16 @@ def checked_images(state: ReviewState, round_: int) -> dict[int, bool]:
 
 
 def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> CheckedAccuracy | None:
-    """The estimate of the latest round that has checks, over the images that nobody rejected. None without checks.
+    """Estimate the accuracy from the latest round with checks, over images that nobody rejected. None without checks.
 
-    Images whose label was given before the run are no part of it. The interval is that of a sample without strata,
-    which is too long rather than too short for this draw.
+    Images labeled before the run are excluded. The interval ignores the strata, so it is conservative.
     """
     rounds = [round_ for round_, said in state.checks.items() if said and round_ <= state.round]
     if not rounds:
         return None
     verdicts = checked_images(state, max(rounds))
     checked = np.array(list(verdicts), dtype=np.int64)
-    # an image that was rejected after its check stays: leaving it out would flatter
+    # images rejected after their check are kept: excluding them would bias the estimate upward
     is_in = (state.group != REJECTED) & ~state.is_given
     is_in[checked] = True
     place = np.cumsum(is_in) - 1
@@ -115,15 +113,15 @@ def accuracy(state: ReviewState, confidence: Float[Array, " images"]) -> Checked
 
 
 def n_more_checks(state: ReviewState, confidence: Float[Array, " images"]) -> int:
-    """How many more random checks should tell the accuracy to HALF_WIDTH; before the first, what confidences say."""
+    """Expected number of further checks for an interval of +-HALF_WIDTH; before the first, from the confidences."""
     found = accuracy(state, confidence)
     is_asked = (state.group != REJECTED) & ~state.is_given
     return found.n_more if found else forecast_looks(confidence[is_asked].astype(np.float64))
 
 
 def accuracy_in_words(state: ReviewState, confidence: Float[Array, " images"]) -> str:
-    """The estimate in a sentence or two, or how many checks make one."""
+    """The estimate in a sentence, or the number of checks it takes."""
     if found := accuracy(state, confidence):
         return str(found)
     n = n_more_checks(state, confidence)
-    return f"No image was checked at random. About {n:,} checks tell the accuracy to {100 * HALF_WIDTH:.0f} points."
+    return f"No random checks yet. About {n:,} give the accuracy within ±{100 * HALF_WIDTH:.0f} points."

@@ -1,8 +1,13 @@
-"""Who may talk to the review page: the browser that was given its address, from that page, in small messages.
+"""Access control of the review page: token, Host, Origin, size of requests, number of connections.
 
-The token is the first part of every path. So there is no cookie that a browser would send along for another site, or
-to another program on another port, and without the token nothing answers. The rest guards against a page elsewhere
-that learned the address: names that lead here by a trick (Host), requests sent from other sites (Origin), long bodies.
+The token is the first part of every path. There is no cookie, which a browser would also send for other sites or to
+other ports, and without the token every request is rejected. The other checks protect against a foreign page that
+learned the address: rebound names (Host), requests from other sites (Origin), long bodies. starlette's
+TrustedHostMiddleware does not compare ports, and cannot allow all addresses but no names (for 0.0.0.0).
+
+A connection is a stranger until a request on it had the token. Strangers share a part of the places: if these are
+taken, the oldest stranger is disconnected, so a newcomer always gets a turn. The other places are reserved for
+connections with the token.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MAX_BODY = 256 * 1024  # bytes of a request; an action that lists the most images it may, fits
+MAX_BODY = 256 * 1024  # bytes of a request; enough for the longest action
 MAX_HEAD = 32 * 1024  # bytes of all headers and of the path
 TOO_LONG = (413, "The request is too long.")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -42,7 +47,7 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Access:
-    """Where the page is served: the address listened on, and the token."""
+    """The address of the page and its token."""
 
     host: str
     port: int
@@ -65,15 +70,15 @@ class Access:
         return _is_address(self.host) and ipaddress.ip_address(self.host).is_unspecified
 
     def knows(self, host: str) -> bool:
-        """Whether a Host header names this server: a foreign name that leads here is refused."""
+        """Whether a Host header names this server."""
         name, colon, port = host.rpartition(":")
-        if not colon or port.endswith("]"):  # no port, or the colons of an IPv6 address
+        if not colon or port.endswith("]"):  # no port; the colons belong to an IPv6 address
             name, port = host, "80"
         if port != str(self.port) or not name.strip("[]"):  # a request without a Host header has an empty name
             return False
         if name in (*LOOPBACK, self.host, f"[{self.host}]"):
             return True
-        # Listening everywhere: any address of this machine, or its own name. A rebound name is neither.
+        # on all interfaces: any address, or the name of this machine, but no rebound name
         return self.is_wildcard and (_is_address(name.strip("[]")) or name == socket.gethostname())
 
     def admits(self, path: str) -> bool:
@@ -83,14 +88,14 @@ class Access:
 
 
 class Guard:
-    """Lets a request through to `app`, without the token in its path, or refuses it."""
+    """ASGI middleware that rejects a request, or passes it to `app` without the token in its path."""
 
     def __init__(self, app: ASGIApp, access: Access):
         self.app = app
         self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             raise RuntimeError("the review page speaks HTTP only")
 
@@ -101,11 +106,11 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        refused = self._refusal(scope)
-        body = None if refused else await _body(receive)
+        problem = self._problem(scope)
+        body = None if problem else await _body(receive)
         if body is None:
-            status, text = refused or TOO_LONG
-            # what is left of a refused body is not read: the connection ends here
+            status, text = problem or TOO_LONG
+            # the rest of a rejected body is not read
             await PlainTextResponse(text, status, {"connection": "close"})(scope, receive, sending)
             return
         inside = scope["path"][len(self.access.token) + 1 :]
@@ -117,20 +122,20 @@ class Guard:
 
         await self.app(inner, replaying, sending)
 
-    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+    def _problem(self, scope: Scope) -> tuple[int, str] | None:
         if sum(len(name) + len(value) for name, value in scope["headers"]) + len(scope["path"]) > MAX_HEAD:
             return 431, "The request is too long."
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if not self.access.knows(headers.get("host", "")):
-            return 421, "This name does not lead here."
+            return 421, "Unknown host name."
         if not self.access.admits(scope["path"]):
             return 403, "The address lacks the token. Open the address that `justright review` printed."
         is_read = scope["method"] in ("GET", "HEAD")
-        is_opening = is_read and headers.get("sec-fetch-mode") == "navigate"
-        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none") and not is_opening:
-            return 403, "Requests from other sites are refused."
+        is_navigation = is_read and headers.get("sec-fetch-mode") == "navigate"
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none") and not is_navigation:
+            return 403, "Requests from other sites are not allowed."
         if not is_read and headers.get("origin", f"http://{headers['host']}") != f"http://{headers['host']}":
-            return 403, "Requests from other sites are refused."
+            return 403, "Requests from other sites are not allowed."
         if not is_read and headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return 415, "Expected application/json."
         length = headers.get("content-length", "0")
@@ -140,7 +145,7 @@ class Guard:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body, None if it is too long (one sent in chunks tells no length before) or its sender has gone."""
+    """Read the whole body; None if it is too long (chunked bodies have no length header) or the client disconnected."""
     body, is_more = b"", True
     while is_more and len(body) <= MAX_BODY:
         message = await receive()
@@ -160,19 +165,19 @@ def _is_address(host: str) -> bool:
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """What the server bears."""
+    """Limits of the server."""
 
-    n_connections: int = 256  # how many may be open at once; a request on one more is answered with 503
-    n_strangers: int = 96  # how many of them may be without the token; for one more, the oldest of these is closed
-    seconds: float = 20.0  # for a request to arrive whole, line, headers and body; then its connection is closed
-    seconds_idle: int = 30  # how long a connection is kept open between two requests
+    n_connections: int = 256  # open connections; a request on one more gets status 503
+    n_strangers: int = 96  # of them without the token; for one more, the oldest is closed
+    seconds: float = 20.0  # for a complete request to arrive before its connection is closed
+    seconds_idle: int = 30  # for which a connection is kept open between two requests
 
 
-LIMITS = ConnectionLimits()  # those of `justright review`
+LIMITS = ConnectionLimits()  # defaults of `justright review`
 
 
 class GuardedConnection(H11Protocol):
-    """One connection of the server. `strangers` are those without the token, the oldest first, shared by all."""
+    """One connection; `strangers` are all connections without the token, the oldest first."""
 
     def __init__(
         self, access: Access, limits: ConnectionLimits, strangers: dict[GuardedConnection, None], **uvicorn: Any
@@ -181,40 +186,40 @@ class GuardedConnection(H11Protocol):
         self.access = access
         self.limits = limits
         self.strangers = strangers
-        self._clock: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin as a stranger, in the place of the oldest one if there is no other."""
+        """Start as a stranger; disconnect the oldest one if there are too many."""
         super().connection_made(transport)
         self.strangers[self] = None
         if len(self.strangers) > self.limits.n_strangers:
             oldest = next(iter(self.strangers))
             del self.strangers[oldest]
-            self.connections.discard(oldest)  # it counts no longer, though the loop closes it a moment later
+            self.connections.discard(oldest)  # it no longer counts, though the loop closes it later
             oldest.transport.abort()
-        self._start_clock()
+        self._start_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Read on. With the token it is no longer a stranger's; with a whole request the clock stops."""
+        """Read data. With the token it is no longer a stranger; a complete request stops the timer."""
         super().data_received(data)
         if self in self.strangers and self.scope is not None and self.access.admits(self.scope["path"]):
             del self.strangers[self]
         if self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
-            self._start_clock()
+            self._start_timer()
         else:
-            self._stop_clock()
+            self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place back."""
+        """Release the place."""
         self.strangers.pop(self, None)
-        self._stop_clock()
+        self._stop_timer()
         super().connection_lost(exc)
 
-    def _start_clock(self) -> None:
-        if self._clock is None:
-            self._clock = self.loop.call_later(self.limits.seconds, self.transport.close)
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(self.limits.seconds, self.transport.close)
 
-    def _stop_clock(self) -> None:
-        if self._clock is not None:
-            self._clock.cancel()
-            self._clock = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

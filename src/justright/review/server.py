@@ -1,4 +1,4 @@
-"""The addresses of the review page. Images are asked for by number, never by path."""
+"""The web server of the review page. Images are requested by number, never by path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from justright.utils.errors import BadImageError, JustrightError
 from justright.utils.files import replacing
 
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-STATIC = {  # every file of the page; no other name is served
+STATIC = {  # all files of the page; no other file is served
     file.name: (file.read_bytes(), KINDS[Path(file.name).suffix])
     for file in files("justright.review").joinpath("static").iterdir()
     if Path(file.name).suffix in KINDS
@@ -38,7 +38,7 @@ ENDINGS: dict[Form, str] = {"csv": "labels.csv", "parquet": "labels.parquet", "l
 
 
 class ExportRequest(Strict):
-    """Which labels to write. The page cannot choose where."""
+    """Which labels to export. The page cannot choose the path."""
 
     form: Form
     is_all: bool = False
@@ -47,7 +47,7 @@ class ExportRequest(Strict):
 
 
 def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
-    """All addresses, without `security.Guard`. Only tests call them so."""
+    """Build the app without `security.Guard`, which `serve` adds."""
     app = FastAPI(openapi_url=None, redirect_slashes=False)  # a redirect would lose the token
     _answer_errors(app)
     for address, answer in PageData(opened, reviewer).routes().items():
@@ -79,7 +79,7 @@ def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
     def image(row: int, size: int) -> Response:
         if not 0 <= row < len(opened.predictions) or size not in SIZES:
             return _missing()
-        # the address holds the token, which is of this run: what the browser keeps is never of another
+        # the URL contains the token of this run, so a cached image never belongs to another run
         kept = {"cache-control": "private, max-age=604800, immutable"}
         return Response(opened.thumbnails.get(row, size), media_type="image/jpeg", headers=kept)
 
@@ -94,12 +94,12 @@ def make_app(opened: OpenReview, reviewer: str = "") -> FastAPI:
 
 
 def _missing() -> Response:
-    return JSONResponse({"error": "There is nothing of this name."}, 404)
+    return JSONResponse({"error": "Not found."}, 404)
 
 
 def _answer_errors(app: FastAPI) -> None:
-    def answer(kind: type[Exception], status: int, said: Callable[[Any], str] = str) -> None:
-        app.add_exception_handler(kind, lambda _, error: JSONResponse({"error": said(error)}, status))
+    def answer(kind: type[Exception], status: int, message: Callable[[Any], str] = str) -> None:
+        app.add_exception_handler(kind, lambda _, error: JSONResponse({"error": message(error)}, status))
 
     answer(BadImageError, 404)
     answer(ConflictError, 409)
@@ -109,9 +109,9 @@ def _answer_errors(app: FastAPI) -> None:
 
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
-WAITING = 128  # connections that the system keeps in line for the server
-# Connections that are taken from the line before the server reads again: few beside the places of strangers, so that
-# a newcomer is read before as many others come that there is no place left.
+WAITING = 128  # connections that the operating system queues for the server
+# Connections accepted before the server reads again: few compared with the places of strangers, so that a new
+# connection is read before it is pushed out by others.
 AT_ONCE = 16
 
 
@@ -123,23 +123,23 @@ def serve(
     ready: Callable[[Access], None],
     limits: ConnectionLimits = LIMITS,
 ) -> None:
-    """Listen, tell `ready` where, and answer until a signal comes. Port 0 takes a free one."""
+    """Serve the page until a signal arrives; calls `ready` once it listens. Port 0 takes a free one."""
     try:
-        token = kept_token(opened.folder / "token")
+        token = saved_token(opened.folder / "token")
     except OSError as error:
         raise JustrightError(
             f"cannot write to {opened.folder}: {error.strerror or error}",
-            advice="a review is kept in the run: copy it to where you may write",
+            advice="a review is saved in the run: copy the run to a writable folder",
         ) from error
     with listen(host, port) as listening:
         access = Access(host, listening.getsockname()[1], token)
         config = uvicorn.Config(
             Guard(make_app(opened, reviewer), access),
-            http=partial(GuardedConnection, access, limits, {}),  # type: ignore[arg-type]  # called, never subclassed
+            http=partial(GuardedConnection, access, limits, {}),  # type: ignore[arg-type]  # called, not subclassed
             ws="none",
             loop="asyncio",
             log_level="warning",
-            access_log=False,  # it would write the token down
+            access_log=False,  # it would contain the token
             server_header=False,
             limit_concurrency=limits.n_connections,
             backlog=AT_ONCE,
@@ -152,7 +152,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Says that it is ready when it is: from then on a signal ends it, and a request is answered."""
+    """Calls `tell` when it is ready: from then on it answers requests, and a signal stops it."""
 
     def __init__(self, config: uvicorn.Config, tell: Callable[[], None]):
         super().__init__(config)
@@ -161,18 +161,18 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         for each in sockets or ():
-            each.listen(WAITING)  # asyncio has one number for this and for those it takes at once
+            each.listen(WAITING)  # asyncio uses one number for the queue and for connections accepted at once
         self.tell()
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there, or an error that says what to do."""
+    """Open a listening socket, with a helpful error if that fails."""
     if not host.strip():
         raise JustrightError("the host is empty", expected="a name or an address", advice="0.0.0.0 listens on all")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends small packets at once only on sockets that say they are TCP; else each answer waits 40 ms
+    # asyncio disables Nagle's algorithm only for IPPROTO_TCP; else each response waits 40 ms
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    # a restart right after a kill finds the port still closing
+    # after a kill the port may still be closing
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
@@ -181,21 +181,21 @@ def listen(host: str, port: int) -> socket.socket:
         listening.close()
         if error.errno == errno.EADDRINUSE:
             raise JustrightError(
-                f"port {port} is in use: perhaps this review is open already",
+                f"port {port} is in use; this review may already be open",
                 advice="open the address it printed, or choose a port with --port; --port 0 takes a free one",
             ) from error
         raise JustrightError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
     return listening
 
 
-def kept_token(file: Path) -> str:
-    """The token of a review, made once and readable by its owner only: open tabs go on after a restart."""
+def saved_token(file: Path) -> str:
+    """Read or create the token of a review, readable by its owner only; open tabs survive a restart."""
     if file.exists() and TOKEN.fullmatch(token := file.read_text(encoding="ascii", errors="replace").strip()):
         file.chmod(0o600)
         return token
     token = secrets.token_urlsafe(24)
     with replacing(file) as temporary:
         temporary.unlink(missing_ok=True)
-        temporary.touch(0o600, exist_ok=False)  # before the token is in it
+        temporary.touch(0o600, exist_ok=False)  # before it contains the token
         temporary.write_text(token, encoding="ascii")
     return token

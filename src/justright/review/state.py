@@ -1,4 +1,4 @@
-"""Where a review stands: the predictions and the actions, applied one by one. Same log, same state."""
+"""The state of a review: the predictions with all actions applied in order. Same log, same state."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class ConflictError(JustrightError):
-    """What the action was about has changed meanwhile."""
+    """The action does not fit the current state of the review."""
 
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """A part of a change: these images, all of group `before`, go to group `after`."""
+    """Part of a change: these images, all of group `before`, move to group `after`."""
 
     rows: Int[Array, " rows"]
     before: int
@@ -32,9 +32,9 @@ class Moved:
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """A part of a change: the value of `key` in a table of the state was `before` and becomes `after`.
+    """Part of a change: the value of `key` in a table of the state changes from `before` to `after`.
 
-    None stands for no entry. With the value before, the edit can be taken back, and one sees whether it still may be.
+    None means no entry. The value before allows an undo, and shows whether it is still possible.
     """
 
     table: dict[Any, Any]
@@ -43,7 +43,7 @@ class Edit:
     after: Any
 
     def apply(self, table: dict[Any, Any]) -> None:
-        """Make this edit in a table: the one it is about, or a copy."""
+        """Apply this edit to a table: its own or a copy."""
         if self.after is None:
             table.pop(self.key, None)
         else:
@@ -52,33 +52,33 @@ class Edit:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """All that one action does to the state: images that go elsewhere, and entries of its tables."""
+    """All effects of one action on the state: moved images and edited entries of its tables."""
 
     moved: tuple[Moved, ...] = ()
     edits: tuple[Edit, ...] = ()
 
     def reversed(self) -> Change:
-        """What takes it back."""
+        """Return the change that undoes this one."""
         return Change(
             tuple(Moved(each.rows, each.after, each.before) for each in self.moved),
             tuple(Edit(each.table, each.key, each.after, each.before) for each in self.edits),
         )
 
     def can_apply(self, group: Int[Array, " images"]) -> bool:
-        """Whether everything is as it has to be before this change."""
+        """Whether the state is as this change expects it."""
         return all((group[each.rows] == each.before).all() for each in self.moved) and all(
             each.table.get(each.key) == each.before for each in self.edits
         )
 
     def apply(self, group: Int[Array, " images"]) -> None:
-        """Make this change, in the groups of the images and in the tables."""
+        """Apply this change to the groups of the images and to the tables."""
         for moved in self.moved:
             group[moved.rows] = moved.after
         for edit in self.edits:
             edit.apply(edit.table)
 
     def edited(self, table: dict[Any, Any]) -> dict[Any, Any]:
-        """A copy of a table of the state, as this change would leave it."""
+        """Return a copy of a table of the state with this change applied."""
         copy = dict(table)
         for edit in self.edits:
             if edit.table is table:
@@ -92,7 +92,7 @@ class Change:
 
 
 def edit(table: dict[Any, Any], key: Any, after: Any) -> Edit:
-    """Set an entry, remembering what it was."""
+    """Set an entry and keep its previous value."""
     return Edit(table, key, table.get(key), after)
 
 
@@ -104,7 +104,7 @@ Status = Literal["open", "kept", "rejected", "disputed"]
 
 @dataclass(frozen=True)
 class Label:
-    """What a cluster is called, as what, and whether the name means something: a person's, or a known class."""
+    """Name and kind of a cluster; `is_named` if a person chose the name or it is a known class."""
 
     name: str
     kind: CategoryKind
@@ -113,7 +113,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one reviewer said about a cluster last, and under which name."""
+    """The latest verdict of one reviewer on a cluster, and the name it had."""
 
     verdict: Judgment
     name: str | None
@@ -121,7 +121,7 @@ class Opinion:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A line of the log with what it changed, and the clusters that it was about."""
+    """A line of the log with its change and the clusters it concerns."""
 
     line: LogLine
     change: Change
@@ -129,37 +129,39 @@ class Entry:
 
     @property
     def made(self) -> list[int]:
-        """The clusters that it made."""
+        """The clusters it created."""
         return [each.key for each in self.change.edits if isinstance(each.after, Label) and each.before is None]
 
 
 class ReviewState:
     """The current groups, names, opinions and checks.
 
-    Clusters of the predictions keep their number, those made in the review count on from there.
+    Clusters of the predictions keep their number; those created in the review get the next ones.
     """
 
     def __init__(self, predictions: Predictions, known_classes: frozenset[str]):
-        self.group: Int[Array, " images"] = predictions.cluster.astype(np.int32)  # its cluster or REJECTED
+        self.group: Int[Array, " images"] = predictions.cluster.astype(np.int32)  # cluster of each image, or REJECTED
         self.known_classes = known_classes
-        self.is_given = predictions.is_given  # images that a person had labeled before the run
+        self.is_given = predictions.is_given  # images labeled before the run
         found = [Label(each.name, each.kind, each.kind == "known") for each in predictions.categories]
-        self.labels: dict[int, Label] = dict(enumerate(found))  # by cluster, also of those that lost all their images
+        self.labels: dict[int, Label] = dict(enumerate(found))  # by cluster, including those without images
         self.opinions: defaultdict[int, dict[str, Opinion]] = defaultdict(dict)  # by cluster, then by reviewer
-        # by round of random checks, then by image and reviewer: whether it was called right
+        # by round of random checks, then by (image, reviewer): whether the reviewer judged it right
         self.checks: defaultdict[int, dict[tuple[int, str], bool]] = defaultdict(dict)
         self.rounds: dict[str, int] = {"now": 1}
-        self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(dict)  # what actions from outside keep, by name
+        self.tables: defaultdict[str, dict[Any, Any]] = defaultdict(
+            dict
+        )  # for actions defined in other packages, by name
         self.entries: list[Entry] = []  # the actions so far
-        self.undone: dict[int, bool] = {}  # those of them that were taken back
-        self.by_request: dict[str, Entry] = {}  # the entry that a request became, by the id of the request
+        self.undone: dict[int, bool] = {}  # by number: whether an action was undone
+        self.by_request: dict[str, Entry] = {}  # entries by request id
         self.n_groups = len(self.labels)
         self._images_changed: defaultdict[int, int] = defaultdict(int)
         self._name_changed: defaultdict[int, int] = defaultdict(int)
 
     @property
     def seq(self) -> int:
-        """How many actions there are."""
+        """The number of actions."""
         return len(self.entries)
 
     @property
@@ -172,32 +174,34 @@ class ReviewState:
         return np.flatnonzero(self.group == cluster)
 
     def rows_in(self, cluster: int, rows: list[int]) -> Int[Array, " rows"]:
-        """These images as an array; ConflictError unless each is in the cluster, and given once."""
+        """Return these images as an array; ConflictError unless each is in the cluster and listed once."""
         found = np.array(rows, dtype=np.int64)
         if found.max() >= len(self.group) or (self.group[found] != cluster).any() or len(np.unique(found)) < len(found):
-            raise ConflictError("some of these images are no longer in this cluster", advice="look again, then decide")
+            raise ConflictError(
+                "some of these images are no longer in this cluster", advice="look at the cluster again"
+            )
         return found
 
     def has(self, cluster: int) -> bool:
-        """Whether there is such a cluster, with images."""
+        """Whether the cluster exists and has images."""
         return cluster in self.labels and bool((self.group == cluster).any())
 
     def label_of(self, cluster: int) -> Label:
-        """The label of a cluster; ConflictError where it has no images."""
+        """The label of a cluster; ConflictError if it has no images."""
         if not self.has(cluster):
-            raise ConflictError(f"cluster {cluster} is no longer there", advice="look at the list again")
+            raise ConflictError(f"cluster {cluster} no longer exists", advice="look at the list again")
         return self.labels[cluster]
 
     def name_of(self, cluster: int | None) -> str:
-        """What to call a cluster in a sentence, whether or not it is still there; None is one that is to be made."""
+        """The name of a cluster for a sentence, even if it no longer exists; None is a new one."""
         if cluster is None or cluster == REJECTED:
             return "a new cluster" if cluster is None else "the rejected images"
         return self.labels[cluster].name if cluster in self.labels else f"cluster-{cluster}"
 
     def new_group(self, number: int) -> Edit:
-        """The label of a cluster that an action makes; numbers from `n_groups` on were never given.
+        """Return the edit that labels a new cluster; its number must be unused, `n_groups` or more.
 
-        A class that kept such a name in an earlier round is another one: clusters of one name would become one class.
+        Avoids the names of known classes, because clusters of equal names are exported as one class.
         """
         name = f"cluster-{number}"
         while name in self.known_classes:
@@ -205,35 +209,35 @@ class ReviewState:
         return Edit(self.labels, number, None, Label(name, "discovered", False))
 
     def without_label(self, change: Change) -> set[int]:
-        """Clusters that would have images or verdicts after this change, but no label."""
+        """Clusters that this change would leave with images or verdicts but without a label."""
         group = self.group.copy()
         Change(change.moved).apply(group)
         judged = {cluster for cluster, said in self.opinions.items() if change.edited(said)}
         return (set(np.unique(group).tolist()) | judged) - change.edited(self.labels).keys() - {REJECTED}
 
     def changed_at(self, cluster: int) -> int:
-        """The last action that changed which images a cluster has, or its name."""
+        """Number of the last action that changed the images or the name of a cluster."""
         return max(self._images_changed[cluster], self._name_changed[cluster])
 
     def status(self, cluster: int) -> Status:
-        """What the reviewers together say."""
+        """The combined verdict of all reviewers."""
         verdicts = {opinion.verdict for opinion in self.opinions.get(cluster, {}).values()}
         if not verdicts:
             return "open"
         return "disputed" if len(verdicts) > 1 else "kept" if verdicts == {"keep"} else "rejected"
 
     def check_fresh(self, action: Action, base: int) -> None:
-        """Refuse an action whose clusters changed after `base`, the last action its reviewer had seen."""
+        """Raise ConflictError if a cluster of the action changed after `base`, the last action the reviewer saw."""
         fields, named_at = dict(action), self._name_changed.__getitem__
-        # images listed one by one are looked up one by one: others may come and go
+        # listed images are checked one by one, so other images of the cluster may change
         changed_at = {"cluster": named_at if "rows" in fields else self.changed_at, "into": named_at, "to": named_at}
         given = {name: fields[name] for name in changed_at if fields.get(name) is not None}
         if stale := {cluster for name, cluster in given.items() if changed_at[name](cluster) > base}:
             names = ", ".join(map(self.name_of, sorted(stale)))
-            raise ConflictError(f"{names} was changed meanwhile", advice="look again, then decide")
+            raise ConflictError(f"{names} changed since you saw it", advice="look at it again, then decide")
 
     def apply(self, line: LogLine) -> None:
-        """Do what one line says; ConflictError, and nothing changed, where it does not fit."""
+        """Apply one line of the log; ConflictError, with nothing changed, if it does not fit."""
         change = line.action.plan(self, line.by)
         clusters = change.groups | line.action.clusters(self)
         change.apply(self.group)
@@ -241,7 +245,7 @@ class ReviewState:
             self._images_changed[each] = line.seq
         for moved in change.moved:
             if moved.before != REJECTED and not (self.group == moved.before).any():
-                self._name_changed[moved.before] = line.seq  # an emptied cluster is gone
+                self._name_changed[moved.before] = line.seq  # an empty cluster no longer exists
         for edited in change.edits:
             if edited.table is self.labels:
                 self._name_changed[edited.key] = line.seq

@@ -1,4 +1,4 @@
-"""Small copies of images, made once and kept on disk."""
+"""Small copies of images, cached on disk."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from justright.utils.hashing import hash_bytes
 
 SIZES = (160, 640)  # longest side in pixels: a tile of the page, and the large view
 CONTENT_ID = re.compile(r"[0-9a-f]{32}")
-N_CHECKSUM = 32  # letters behind each copy
+N_CHECKSUM = 32  # characters of the checksum after each copy
 
 
 class Thumbnails:
-    """JPEGs of the images of a set below `folder`, named by content: moved or renamed images need no new ones.
+    """JPEGs of the images of a set below `folder`, named by content, so that renamed images keep theirs.
 
-    Behind each stands a checksum of it and of its name; one that is damaged, or of another image, is made again.
+    Each ends in a checksum of its name and content; damaged or exchanged files are made again.
     """
 
     def __init__(self, images: ImageSet, folder: Path):
@@ -29,7 +29,7 @@ class Thumbnails:
         self._ids = images.table["id"]
 
     def get(self, row: int, size: int) -> bytes:
-        """The copy of one image; BadImageError where it cannot be decoded, or its file was changed since the run."""
+        """The copy of one image; BadImageError if it cannot be decoded or changed since the run."""
         file = self._file(row, size)
         if file.exists():
             content = file.read_bytes()
@@ -41,13 +41,13 @@ class Thumbnails:
         buffer = io.BytesIO()
         image.save(buffer, "JPEG", quality=85)
         data = buffer.getvalue()
-        with replacing(file, is_flushed=False) as temporary:  # a flush for each of thousands would take minutes
+        with replacing(file, is_flushed=False) as temporary:  # flushing thousands of files would take minutes
             temporary.write_bytes(_with_checksum(file.name, data))
         return data
 
     def _file(self, row: int, size: int) -> Path:
         known = self.images.known_content(row) or self._ids[row].as_py()
-        # without content ids the row has to do: reading the image to name it would be as slow as no cache
+        # without a content id use the row: hashing the image would be as slow as no cache
         name = known if known and CONTENT_ID.fullmatch(known) else f"row-{row}"
         return self.folder / name[-2:].rjust(2, "0") / f"{name}-{size}.jpg"
 

@@ -8,8 +8,8 @@ const range = (low, high) => `${(100 * low).toFixed(0)} to ${percent(high)}`;
 const checks = (n, what) => `${n.toLocaleString("en")} ${what}check${n === 1 ? "" : "s"}`;
 
 export function accuracyText({ accuracy: found, n_more_checks: more }) {
-  if (!found) return `Accuracy not known yet: about ${checks(more, "random ")} tell it to 4 points`;
-  const rest = more ? `about ${more.toLocaleString("en")} more tell it to 4 points` : "known to 4 points";
+  if (!found) return `Accuracy not known yet: about ${checks(more, "random ")} give it within ±4 points`;
+  const rest = more ? `about ${more.toLocaleString("en")} more give it within ±4 points` : "within ±4 points";
   return `Accuracy ${percent(found.accuracy)} (${range(found.low, found.high)}) from ${checks(found.n_checked, "random ")}; ${rest}`;
 }
 
@@ -42,7 +42,7 @@ export function check(reviewer, answer, status) {
       if (isOver) question.textContent = "You have checked every image of this round.";
       else {
         image.src = `images/${now.row}/640`;
-        question.replaceChildren("Does it show what ", element("b", {}, now.name), " stands for?");
+        question.replaceChildren("Does it belong in ", element("b", {}, now.name), "?");
         examples.replaceChildren(...now.examples.map((row) => element("img", { src: `images/${row}/160`, alt: "An example" })));
       }
       dialog.dataset.row = now.row ?? "";
@@ -68,6 +68,6 @@ export function check(reviewer, answer, status) {
       element("div", { className: "picture" }, image),
       element("div", {}, question, examples, element("p", { className: "buttons" }, right, wrong, undo), estimate,
         element("p", { className: "soft" }, "Images are drawn at random, the same for every reviewer: only these checks count for the estimate. "
-          + "It says how accurate the clusters were when looked at; after corrections, a new round draws afresh."), element("p", { className: "buttons" }, round)));
+          + "It estimates the clusters as they were checked; after corrections, start a new round."), element("p", { className: "buttons" }, round)));
   }, { className: "wide" });
 }

@@ -91,7 +91,7 @@ export function pick(title, { text = "", load }) {
         return element("li", { id: `choice-${place}`, role: "option", onclick: () => end(item.value) }, picture,
           element("span", { className: "label" }, item.label), element("span", { className: "soft" }, item.detail ?? ""));
       }));
-      if (!items.length) list.append(element("li", { className: "soft" }, "Nothing of this name."));
+      if (!items.length) list.append(element("li", { className: "soft" }, "No match."));
       mark();
     };
     input.addEventListener("input", refresh);

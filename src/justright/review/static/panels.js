@@ -30,12 +30,12 @@ export function history(undo) {
       const { lines } = await get("history", { limit: 200 });
       list.replaceChildren(...lines.map((line) => {
         const onclick = async () => { await undo(line.seq); await refresh(); };
-        const button = element("button", { type: "button", "aria-label": `Undo action ${line.seq}`, onclick }, line.is_undo ? "Do again" : "Undo");
+        const button = element("button", { type: "button", "aria-label": `Undo action ${line.seq}`, onclick }, line.is_undo ? "Redo" : "Undo");
         return element("li", { className: line.is_undone ? "undone" : "" },
           element("span", { className: "soft" }, `${line.seq}`), element("span", { className: "label" }, `${line.by} ${line.text}`),
           element("time", { className: "soft", dateTime: line.at }, new Date(line.at).toLocaleString()), line.is_undone ? "" : button);
       }));
-      if (!lines.length) list.append(element("li", { className: "soft" }, "Nothing was done yet."));
+      if (!lines.length) list.append(element("li", { className: "soft" }, "No actions yet."));
     };
     refresh();
     return list;
@@ -60,8 +60,8 @@ export function agreement(open) {
       });
       body.append(
         element("p", { className: "soft" }, "Groups are shared; what each reviewer says about a cluster, its name and the random checks is compared. "
-          + "Kappa is 1 for full agreement, 0 for what chance would give."),
-        pairs.length ? element("table", {}, head, ...rows) : element("p", {}, "No two reviewers have judged the same yet."),
+          + "Kappa is 1 for full agreement, 0 for chance."),
+        pairs.length ? element("table", {}, head, ...rows) : element("p", {}, "No two reviewers have judged the same clusters or images yet."),
         element("h3", {}, `Disputes: ${disputes.length}`), element("ul", { className: "history" }, ...found));
     }, (error) => note(error.message, true));
     return body;
@@ -71,7 +71,7 @@ export function agreement(open) {
 const FORMS = [
   ["csv", "A table, CSV", "every image with its cluster, name and status"],
   ["parquet", "A table, Parquet", "the same"],
-  ["folders", "Class folders", "one folder a class, for kept clusters"],
+  ["folders", "Class folders", "one folder per class, for kept clusters"],
   ["labeled", "A labeled set", "kept clusters, for --labeled of the next run"],
 ];
 

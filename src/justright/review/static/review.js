@@ -30,7 +30,7 @@ async function report(error) {
   if (error instanceof server.Refused) {
     note(error.message, true);
     await refresh({ isForced: true });
-  } else if (error instanceof TypeError || error.name === "TimeoutError") note("The server does not answer.", true);
+  } else if (error instanceof TypeError || error.name === "TimeoutError") note("The server does not respond.", true);
   else throw error;
 }
 
@@ -101,7 +101,7 @@ async function refresh({ isForced = false } = {}) {
 
 async function act(action, { base = Math.min(current?.seq ?? 0, grid.seq || Infinity), said = "" } = {}) {
   if (server.isWaiting) {
-    note("The server does not answer; one action waits. Nothing else can be done until it is back.", true);
+    note("The server does not respond; one action is waiting. Further actions are blocked until it is back.", true);
     return null;
   }
   at("saved").textContent = "Saving …";
@@ -111,7 +111,7 @@ async function act(action, { base = Math.min(current?.seq ?? 0, grid.seq || Infi
     if (said) note(said);
     return outcome;
   } catch (error) {
-    at("saved").textContent = "Not done";
+    at("saved").textContent = "Not saved";
     throw error;
   }
 }
@@ -216,8 +216,8 @@ const commands = {
     const rows = chosenImages();
     if (rows.length) await actAndRefresh({ do: "reject", cluster: current.cluster, rows }, { said: `Rejected ${count(rows.length)}` });
   },
-  undo: async () => { await actAndRefresh({ do: "undo", target: null }, { said: "Taken back" }); },
-  redo: async () => { await actAndRefresh({ do: "redo" }, { said: "Done again" }); },
+  undo: async () => { await actAndRefresh({ do: "undo", target: null }, { said: "Undone" }); },
+  redo: async () => { await actAndRefresh({ do: "redo" }, { said: "Redone" }); },
   all: () => grid.all(about.max_rows),
   none: () => grid.clear(),
   next: () => step(1),
@@ -290,7 +290,7 @@ async function step(by) {
 }
 
 async function askReviewer() {
-  const name = await ask("Who is reviewing?", { text: "Stands with everything you do.", value: reviewer, field: { maxLength: 40, id: "who" } });
+  const name = await ask("Who is reviewing?", { text: "Shown with all your actions.", value: reviewer, field: { maxLength: 40, id: "who" } });
   if (name) setReviewer(name);
 }
 
@@ -337,7 +337,7 @@ document.addEventListener("click", (event) => {
 
 server.whenWaiting((isWaiting, reason) => {
   document.body.classList.toggle("waiting", isWaiting);
-  if (isWaiting) at("saved").textContent = `${reason} Your last action waits here and is sent again.`;
+  if (isWaiting) at("saved").textContent = `${reason} Your last action will be sent again.`;
 });
 
 async function start() {
@@ -347,7 +347,7 @@ async function start() {
   const name = localStorage.getItem(WHO) ?? about.reviewer;
   if (name) setReviewer(name);
   const late = server.waiting();
-  if (late) await late.then(() => note("The action that waited is saved."), report);
+  if (late) await late.then(() => note("The waiting action is saved."), report);
   showStatus(await server.get("status", { since: 0 }));
   await list.list.reset();
   const first = list.list.item(0);
@@ -355,7 +355,7 @@ async function start() {
   while (!reviewer) await askReviewer();
   document.body.dataset.ready = "yes";
   setInterval(() => {
-    if (!document.hidden && !isAsking() && !server.isWaiting) enqueue(() => refresh().catch(() => { at("saved").textContent = "The server does not answer."; }));
+    if (!document.hidden && !isAsking() && !server.isWaiting) enqueue(() => refresh().catch(() => { at("saved").textContent = "The server does not respond."; }));
   }, POLL_MS);
 }
 

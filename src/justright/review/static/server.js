@@ -62,7 +62,7 @@ async function deliver(request) {
         setWaiting(false);
         throw error;
       }
-      setWaiting(true, error instanceof Refused ? error.message : "The server does not answer.");
+      setWaiting(true, error instanceof Refused ? error.message : "The server does not respond.");
       await pause(RETRY_MS);
     }
   }
