@@ -18,7 +18,7 @@ from justright.features.table import FeatureTable
 from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection_result import SelectionResult, save_selection
+from justright.runs.selection import Selection, save_selection
 from justright.selection import BetaSelector, row_shards
 
 DIM = 16
@@ -65,7 +65,7 @@ def make_run(path: Path, per_class: int = 12, scripts=("greek",), seed: int = 0,
 
     merged = merge_tables([pool_features])
     selector = BetaSelector(domain="affine").fit_stream(merged, row_shards(target_features.features))
-    save_selection(path / "weights.parquet", SelectionResult.of("beta", selector, merged), target_features)
+    save_selection(path / "weights.parquet", Selection.of("beta", selector, merged), target_features)
 
     known = [o.name for o in pool.origins if o.dataset == "target"]
     new = {label: len(known) + n for n, label in enumerate(split.classes.new)}

@@ -42,8 +42,7 @@ from justright.features import state_dicts
 from justright.features.cache import FeatureCache
 from justright.features.table import FeatureTable
 from justright.runs.run_folder import RunFolder
-from justright.runs.saved_selection import load_selection
-from justright.runs.selection_result import save_selection
+from justright.runs.selection import load_selection, save_selection
 from justright.utils.errors import JustrightError
 from justright.utils.hashing import signed
 

@@ -13,7 +13,7 @@ from tests.contributing_examples import example
 from justright.cli import main
 from justright.features.table import FeatureTable
 from justright.runs.run_folder import RunFolder
-from justright.runs.saved_selection import load_selection
+from justright.runs.selection import load_selection
 from justright.selection import SELECTORS
 
 

@@ -20,7 +20,7 @@ from justright.review.export import label_table
 from justright.review.open_review import OpenReview
 from justright.runs.costs import CostPlan
 from justright.runs.run_folder import RunFolder
-from justright.runs.saved_selection import load_selection
+from justright.runs.selection import load_selection
 
 
 def test_one_command_leads_from_folders_to_clusters_and_a_report(run):
@@ -170,7 +170,7 @@ def test_with_a_pool_alone_auto_has_nothing_to_rehearse_and_says_so(split, tmp_p
     done = CliRunner().invoke(main, [*args, "--out", str(tmp_path / "run")])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert "nothing can be rehearsed" in found["notes"][0]
+    assert "the diagnosis is not possible" in found["notes"][0]
     assert found["categories"] == {"known": 0, "discovered": 22}
 
 

@@ -20,7 +20,7 @@ from justright.cli import main
 from justright.data.columns import NAME
 from justright.data.opening import open_images
 from justright.features.table import FeatureTable
-from justright.runs.saved_selection import load_selection
+from justright.runs.selection import load_selection
 from justright.runs.spec import RunSpec
 from justright.selection import BetaSelector, Selector
 from justright.utils.errors import DataError

@@ -13,7 +13,7 @@ from justright.features.table import FeatureTable
 from justright.report.run_report import write_report
 from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection_result import SelectionResult
+from justright.runs.selection import Selection
 from justright.selection import row_shards, stability
 
 
@@ -45,7 +45,7 @@ def weighed():
         stable = None
         if n_resamples:
             stable = stability(selector, pool.features, pool.labels, target.features, n_resamples=n_resamples)
-        return SelectionResult.of(name, selector, pool, stable)
+        return Selection.of(name, selector, pool, stable)
 
     return weigh
 

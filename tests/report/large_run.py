@@ -14,7 +14,7 @@ from justright.evaluation import evaluate
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection_result import SelectionResult, save_selection
+from justright.runs.selection import Selection, save_selection
 from justright.selection import BetaSelector, row_shards
 
 DIM = 8
@@ -49,7 +49,7 @@ def make_large_run(
     np.save(path / "tuned.npy", near(y))
     merged = merge_tables([pool_features])
     selector = BetaSelector(domain="affine").fit_stream(merged, row_shards(target_features.features))
-    save_selection(path / "weights.parquet", SelectionResult.of("beta", selector, merged), target_features)
+    save_selection(path / "weights.parquet", Selection.of("beta", selector, merged), target_features)
 
     cluster = np.where(rng.uniform(size=n_images) < 0.1, rng.integers(0, n_clusters, n_images), y)
     confidence = rng.uniform(0.3, 1.0, n_images).astype(np.float32)

@@ -10,7 +10,7 @@ from tests.report.html_checks import part, text_of
 from justright.report.class_cards import class_cards, nearest_clusters
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
-from justright.runs.saved_selection import SavedSelection
+from justright.runs.selection import Selection
 
 
 def shown(run, saved, page_images) -> str:
@@ -48,7 +48,7 @@ def test_stability_is_shown_where_it_was_asked_for(finished):
     n = len(saved.classes)
     table = saved.classes.append_column("kept_share", pa.array(np.linspace(0, 1, n)))
     table = table.append_column("weight_std", pa.array(np.full(n, 0.125)))
-    html = shown(finished, SavedSelection(saved.images, table, saved.about), PageImages(Missing("gone"), 0))
+    html = shown(finished, Selection(saved.images, table, saved.about), PageImages(Missing("gone"), 0))
     assert "kept in resamples %" in html
     assert "weight varies by" in html
     assert ">0.125<" in html

@@ -21,7 +21,7 @@ from justright.report.run_report import MOST_BYTES, RunPage, write_report
 from justright.report.selection_figures import draw_selection
 from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection_result import SelectionResult, save_selection
+from justright.runs.selection import Selection, save_selection
 from justright.selection import BinsSelector, row_shards
 
 FIRST = ["The largest of 15 new clusters", "What to do next", "What selection did"]
@@ -145,7 +145,7 @@ def test_the_threshold_of_bins_is_drawn_as_when_selecting(own_run):
     pool, target = own_run.frozen
     merged = merge_tables([pool])
     selector = BinsSelector(n_clusters=12, select=False).fit_stream(merged, row_shards(target.features))
-    result = SelectionResult.of("bins", selector, merged)
+    result = Selection.of("bins", selector, merged)
     save_selection(own_run.path / "weights.parquet", result, target)
     html = RunPage(RunFolder.open(own_run.path), picture_share=0.0).html()
     caption = environment().get_template("macros.html").module.selection_captions["ranked"]

@@ -8,8 +8,7 @@ import pytest
 from justright.features.table import FeatureTable
 from justright.report.drawing import for_page, to_svg
 from justright.report.selection_figures import draw_selection
-from justright.runs.saved_selection import SavedSelection, load_selection
-from justright.runs.selection_result import save_selection
+from justright.runs.selection import Selection, load_selection, save_selection
 from justright.selection import SELECTORS, BetaSelector, BinsSelector, CuiSelector, UniformSelector
 
 SETTINGS = {
@@ -79,7 +78,7 @@ def test_a_file_without_the_threshold_is_drawn_without_its_line(weighed):
     """As files were written before there was a threshold in them."""
     result = weighed("bins", BinsSelector(n_clusters=5, select=False, mass="uniform"))
     about = {name: value for name, value in result.about.items() if name != "threshold"}
-    old = SavedSelection(result.images, result.classes, about)
+    old = Selection(result.images, result.classes, about)
     with_line, without = (draw_selection(each)["ranked"] for each in (result, old))
     assert [line.get_linestyle() for line in with_line.axes[0].lines].count("--") == 1
     assert [line.get_linestyle() for line in without.axes[0].lines].count("--") == 0
@@ -90,12 +89,12 @@ def test_a_file_without_the_threshold_is_drawn_without_its_line(weighed):
 def test_classes_of_a_selector_that_is_not_known_here_are_ranked_by_what_the_file_says(weighed):
     for name, selector in (("bins", SETTINGS["bins"]), ("beta", SETTINGS["soft"]), ("none", UniformSelector())):
         result = weighed(name, selector)
-        other = SavedSelection(result.images, result.classes, result.about | {"selector": "magic"})
+        other = Selection(result.images, result.classes, result.about | {"selector": "magic"})
         assert list(draw_selection(other)) == ([] if name == "none" else ["ranked"])
 
 
 def test_parameters_of_another_version_do_not_stand_in_the_way(weighed):
     result = weighed("beta", SETTINGS["soft"])
     params = {name: value for name, value in result.about["params"].items() if name != "seed"} | {"new": 1}
-    other = SavedSelection(result.images, result.classes, result.about | {"params": params})
+    other = Selection(result.images, result.classes, result.about | {"params": params})
     assert to_svg(draw_selection(other)["weights"]) == to_svg(draw_selection(result)["weights"])

@@ -20,7 +20,7 @@ from justright.report.selection_report import (
     write_selection_report,
 )
 from justright.runs.feature_pool import merge_tables
-from justright.runs.selection_result import SelectionResult
+from justright.runs.selection import Selection
 from justright.selection import BetaSelector, UniformSelector, row_shards
 from justright.utils.errors import JustrightError
 
@@ -39,15 +39,15 @@ def result(make_tree, tmp_path):
     )
     pool = merge_tables([store])
     selector = BetaSelector(domain="affine").fit_stream(pool, row_shards(features[:5]))
-    return SelectionResult.of("beta", selector, pool)
+    return Selection.of("beta", selector, pool)
 
 
 def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result, monkeypatch):
     monkeypatch.setattr(module, "N_CLASSES", 2)
     monkeypatch.setattr(module, "N_IMAGES", 3)
     sheet = example_sheet(result, seed=0)
-    weight = dict(zip(result.pool.class_names, result.selector.class_weight_, strict=True))
-    reason = dict(zip(result.pool.class_names, result.selector.reason_, strict=True))
+    weight = dict(zip(result.pool.class_names, result.weights.weight, strict=True))
+    reason = dict(zip(result.pool.class_names, result.weights.reason, strict=True))
     ranked = sorted(weight, key=weight.get, reverse=True)
     most, least = sheet.values()
     assert [each.class_name for each in (*most, *least)] == [*ranked[:2], *ranked[-2:]]
@@ -59,7 +59,7 @@ def test_images_are_those_of_the_heaviest_and_the_lightest_classes(result, monke
 
 def test_of_equal_weights_none_is_the_least(result):
     selector = UniformSelector().fit_stream(result.pool, row_shards(result.pool.tables[0].features))
-    equal = SelectionResult.of("none", selector, result.pool)
+    equal = Selection.of("none", selector, result.pool)
     assert list(example_sheet(equal, seed=0)) == ["Weigh most"]
 
 

@@ -8,9 +8,9 @@ import pytest
 from justright.data import open_images
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
-from justright.runs.given_weights import GivenWeights, expect_fit
+from justright.runs.given_weights import GivenWeights, check_weights
 from justright.runs.problem import make_problem
-from justright.runs.selection_result import SelectionResult, save_selection
+from justright.runs.selection import Selection, save_selection
 from justright.selection import RandomSelector, row_shards
 from justright.utils.errors import DataError
 
@@ -34,10 +34,10 @@ def features_of(source) -> FeatureTable:
 
 
 def selected(path, *sources):
-    """What `select --out` leaves for some sources, and the weights by class."""
+    """Write the file of `select --out` and return the weights by class."""
     merged, target = merge_tables([features_of(source) for source in sources]), FeatureTable.of(np.ones((2, 4)))
     selector = RandomSelector(share=0.5).fit_stream(merged, row_shards(target.features))
-    save_selection(path, SelectionResult.of("random", selector, merged), target)
+    save_selection(path, Selection.of("random", selector, merged), target)
     return dict(zip(merged.class_names, selector.class_weight_.tolist(), strict=True))
 
 
@@ -48,7 +48,7 @@ def by_class(pool, given) -> dict[str, set[float]]:
     return found
 
 
-def test_what_select_wrote_of_the_pool_weighs_the_pool_and_own_classes_weigh_1(pool, sources, tmp_path):
+def test_own_classes_missing_in_the_file_weigh_1(pool, sources, tmp_path):
     weights = selected(tmp_path / "w.parquet", sources[1])
     given = GivenWeights.read(tmp_path / "w.parquet", pool)
     assert set(weights.values()) == {0.0, 1.0}
@@ -56,7 +56,7 @@ def test_what_select_wrote_of_the_pool_weighs_the_pool_and_own_classes_weigh_1(p
     assert given.is_named.tolist() == [False] * 5 + [True] * 5
 
 
-def test_what_select_wrote_of_all_labeled_images_weighs_own_classes_too(pool, sources, tmp_path):
+def test_file_may_weigh_own_classes_too(pool, sources, tmp_path):
     weights = selected(tmp_path / "w.parquet", *sources)
     given = GivenWeights.read(tmp_path / "w.parquet", pool)
     assert given.is_named.all()
@@ -65,14 +65,14 @@ def test_what_select_wrote_of_all_labeled_images_weighs_own_classes_too(pool, so
         np.testing.assert_array_equal(GivenWeights.read(tmp_path / file, pool).weight, given.weight)
 
 
-def test_a_person_may_weigh_classes_by_name(pool, tmp_path):
+def test_classes_are_matched_by_name(pool, tmp_path):
     (tmp_path / "w.csv").write_text("class_name,weight,reason\ntrees/oak,0.5,\nelm,0,too far\n")
     given = GivenWeights.read(tmp_path / "w.csv", pool)
     assert by_class(pool, given) == {"cat": {1.0}, "owl": {1.0}, "trees/oak": {0.5}, "trees/elm": {0.0}}
     assert set(given.reason) == {"kept: not in the file of weights", "given: w.csv", "too far"}
 
 
-def test_weights_of_single_images_arrive_at_these_images(pool, tmp_path):
+def test_weights_by_image_id(pool, tmp_path):
     images = pool.images.with_ids()
     weight = np.linspace(0, 1, 10)
     names = [images.classes[label] for label in images.labels]
@@ -81,43 +81,43 @@ def test_weights_of_single_images_arrive_at_these_images(pool, tmp_path):
     np.testing.assert_array_equal(given.weight, weight)
     columns = {name: images.table[name].to_pylist() for name in ("id", "dataset", "path", "class_name")}
     merged = merge_tables([FeatureTable.of(np.ones((10, 4)), label=images.labels, **columns).from_row(5)])
-    selector = given.selector(merged)
-    np.testing.assert_array_equal(selector.sample_weight(merged.labels), weight[5:])
-    np.testing.assert_allclose(selector.class_weight_, [weight[5:8].mean(), weight[8:].mean()])
+    weights = given.of_rows(5, merged.labels)
+    np.testing.assert_array_equal(weights.images.weight, weight[5:])
+    np.testing.assert_allclose(weights.weight, [weight[5:8].mean(), weight[8:].mean()])
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "problem"),
     [
-        ("class_name,weight\ntrees/oak,1\n", "does not weigh 3 of the 10 labeled images, such as elm/"),
+        ("class_name,weight\ntrees/oak,1\n", "has no weight for 3 of the 10 labeled images, such as elm/"),
         ("class_name,weight\ntrees/oak,1\nelm,1\nash,1\n", "1 classes that this run does not have: ash"),
         ("class_name,weight\n", "0 classes"),
         ("class_name,weight\noak,-1\nelm,1\n", "weight -1.0 in row 2"),
         ("class_name,weight\noak,\nelm,1\n", "weight nan in row 2"),
         ("class_name,weight\noak,much\nelm,1\n", "numbers in the column weight"),
-        ("class_name,weight\noak,1\nelm,1\noak,0\n", "gives trees/oak  two weights"),
+        ("class_name,weight\noak,1\nelm,1\noak,0\n", "has two weights for trees/oak"),
         ("class_name,weight\noak,0\nelm,0\ncat,0\nowl,0\n", "are 0"),
         ("name,weight\noak,1\n", "has no column class_name"),
-        ("id,class_name,weight\nx,oak,1\ny,elm,1\n", "does not weigh 5 of the 10"),
+        ("id,class_name,weight\nx,oak,1\ny,elm,1\n", "has no weight for 5 of the 10"),
         ("", "cannot be read"),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused_with_the_reason(pool, tmp_path, text, said):
+def test_file_that_does_not_fit_raises(pool, tmp_path, text, problem):
     (tmp_path / "w.csv").write_text(text)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=problem):
         GivenWeights.read(tmp_path / "w.csv", pool)
 
 
-def test_classes_are_compared_before_an_image_is_read(pool, sources, tmp_path):
+def test_classes_are_checked_before_images_are_read(pool, sources, tmp_path):
     selected(tmp_path / "w.parquet", sources[1])
-    (sources[1] / "oak" / "0.png").write_bytes(b"no picture")  # extraction will set it aside
-    expect_fit(tmp_path / "w.parquet", pool)
+    (sources[1] / "oak" / "0.png").write_bytes(b"no picture")  # extraction will skip it
+    check_weights(tmp_path / "w.parquet", pool)
     (tmp_path / "w.csv").write_text("class_name,weight\noak,1\n")
-    with pytest.raises(DataError, match="does not weigh 1 classes of --pool: trees/elm"):
-        expect_fit(tmp_path / "w.csv", pool)
+    with pytest.raises(DataError, match="has no weight for 1 classes of --pool: trees/elm"):
+        check_weights(tmp_path / "w.csv", pool)
 
 
-def test_an_image_that_has_changed_or_gone_to_another_class_is_refused(pool, sources, tmp_path):
+def test_moved_image_raises(pool, sources, tmp_path):
     selected(tmp_path / "w.parquet", sources[1])
     (sources[1] / "oak" / "0.png").rename(sources[1] / "elm" / "9.png")
     again = make_problem([open_images(sources[1])], None, open_images(sources[0])).pool
@@ -125,7 +125,7 @@ def test_an_image_that_has_changed_or_gone_to_another_class_is_refused(pool, sou
         GivenWeights.read(tmp_path / "w.parquet", again)
 
 
-def test_names_are_found_in_whichever_form_a_system_writes_them(make_tree, tmp_path):
+def test_names_are_matched_in_any_unicode_form(make_tree, tmp_path):
     mac, other = "mu\u0308we", "m\u00fcwe"
     trees, photos = (
         open_images(make_tree({mac: 2}, f"vo\u0308gel {mac}")),

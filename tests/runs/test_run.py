@@ -197,7 +197,7 @@ def test_a_selector_that_leaves_out_the_whole_pool_leaves_own_labels_alone_and_s
     spec = spec_of(selector="beta", selector_params={"threshold": 1e6}, method="kmeans", settings={})
     run = Run(problem, spec, tmp_path / "run", backbone).all()
     assert (run.selection.weighed.sample_weight == 0).all()
-    assert "leaves out the whole pool" in run.about["notes"][0]
+    assert "drops the whole pool" in run.about["notes"][0]
 
 
 def test_without_a_pool_there_is_nothing_to_select(problem, backbone, tmp_path):

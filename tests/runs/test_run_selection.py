@@ -11,7 +11,7 @@ from justright.runs.counting import fitted_counter
 from justright.runs.problem import Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.run_selection import RunSelection
-from justright.runs.saved_selection import load_selection
+from justright.runs.selection import load_selection
 from justright.runs.spec import RunSpec
 from justright.selection import SELECTORS, ClassWeights, Selector
 from justright.utils.errors import NothingSelectedError
@@ -58,7 +58,7 @@ def select(tmp_path):
     return select
 
 
-def test_own_images_weigh_1_and_the_pool_is_weighed_and_written(select, tmp_path):
+def test_own_images_weigh_1_and_weights_are_saved(select, tmp_path):
     weight, notes = select(selector="bins", selector_params={"discard": False})
     assert weight[:N_OWN].tolist() == [1.0] * N_OWN
     assert set(weight[N_OWN:]) == {0.0, 1.0}
@@ -70,7 +70,7 @@ def test_own_images_weigh_1_and_the_pool_is_weighed_and_written(select, tmp_path
 
 
 @pytest.mark.parametrize("selector", ["beta", "bins", "cui"])
-def test_the_engine_of_the_run_works_on_the_shards_and_changes_no_byte(select, tmp_path, selector):
+def test_engine_does_not_change_the_weights(select, tmp_path, selector):
     n_items = 0
 
     def elsewhere(work, items):
@@ -87,28 +87,28 @@ def test_the_engine_of_the_run_works_on_the_shards_and_changes_no_byte(select, t
     assert (tmp_path / "weights.parquet").read_bytes() == written
 
 
-def test_own_classes_are_weighed_too_where_that_is_asked_for(select, tmp_path):
+def test_select_labeled_weighs_own_classes(select, tmp_path):
     weight, _ = select(selector="cui", select_labeled=True, n_resamples=0)
     assert set(weight[:N_OWN]) == {0.0, 1.0}
     assert load_selection(tmp_path / "weights.parquet").about["kept_images"] == 0
 
 
-def test_without_a_pool_there_is_nothing_to_write(select, tmp_path):
+def test_without_a_pool_nothing_is_saved(select, tmp_path):
     weight, _ = select(n_own=len(POOL), selector="bins")
     assert weight.tolist() == [1.0] * len(POOL)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_selector_that_leaves_out_the_whole_pool_is_replaced_and_named_if_there_are_own_labels(select):
+def test_selector_that_drops_the_pool_leaves_own_labels(select):
     nothing = {"selector": "beta", "selector_params": {"threshold": 1e6}}
     weight, notes = select(**nothing)
     assert weight[N_OWN:].tolist() == [0.0] * 36
-    assert notes[0].startswith("beta leaves out the whole pool (all 6 weights are 0")
+    assert notes[0].startswith("beta drops the whole pool (all 6 weights are 0")
     with pytest.raises(NothingSelectedError):
         select(n_own=0, **nothing)
 
 
-def test_weights_that_nearly_vanish_are_one_note_in_the_words_of_the_command_line(select, caplog):
+def test_vanishing_weights_become_one_note(select, caplog):
     params = {"alpha": 20.0, "beta": 1.0, "reduction": "median"}
     _, notes = select(selector="beta", selector_params=params, n_resamples=10)
     (note,) = notes
@@ -116,7 +116,7 @@ def test_weights_that_nearly_vanish_are_one_note_in_the_words_of_the_command_lin
     assert caplog.records == []
 
 
-def test_auto_asks_the_diagnosis_once_and_keeps_its_answer(select, tmp_path):
+def test_auto_caches_the_diagnosis(select, tmp_path):
     _, notes = select(selector="auto", n_resamples=0)
     kept = json.loads((tmp_path / "diagnosis.json").read_text(encoding="utf-8"))
     assert notes == [f"auto: {kept['verdict'].rstrip('.')}"]
@@ -125,13 +125,13 @@ def test_auto_asks_the_diagnosis_once_and_keeps_its_answer(select, tmp_path):
     assert load_selection(tmp_path / "weights.parquet").name == "cui"
 
 
-def test_where_nothing_can_be_rehearsed_auto_takes_everything_and_says_why(select, tmp_path):
+def test_auto_keeps_everything_without_a_diagnosis(select, tmp_path):
     weight, notes = select(n_own=0, selector="auto", n_resamples=0)
     assert set(weight) == {1.0}
-    assert notes[0].startswith("auto: Take none, for nothing can be rehearsed")
+    assert notes[0].startswith("auto: Take none, because the diagnosis is not possible")
 
 
-def test_a_selector_from_outside_weighs_a_run(select, tmp_path):
+def test_added_selector_weighs_a_run(select, tmp_path):
     class First(Selector):
         def _weigh(self, pool, target):
             classes = pool.classes()
@@ -147,7 +147,7 @@ def test_a_selector_from_outside_weighs_a_run(select, tmp_path):
     assert (saved.name, saved.classes["kept_share"].to_pylist()[:2]) == ("first", [1.0, 0.0])
 
 
-def test_a_counter_may_say_how_many_clusters_the_selection_sees(select, tmp_path, monkeypatch):
+def test_n_clusters_may_name_a_counter(select, tmp_path, monkeypatch):
     monkeypatch.setattr(OwnFirst, "own_classes", (0, 1, 2, 3, 4))
     select(selector="bins", selector_params={"n_clusters": "spread", "discard": False})
     params = load_selection(tmp_path / "weights.parquet").about["params"]

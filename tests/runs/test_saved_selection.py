@@ -5,8 +5,7 @@ import pytest
 
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
-from justright.runs.saved_selection import SavedSelection, load_selection
-from justright.runs.selection_result import SelectionResult, save_selection
+from justright.runs.selection import Selection, load_selection, save_selection
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector, row_shards
 
 TARGET = FeatureTable.of(1 + np.random.default_rng(1).normal(size=(30, 6)))
@@ -33,25 +32,24 @@ def pool():
 
 def made(name, pool):
     selector = SELECTORS[name].fit_stream(pool, row_shards(TARGET.features))
-    return SelectionResult.of(name, selector, pool)
+    return Selection.of(name, selector, pool)
 
 
 @pytest.mark.parametrize("name", SELECTORS)
-def test_what_is_read_says_the_same_as_what_was_made(pool, tmp_path, name):
+def test_loaded_selection_equals_the_saved_one(pool, tmp_path, name):
     result = made(name, pool)
     save_selection(tmp_path / "w.parquet", result, TARGET)
     saved = load_selection(tmp_path / "w.parquet")
-    assert type(saved) is SavedSelection
     assert saved.summary() == result.summary()
     assert saved.source_cells() == result.source_cells()
     assert saved.classes.equals(result.classes)
     assert saved.images.equals(result.images)
     assert saved.weights.found == result.weights.found
-    assert saved.weights.columns.keys() == result.selector.weights_.columns.keys()
-    assert np.array_equal(saved.weights.weight, result.selector.class_weight_)
+    assert saved.weights.columns.keys() == SELECTORS[name].weights_.columns.keys()
+    assert np.array_equal(saved.weights.weight, SELECTORS[name].class_weight_)
 
 
-def test_the_targets_own_classes_are_not_among_those_that_were_weighed(pool, tmp_path):
+def test_weighed_excludes_own_classes(pool, tmp_path):
     own = merge_tables([FeatureTable.of(np.ones((4, 6)), label=np.array([0, 0, 1, 1]), dataset=["own"] * 4)])
     result = made("beta", pool)
     save_selection(tmp_path / "w.parquet", result, TARGET, own)
@@ -62,17 +60,17 @@ def test_the_targets_own_classes_are_not_among_those_that_were_weighed(pool, tmp
     assert saved.weighed.summary() == result.summary()
 
 
-def test_the_closest_class_has_the_highest_similarity_or_the_least_distance(pool):
+def test_closest_class_has_highest_similarity_or_smallest_distance(pool):
     similar, distant = made("beta", pool), made("bins", pool)
-    row, similarity = similar.source_rows()[-1], similar.selector.class_similarity_
+    row, similarity = similar.source_rows()[-1], SELECTORS["beta"].class_similarity_
     assert (row["closest"], row["farthest"]) == (similarity.max(), similarity.min())
-    row, distance = distant.source_rows()[-1], distant.selector.class_distance_
+    row, distance = distant.source_rows()[-1], SELECTORS["bins"].class_distance_
     assert (row["closest"], row["farthest"]) == (distance.min(), distance.max())
     assert similar.source_columns()[6:] == ["most similarity", "median", "least"]
     assert distant.source_columns()[6:] == ["least distance", "median", "most"]
 
 
-def test_no_selection_compares_nothing(pool):
+def test_uniform_selection_has_no_measure(pool):
     result = made("none", pool)
     assert result.weights.measure == ""
     assert result.source_rows()[0]["closest"] is None
@@ -80,10 +78,10 @@ def test_no_selection_compares_nothing(pool):
     assert result.summary() == "none: 7 of 7 classes and 31 of 31 images kept, mean weight 1"
 
 
-def test_each_data_set_is_summed_up(pool):
+def test_data_sets_are_summarized(pool):
     result = made("bins", pool)
     birds, _, everything = result.source_rows()
-    is_kept = result.selector.class_weight_ > 0
+    is_kept = SELECTORS["bins"].class_weight_ > 0
     assert (birds["n_classes"], birds["n_images"]) == (4, 18)
     assert birds["n_kept_images"] == pool.counts[:4][is_kept[:4]].sum()
     assert birds["mean_weight"] == pytest.approx(birds["n_kept_images"] / 18)

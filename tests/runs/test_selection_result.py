@@ -8,8 +8,16 @@ import pytest
 
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables
-from justright.runs.saved_selection import CLASS_COLUMNS, KEY, class_file, load_selection
-from justright.runs.selection_result import KEPT, SelectionResult, save_selection, stability_of
+from justright.runs.selection import (
+    CLASS_COLUMNS,
+    KEPT,
+    KEY,
+    Selection,
+    class_file,
+    load_selection,
+    save_selection,
+    stability_of,
+)
 from justright.selection import BetaSelector, BinsSelector, CuiSelector, UniformSelector, row_shards
 from justright.utils.errors import DataError
 
@@ -26,10 +34,10 @@ TARGET = FeatureTable.of(1 + np.random.default_rng(1).normal(size=(30, 6)))
 BLOCKS = row_shards(TARGET.features)
 
 
-def test_the_record_holds_what_the_selector_decided_and_what_led_there(pool):
+def test_selection_has_weights_reasons_and_columns_of_the_selector(pool):
     selector = BinsSelector(n_clusters=4, discard=False).fit_stream(pool, BLOCKS)
     stable = stability_of(selector, pool, TARGET, 3, seed=0)
-    result = SelectionResult.of("bins", selector, pool, stable)
+    result = Selection.of("bins", selector, pool, stable)
     assert result.classes.column_names == [*CLASS_COLUMNS, "distance", "bin", "kept_share", "weight_std"]
     assert np.array_equal(result.classes["bin"].to_numpy(), selector.bin_)
     assert np.array_equal(result.sample_weight, selector.sample_weight(pool.labels))
@@ -37,9 +45,9 @@ def test_the_record_holds_what_the_selector_decided_and_what_led_there(pool):
     assert result.about == {"selector": "bins", "params": selector.get_params(), "threshold": selector.threshold_}
 
 
-def test_images_that_were_weighed_one_by_one_have_reasons_of_their_own(pool):
+def test_images_weighed_one_by_one_have_their_own_reasons(pool):
     selector = BetaSelector(domain="affine", level="image").fit_stream(pool, BLOCKS)
-    result = SelectionResult.of("beta", selector, pool)
+    result = Selection.of("beta", selector, pool)
     assert np.array_equal(result.sample_weight, selector.image_weight_)
     first = f"similarity {selector.image_similarity_[0]:.2f} weighs {selector.image_weight_[0]:.2f}"
     assert result.images["reason"][0].as_py() == first
@@ -47,7 +55,7 @@ def test_images_that_were_weighed_one_by_one_have_reasons_of_their_own(pool):
 
 def test_all_of_it_is_json(pool):
     selector = BetaSelector(domain="affine").fit_stream(pool, BLOCKS)
-    value = json.loads(json.dumps(SelectionResult.of("beta", selector, pool).to_json()))
+    value = json.loads(json.dumps(Selection.of("beta", selector, pool).to_json()))
     assert [row["dataset"] for row in value["sources"]] == ["birds", "pets", "all"]
     assert (value["params"]["domain"], value["stability"], len(value["classes"])) == ("affine", None, 5)
 
@@ -70,22 +78,22 @@ def made(name):
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(5), 4)
     pool = merge_tables([FeatureTable.of(1 + rng.normal(size=(20, 6)), label=labels, dataset=["birds"] * 20)])
-    return SelectionResult.of(name, SELECTORS[name].fit_stream(pool, row_shards(TARGET.features)), pool)
+    return Selection.of(name, SELECTORS[name].fit_stream(pool, row_shards(TARGET.features)), pool)
 
 
-def test_only_a_threshold_that_was_found_is_written(tmp_path):
-    """That of Beta is a parameter; Cui and none have none."""
+def test_only_a_computed_threshold_is_written(tmp_path):
+    """The threshold of Beta is a parameter; Cui and none have none."""
     for name in SELECTORS:
         result = made(name)
         save_selection(tmp_path / "w.parquet", result, TARGET)
         about = load_selection(tmp_path / "w.parquet").about
         if name == "bins":
-            assert about["threshold"] == result.selector.split_threshold_.mean()
+            assert about["threshold"] == SELECTORS["bins"].split_threshold_.mean()
         else:
             assert "threshold" not in about
 
 
-def test_files_of_two_selections_and_a_file_in_the_place_of_the_other_are_refused(tmp_path):
+def test_mixed_up_files_raise(tmp_path):
     for name in ("beta", "bins"):
         save_selection(tmp_path / f"{name}.parquet", made(name), TARGET)
     for file in ("bins.classes.parquet", "beta.parquet"):
@@ -97,21 +105,21 @@ def test_files_of_two_selections_and_a_file_in_the_place_of_the_other_are_refuse
     load_selection(tmp_path / "beta.parquet")
 
 
-def test_the_same_selection_gives_the_same_bytes_and_both_files_say_what_made_them(tmp_path):
+def test_same_selection_gives_same_bytes(tmp_path):
     files = [tmp_path / name / "w.parquet" for name in ("one", "two")]
     for file in files:
         file.parent.mkdir()
         assert save_selection(file, made("bins"), TARGET) == class_file(file)
     assert files[0].read_bytes() == files[1].read_bytes()
     assert class_file(files[0]).read_bytes() == class_file(files[1]).read_bytes()
-    told = [json.loads(pq.read_schema(file).metadata[KEY]) for file in (files[0], class_file(files[0]))]
-    assert told[0] == told[1]
-    assert list(told[0]) == [
+    about = [json.loads(pq.read_schema(file).metadata[KEY]) for file in (files[0], class_file(files[0]))]
+    assert about[0] == about[1]
+    assert list(about[0]) == [
         *("format", "selector", "params", "kept_classes", "kept_images", "backbone", "pool", "target", "threshold")
     ]
 
 
-def test_own_classes_come_first_and_what_classes_are_compared_by_is_empty_for_them(tmp_path):
+def test_own_classes_come_first_without_a_distance(tmp_path):
     own = merge_tables([FeatureTable.of(np.ones((4, 6)), label=np.array([0, 0, 1, 1]), dataset=["own"] * 4)])
     save_selection(tmp_path / "w.parquet", made("bins"), TARGET, own)
     saved = load_selection(tmp_path / "w.parquet")
@@ -122,7 +130,7 @@ def test_own_classes_come_first_and_what_classes_are_compared_by_is_empty_for_th
     assert (saved.about["kept_classes"], saved.about["kept_images"]) == (2, 4)
 
 
-def test_a_file_of_another_format_is_refused(tmp_path):
+def test_other_format_raises(tmp_path):
     path = tmp_path / "w.parquet"
     save_selection(path, made("none"), TARGET)
     table = pq.read_table(path)

@@ -15,7 +15,7 @@ from justright.diagnosis.diagnose import N_DRAWS, diagnose, standard_settings
 from justright.diagnosis.verdict import COLUMNS, Diagnosis
 from justright.features.table import FeatureTable
 from justright.runs.feature_pool import merge_tables, require_flat
-from justright.runs.selection_result import SelectionResult, save_selection, stability_of
+from justright.runs.selection import Selection, save_selection, stability_of
 from justright.utils.errors import JustrightError
 from justright.utils.file_rows import row_shards
 from justright.utils.parallel import ENGINES
@@ -114,7 +114,7 @@ def select(
     for remark in () if terminal.quiet else fitted.weights_.remarks:  # with --json too, beside standard output
         click.echo(f"Note: {remark.for_command_line()}.", err=True)
     stable = stability_of(fitted, merged, unlabeled, n_resamples, seed)
-    result = SelectionResult.of(selector, fitted, merged, stable)
+    result = Selection.of(selector, fitted, merged, stable)
     diagnosis = None
     if own is not None:
         settings = standard_settings(n_clusters, seed)
@@ -143,7 +143,7 @@ def select(
     terminal.result(value | {"written": [str(file) for file in written]}, "\n".join(lines))
 
 
-def _show(terminal: Terminal, result: SelectionResult, diagnosis: Diagnosis | None) -> None:
+def _show(terminal: Terminal, result: Selection, diagnosis: Diagnosis | None) -> None:
     terminal.table(f"Kept by {result.name}", result.source_columns(), result.source_cells())
     if result.stability is not None:
         share = result.stability.kept_share

@@ -11,7 +11,7 @@ from justright.geometry import ClassSums, cosine_similarity, evenly_spaced
 from justright.report.elements import Missing, Name, Picture, Table, Values, attempt, cut_in_the_middle, short
 from justright.report.page_images import PageImages, SheetOrder
 from justright.runs.run_folder import RunFolder
-from justright.runs.saved_selection import SavedSelection
+from justright.runs.selection import Selection
 from justright.utils.errors import DataError
 
 MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes
@@ -25,7 +25,7 @@ MEASURES = {  # columns that a selection may have: what they are called here, an
 LONGEST_ALT = 60
 
 
-def class_cards(run: RunFolder, saved: SavedSelection, page_images: PageImages) -> Values:
+def class_cards(run: RunFolder, saved: Selection, page_images: PageImages) -> Values:
     """One card a class, the heaviest first."""
     near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of a class cannot be told")
     nearest = {} if isinstance(near, Missing) else near
@@ -53,7 +53,7 @@ def class_cards(run: RunFolder, saved: SavedSelection, page_images: PageImages) 
     }
 
 
-def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[Name, float]]:
+def nearest_clusters(run: RunFolder, saved: Selection) -> dict[int, tuple[Name, float]]:
     """For each class the cluster of the target whose centroid is nearest, and the cosine, in frozen features."""
     if run.frozen is None:
         raise DataError("there are no frozen features")
@@ -68,7 +68,7 @@ def nearest_clusters(run: RunFolder, saved: SavedSelection) -> dict[int, tuple[N
     return dict(zip(classes.classes.tolist(), nearest, strict=True))
 
 
-def _pictures(shown: Sequence[dict[str, Any]], saved: SavedSelection, page_images: PageImages) -> list[Picture | None]:
+def _pictures(shown: Sequence[dict[str, Any]], saved: Selection, page_images: PageImages) -> list[Picture | None]:
     """A strip of images a class. Where images do not fit all, both ends of the weights go first."""
     labels = saved.images["label"].to_numpy()
     by_label = np.argsort(labels, kind="stable")

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from justright.report.drawing import COLORS, INK, LINE, PAPER, TIGHT, add_legend, color_of, quiet_panels, write_above
 from justright.report.elements import short
 from justright.report.pool_and_target import datasets
-from justright.runs.saved_selection import SavedSelection
+from justright.runs.selection import Selection
 from justright.selection import SELECTORS, SelectionPlot
 from justright.selection.class_weights import from_the_closest
 from justright.utils.types import Array
@@ -30,7 +30,7 @@ LONGEST_NAME = 24
 ONE_LINE = 70  # so many letters of a legend stand beside each other
 
 
-def draw_selection(saved: SavedSelection) -> dict[str, Figure]:
+def draw_selection(saved: Selection) -> dict[str, Figure]:
     """The figure of a selection, by its name: "weights" or "ranked"; none where the selector has none."""
     if saved.name in SELECTORS:
         kind, params = SELECTORS[saved.name], saved.about["params"]
@@ -45,7 +45,7 @@ def draw_selection(saved: SavedSelection) -> dict[str, Figure]:
     return {plot.kind: (_draw_weights if plot.kind == "weights" else _draw_ranked)(saved, plot)}
 
 
-def _draw_weights(saved: SavedSelection, plot: SelectionPlot) -> Figure:
+def _draw_weights(saved: Selection, plot: SelectionPlot) -> Figure:
     """Similarity or distance of each class against its weight; below, how many classes of each data set."""
     values, weight = saved.weights.columns[plot.measure], saved.weights.weight
     figure, top = _with_histogram(saved, plot.measure, sharex=True)
@@ -63,7 +63,7 @@ def _draw_weights(saved: SavedSelection, plot: SelectionPlot) -> Figure:
     return figure
 
 
-def _draw_ranked(saved: SavedSelection, plot: SelectionPlot) -> Figure:
+def _draw_ranked(saved: Selection, plot: SelectionPlot) -> Figure:
     """Classes from the closest on against their similarity or distance; below, the same by data set."""
     figure, top = _with_histogram(saved, plot.measure, sharex=False)
     top.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -92,7 +92,7 @@ def _draw_ranked(saved: SavedSelection, plot: SelectionPlot) -> Figure:
     return figure
 
 
-def _with_histogram(saved: SavedSelection, measure: str, sharex: bool) -> tuple[Figure, Axes]:
+def _with_histogram(saved: Selection, measure: str, sharex: bool) -> tuple[Figure, Axes]:
     """A figure with empty axes, and below them how many classes of each data set have which similarity or distance."""
     figure, (top, below) = quiet_panels(*SIZE, (2, 1), sharex=sharex, gridspec_kw={"height_ratios": [3, 1.4]})
     values, (_, colors, source) = saved.weights.columns[measure], _sources(saved)
@@ -105,7 +105,7 @@ def _with_histogram(saved: SavedSelection, measure: str, sharex: bool) -> tuple[
     return figure, top
 
 
-def _marks(axes: Axes, saved: SavedSelection, x: Float[Array, " classes"], y: Float[Array, " classes"]) -> None:
+def _marks(axes: Axes, saved: Selection, x: Float[Array, " classes"], y: Float[Array, " classes"]) -> None:
     is_kept = saved.weights.weight > 0
     sources, palette, source = _sources(saved)
     colors = np.array(palette)[source]
@@ -121,7 +121,7 @@ def _marks(axes: Axes, saved: SavedSelection, x: Float[Array, " classes"], y: Fl
     add_legend(axes.figure, handles, names, ncols=n_columns, **TIGHT)
 
 
-def _sources(saved: SavedSelection) -> tuple[list[str], list[str], Int[Array, " classes"]]:
+def _sources(saved: Selection) -> tuple[list[str], list[str], Int[Array, " classes"]]:
     """Name and color of each data set, and which of them each class is of; those beyond the colors share one."""
     names, of_class = datasets(saved.classes["dataset"])
     n_more = len(names) - len(COLORS)

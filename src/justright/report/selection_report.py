@@ -19,7 +19,8 @@ from justright.report.drawing import INK, PAPER, to_svg
 from justright.report.elements import Missing, Table, attempt, cut_in_the_middle, render
 from justright.report.page_images import data_uri
 from justright.report.selection_figures import draw_selection
-from justright.runs.selection_result import SelectionResult
+from justright.runs.feature_pool import FeaturePool
+from justright.runs.selection import Selection
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_text
 from justright.utils.seeding import generator
@@ -40,7 +41,7 @@ class ClassExamples:
 ExampleSheet = Mapping[str, Sequence[ClassExamples]]  # classes that weigh most and those that weigh least, by title
 
 
-def example_sheet(result: SelectionResult, seed: int) -> ExampleSheet:
+def example_sheet(result: Selection, seed: int) -> ExampleSheet:
     """Open images of the classes at both ends of the weights; of equal weights, which ones is drawn by seed.
 
     Images are looked for where they were when their features were extracted.
@@ -51,8 +52,13 @@ def example_sheet(result: SelectionResult, seed: int) -> ExampleSheet:
     drawn = generator(seed, "examples").permutation(len(weight))
     order = drawn[np.argsort(-weight[drawn], kind="stable")].tolist()
     ends = {"Weigh most": order[:n_most], "Weigh least": order[len(order) - n_least :]}
-    sets = [_images(table) for table in result.pool.tables]
-    return {title: [_examples(result, sets, label) for label in labels] for title, labels in ends.items() if labels}
+    assert result.pool is not None
+    sets, reasons = [_images(table) for table in result.pool.tables], result.weights.reason
+    return {
+        title: [_examples(result.pool, sets, label, reasons[label]) for label in labels]
+        for title, labels in ends.items()
+        if labels
+    }
 
 
 def draw_sheet(sheet: ExampleSheet) -> str:
@@ -67,8 +73,7 @@ def _images(table: FeatureTable) -> ImageSet:
     return open_images(str(table.path / INDEX))
 
 
-def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int) -> ClassExamples:
-    pool = result.pool
+def _examples(pool: FeaturePool, sets: Sequence[ImageSet], label: int, reason: str) -> ClassExamples:
     members = np.flatnonzero(pool.labels == label)
     rows = members[evenly_spaced(len(members), N_IMAGES)]
     starts = np.cumsum([0, *map(len, pool.tables)])
@@ -76,14 +81,14 @@ def _examples(result: SelectionResult, sets: Sequence[ImageSet], label: int) -> 
     images = [sets[number].image(int(row - starts[number])) for number, row in zip(numbers, rows, strict=True)]
     return ClassExamples(
         class_name=pool.class_names[label],
-        reason=result.weights.reason[label],
+        reason=reason,
         # twice as fine, for screens with fine pixels
         images=tuple(data_uri(ImageOps.fit(image, (PIXELS * 2, PIXELS * 2)), "JPEG", quality=72) for image in images),
     )
 
 
 def selection_page(
-    result: SelectionResult,
+    result: Selection,
     asked: Mapping[str, object],
     figures: Mapping[str, str],
     sheet: ExampleSheet | Missing,
@@ -113,7 +118,7 @@ def selection_page(
 
 
 def write_selection_report(
-    result: SelectionResult,
+    result: Selection,
     asked: Mapping[str, object],
     diagnosis: Diagnosis | None = None,
     figures: Path | None = None,

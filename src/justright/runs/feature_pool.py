@@ -32,7 +32,7 @@ class FeaturePool:
         return len(self.labels)
 
     def __iter__(self) -> Iterator[tuple[ArrayLike, Int[Array, " rows"]]]:
-        """Features, or where they lie in a file, and labels, shard by shard; may be iterated again."""
+        """Features (in memory or on disk) and labels, shard by shard."""
         start = 0
         for table in self.tables:
             own = self.labels[start : start + len(table)]
@@ -41,7 +41,7 @@ class FeaturePool:
 
     @cached_property
     def class_names(self) -> list[str]:
-        """What the pool calls each class, by label."""
+        """The name of each class, by label."""
         return [origin.name for origin in self.origins]
 
     @cached_property
@@ -51,20 +51,20 @@ class FeaturePool:
 
     @cached_property
     def features(self) -> Float[Array, "images dim"]:
-        """All rows as one array: memory-mapped if there is one table, and it lies here; else a copy in memory."""
+        """All rows as one array: memory-mapped for a single local table, else a copy."""
         if len(self.tables) == 1:
             return np.asarray(self.tables[0].features)
         return np.concatenate([table.features for table in self.tables])
 
     def take(self, rows: Int[Array, " rows"]) -> Float[Array, "rows dim"]:
-        """The features of some rows, in ascending order, without the others in memory."""
+        """The features of some rows in ascending order, without loading the others."""
         starts = np.cumsum([0, *map(len, self.tables)])
         inside = [rows[(rows >= a) & (rows < b)] - a for a, b in pairwise(starts)]
         return np.concatenate([table.features[own] for table, own in zip(self.tables, inside, strict=True)])
 
     def index(self) -> pa.Table:
-        """One row an image: id, dataset, path, label, class_name."""
-        kinds = {"id": pa.string(), "dataset": NAME, "path": pa.string()}  # whichever way a table was made
+        """One row per image: id, dataset, path, label, class_name."""
+        kinds = {"id": pa.string(), "dataset": NAME, "path": pa.string()}  # tables may use other types
         parts = [
             pa.table({name: table.index[name].cast(pa.string()).cast(kind) for name, kind in kinds.items()})
             for table in self.tables
@@ -77,8 +77,8 @@ class FeaturePool:
 def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
     """Merge labeled tables; labels follow the order of the tables, then of their data sets, then of their own labels.
 
-    Classes are named `dataset/class`, so two tables with a data set of one name are refused; so are unlabeled rows and
-    features of different backbones. Rows stay where they are.
+    Classes are named `dataset/class`. Raises for two data sets of the same name, for unlabeled rows, and for features
+    of different backbones. The order of rows does not change.
     """
     if not tables:
         raise DataError("the pool is empty", expected="at least one feature store")
@@ -91,7 +91,7 @@ def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
         if twice := sorted({origin.dataset for origin in origins} & set(datasets)):
             raise DataError(
                 f"two stores of the pool hold a data set called {twice[0]!r}",
-                expected="a name each, because classes are named dataset/class",
+                expected="different names, because classes are named dataset/class",
                 advice="give each store once, or extract one of them under another name",
             )
         if n := int((table.labels == UNLABELED).sum()):
@@ -107,24 +107,24 @@ def merge_tables(tables: Sequence[FeatureTable]) -> FeaturePool:
             names = table.index["class_name"].take(pa.array(rows[first])).to_pylist()
             own[rows] = len(origins) + position
             for label, name in zip(found.tolist(), names, strict=True):
-                # a store of images that were pooled before they were extracted names its classes dataset/class already
+                # classes of an extracted pool are named dataset/class already
                 origins.append(Origin(dataset, label, nfc(name or str(label)).removeprefix(f"{dataset}/")))
         labels.append(own)
     return FeaturePool(tuple(tables), np.concatenate(labels), tuple(origins))
 
 
 def require_flat(table: FeatureTable) -> None:
-    """Selection wants one vector an image."""
+    """Raise unless there is one vector per image."""
     if len(table.header.shape) != 1:
         size = " x ".join(map(str, table.header.shape))
         raise DataError(
-            f"{size} numbers an image in {', '.join(_datasets(table)[0])}",
-            expected="one vector an image",
+            f"{size} numbers per image in {', '.join(_datasets(table)[0])}",
+            expected="one vector per image",
             advice="extract again with --pooling class or average",
         )
 
 
 def _datasets(table: FeatureTable) -> tuple[list[str], Int[Array, " rows"]]:
-    """The data sets of a table in order of appearance, and which one each row is of."""
+    """The data sets of a table in order of appearance, and the number of the data set of each row."""
     column = table.index["dataset"].cast(pa.string()).combine_chunks().dictionary_encode()
     return column.dictionary.to_pylist(), column.indices.to_numpy()

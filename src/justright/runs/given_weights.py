@@ -1,8 +1,8 @@
-"""Weights that come from a file: what `justright select --out` or a person wrote.
+"""Weights from a file: the output of `justright select --out`, or a table written by hand.
 
-A row weighs an image, where the file has a column id, or else a class. Columns: class_name, weight; also id, dataset,
-reason. Classes are named as a run names them, `cat` for one of --labeled and `pets/cat` for one of --pool; `cat` will
-do for the latter too where no other class is called so.
+The columns are class_name and weight, one row per class; with a column id, one row per image. The columns dataset and
+reason are optional. Classes have the names of the run: `cat` for a class of --labeled, `pets/cat` for one of --pool, or
+just `cat` if no other class has that name.
 """
 
 from __future__ import annotations
@@ -11,115 +11,97 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from justright.data import Pool
 from justright.data.columns import nfc, text_column
 from justright.data.manifest import read_table
 from justright.data.pool import OWN, Origin
-from justright.runs.feature_pool import FeaturePool
-from justright.selection import ClassWeights, Selector
+from justright.selection import ClassWeights
 from justright.selection.class_weights import ImageWeights
 from justright.utils.errors import DataError
 from justright.utils.types import Array
 
-GIVEN = "given"  # what stands in the place of a selector's name
-ROWS = "a table with the columns class_name and weight, a row a class; with a column id too, a row an image"
+GIVEN = "given"  # the origin of such weights, in place of the name of a selector
+EXPECTED = "a table with the columns class_name and weight, one row per class, or with id one row per image"
 N_SHOWN = 3
 
 
 @dataclass(frozen=True)
 class GivenWeights:
-    """One entry a labeled image, in the order of the pool.
-
-    `is_named` says whether the file weighs it: those of the target's own classes may be left out, and weigh 1.
-    """
+    """One entry per labeled image, in the order of the pool."""
 
     weight: Float[Array, " images"]
     reason: list[str]
-    is_named: Bool[Array, " images"]
+    is_named: Bool[Array, " images"]  # whether the file has it; classes of --labeled may be missing and weigh 1
 
     @classmethod
     def read(cls, file: Path, pool: Pool) -> GivenWeights:
-        """The weights of the images of a pool; a file that does not fit it is refused."""
-        rows = _rows(file, pool.origins)
+        """Read the weights of the images of a pool, and raise if the file does not fit it."""
+        rows = _read_rows(file, pool.origins)
         images = pool.images.with_ids(is_strict=False)
-        by_id = any(key[0] is not None for key in rows)
-        ids: Sequence[str | None] = images.table["id"].to_pylist() if by_id else [None] * len(images)
-        found = [rows.get(key) for key in zip(ids, images.labels.tolist(), strict=True)]
-        is_named = np.array([each is not None for each in found], dtype=bool)
+        has_ids = any(image_id is not None for image_id, _ in rows)
+        ids: Sequence[str | None] = images.table["id"].to_pylist() if has_ids else [None] * len(images)
+        matches = [rows.get(key) for key in zip(ids, images.labels.tolist(), strict=True)]
+        is_named = np.array([match is not None for match in matches], dtype=bool)
         own = [label for label, origin in enumerate(pool.origins) if origin.dataset == OWN]
-        may_lack = np.isin(images.labels, sorted(set(own) - set(images.labels[is_named].tolist())))
-        lacking = np.flatnonzero(~is_named & ~may_lack)
-        if len(lacking):
-            names = [f"{images.paths[row]} of {pool.origins[images.labels[row]].name}" for row in lacking[:N_SHOWN]]
+        is_optional = np.isin(images.labels, sorted(set(own) - set(images.labels[is_named].tolist())))
+        missing = np.flatnonzero(~is_named & ~is_optional)
+        if len(missing):
+            first = f"{images.paths[missing[0]]} of {pool.origins[images.labels[missing[0]]].name}"
             raise DataError(
-                f"{file} does not weigh {len(lacking):,} of the {len(images):,} labeled images, such as {names[0]}",
-                expected="a weight for every image of --pool, and for all images of a class or none of --labeled",
-                advice="extract the images as they are now and select again, or give a row a class, without ids",
+                f"{file} has no weight for {len(missing):,} of the {len(images):,} labeled images, such as {first}",
+                expected="a weight for every image of --pool, and for all or no images of a class of --labeled",
+                advice="extract the images again and select again, or give one row per class, without ids",
             )
-        weight = np.array([each[0] if each else 1.0 for each in found])
+        weight = np.array([match[0] if match else 1.0 for match in matches])
         if not weight.any():
-            raise DataError(f"all weights in {file} are 0", expected="something to learn from")
-        return cls(weight, [each[1] if each else "kept: not in the file of weights" for each in found], is_named)
+            raise DataError(f"all weights in {file} are 0", expected="a weight above 0")
+        return cls(weight, [match[1] if match else "kept: not in the file of weights" for match in matches], is_named)
 
-    def selector(self, pool: FeaturePool) -> Selector:
-        """What stands in the place of a selector that was fitted to these features, the last ones of the pool."""
-        start = len(self.weight) - len(pool)
-        weight, reason, labels = self.weight[start:], self.reason[start:], pool.labels
+    def of_rows(self, start: int, labels: Int[Array, " rows"]) -> ClassWeights:
+        """The weights of the images from row `start` on and of their classes, whose labels these are."""
+        weight, reason = self.weight[start:], self.reason[start:]
         classes, first, n_images = np.unique(labels, return_index=True, return_counts=True)
+        is_by_class = np.array_equal(weight, weight[first][labels])
+        images = None if is_by_class else ImageWeights(labels, weight, reason)
         mean = np.bincount(labels, weight) / n_images
-        images = None if np.array_equal(weight, weight[first][labels]) else ImageWeights(labels, weight, reason)
-        given = ClassWeights(classes, mean, [reason[row] for row in first], images=images)
-        return _AsGiven(given).fit_stream([], [])
+        return ClassWeights(classes, mean, [reason[row] for row in first], images=images)
 
 
-def expect_fit(file: Path, pool: Pool) -> None:
-    """Refuse a file that cannot be of this pool, before any image has been read: by its columns and classes."""
-    named = {label for _, label in _rows(file, pool.origins)}
+def check_weights(file: Path, pool: Pool) -> None:
+    """Check columns and classes of a file before any image is read."""
+    named = {label for _, label in _read_rows(file, pool.origins)}
     others = {label for label in set(pool.images.labels.tolist()) if pool.origins[label].dataset != OWN}
-    if lacking := sorted(others - named):
-        names = ", ".join(pool.origins[label].name for label in lacking[:N_SHOWN])
-        raise DataError(f"{file} does not weigh {len(lacking):,} classes of --pool: {names}", expected=ROWS)
+    if missing := sorted(others - named):
+        names = ", ".join(pool.origins[label].name for label in missing[:N_SHOWN])
+        raise DataError(f"{file} has no weight for {len(missing):,} classes of --pool: {names}", expected=EXPECTED)
 
 
-class _AsGiven(Selector):
-    def __init__(self, given: ClassWeights):
-        self.given = given
-
-    def _weigh(self, pool: Any, target: Any) -> ClassWeights:
-        return self.given
-
-
-def _rows(file: Path, origins: Sequence[Origin]) -> Mapping[tuple[str | None, int], tuple[float, str]]:
-    """Weight and reason by id, None in a file of classes, and label."""
-    table = _table(file)
-    labels = _labels(file, table, origins)
-    n = table.num_rows
-    ids, reasons = (_texts(file, table, name) or [None] * n for name in ("id", "reason"))
-    found: dict[tuple[str | None, int], tuple[float, str]] = {}
-    for key, weight, reason in zip(zip(ids, labels, strict=True), _weights(file, table), reasons, strict=True):
-        if found.setdefault(key, (weight, reason or f"given: {file.name}"))[0] != weight:
-            raise DataError(f"{file} gives {origins[key[1]].name} {key[0] or ''} two weights", expected=ROWS)
-    return found
-
-
-def _table(file: Path) -> pa.Table:
+def _read_rows(file: Path, origins: Sequence[Origin]) -> Mapping[tuple[str | None, int], tuple[float, str]]:
+    """Weight and reason by image id (None in a table of classes) and label."""
     try:
         table = read_table(file)
     except DataError as error:
-        raise DataError(error.problem, expected=ROWS) from error
+        raise DataError(error.problem, expected=EXPECTED) from error
     if missing := {"class_name", "weight"} - set(table.column_names):
-        raise DataError(f"{file} has no column {min(missing)}", expected=ROWS, advice="justright select --out")
-    return table
+        raise DataError(f"{file} has no column {min(missing)}", expected=EXPECTED, advice="justright select --out")
 
+    def texts(name: str) -> list[str | None]:
+        given = name in table.column_names
+        return text_column(table, name, str(file)).to_pylist() if given else [None] * table.num_rows
 
-def _texts(file: Path, table: pa.Table, name: str) -> list[str | None]:
-    return text_column(table, name, str(file)).to_pylist() if name in table.column_names else []
+    labels = _labels(file, texts("class_name"), texts("dataset"), origins)
+    rows: dict[tuple[str | None, int], tuple[float, str]] = {}
+    for image_id, label, weight, reason in zip(
+        texts("id"), labels, _weights(file, table), texts("reason"), strict=True
+    ):
+        if rows.setdefault((image_id, label), (weight, reason or f"given: {file.name}"))[0] != weight:
+            raise DataError(f"{file} has two weights for {origins[label].name} {image_id or ''}", expected=EXPECTED)
+    return rows
 
 
 def _weights(file: Path, table: pa.Table) -> list[float]:
@@ -127,30 +109,34 @@ def _weights(file: Path, table: pa.Table) -> list[float]:
         weight = text_column(table, "weight", str(file)).cast(pa.float64()).to_numpy()
     except pa.ArrowInvalid as error:
         raise DataError(f"{file}: {error}", expected="numbers in the column weight") from error
-    if not (weight >= 0).all() or np.isinf(weight).any():
-        row = int(np.flatnonzero(~(weight >= 0) | np.isinf(weight))[0])
+    bad_rows = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
+    if len(bad_rows):
+        row = int(bad_rows[0])
         raise DataError(f"{file}: weight {weight[row]} in row {row + 2}", expected="0 or more in every row")
     return list(weight.tolist())
 
 
-def _labels(file: Path, table: pa.Table, origins: Sequence[Origin]) -> list[int]:
-    """The class of each row, by its full name, by its plain one if no other has it, or as one of the target's own."""
-    n_plain = Counter(origin.class_name for origin in origins)
-    known = {origin.class_name: label for label, origin in enumerate(origins) if n_plain[origin.class_name] == 1}
-    known |= {origin.name: label for label, origin in enumerate(origins)}
+def _labels(
+    file: Path, names: Sequence[str | None], datasets: Sequence[str | None], origins: Sequence[Origin]
+) -> list[int]:
+    """The label of each row, by the full name of its class, or by the short one if it is unique."""
+    n_short = Counter(origin.class_name for origin in origins)
+    by_name = {origin.class_name: label for label, origin in enumerate(origins) if n_short[origin.class_name] == 1}
+    by_name |= {origin.name: label for label, origin in enumerate(origins)}
     own = {origin.class_name: label for label, origin in enumerate(origins) if origin.dataset == OWN}
-    names, datasets = ([each and nfc(each) for each in _texts(file, table, name)] for name in ("class_name", "dataset"))
-    datasets = datasets or [None] * len(names)
-    # the name of the data set that --labeled was when it was extracted is not known here
-    found = [
-        known.get(name or "", own.get((name or "").removeprefix(f"{dataset}/")))
-        for name, dataset in zip(names, datasets, strict=True)
-    ]
-    strange = sorted({str(name) for name, label in zip(names, found, strict=True) if label is None})
-    if strange or not names:
+    labels, unknown = [], set()
+    for name, dataset in zip(names, datasets, strict=True):
+        name, prefix = nfc(name or ""), f"{nfc(dataset or '')}/"
+        # a class of --labeled may have the name of the data set that it was extracted from as prefix
+        label = by_name.get(name, own.get(name.removeprefix(prefix)))
+        if label is None:
+            unknown.add(name)
+        else:
+            labels.append(label)
+    if unknown or not labels:
         raise DataError(
-            f"{file} weighs {len(strange):,} classes that this run does not have: {', '.join(strange[:N_SHOWN])}",
+            f"{file} has {len(unknown):,} classes that this run does not have: {', '.join(sorted(unknown)[:N_SHOWN])}",
             expected=f"its classes, such as {', '.join(origin.name for origin in origins[-N_SHOWN:])}",
-            advice="the --labeled and --pool that the weights are for, or select again",
+            advice="use the --labeled and --pool of these weights, or select again",
         )
-    return [label for label in found if label is not None]
+    return labels

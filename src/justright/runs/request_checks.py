@@ -9,7 +9,7 @@ import numpy as np
 from justright.data.quarantine import MAX_BAD
 from justright.evaluation.files import expect_truth
 from justright.runs.counting import refuse_k
-from justright.runs.given_weights import expect_fit
+from justright.runs.given_weights import check_weights
 from justright.runs.problem import OWN, Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec, config_of
@@ -53,7 +53,7 @@ def refuse_problem(
     own, n_target = problem.own_rows, len(problem.target) - len(problem.given_rows())
     n_known = len(np.unique(problem.pool.images.labels[own])) if config_of(spec).sees_labels else 0
     if spec.weights is not None:
-        expect_fit(spec.weights, problem.pool)
+        check_weights(spec.weights, problem.pool)
         n_known = 0  # the file may leave some of them out
     if spec.n_target is not None:
         refuse_k(spec.n_target, n_known, n_target)

@@ -53,7 +53,7 @@ from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_from
 from justright.runs.left_out import NAME as LEFT_OUT
 from justright.runs.left_out import LeftOut, read_left_out
-from justright.runs.saved_selection import SavedSelection, load_selection
+from justright.runs.selection import Selection, load_selection
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.files import parsed_json, write_json
 from justright.utils.hashing import hash_file, signed, verified
@@ -240,7 +240,7 @@ class RunFolder:
         return FeatureTable.open(paths[0]), FeatureTable.open(paths[1])
 
     @cached_property
-    def selection(self) -> SavedSelection | None:
+    def selection(self) -> Selection | None:
         """The weights of images and classes."""
         path = self._checked("weights.parquet")
         self._checked("weights.classes.parquet")

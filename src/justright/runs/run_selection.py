@@ -1,4 +1,4 @@
-"""The stage of a run that selects: what every labeled image weighs."""
+"""The selection stage of a run: a weight for every labeled image."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from justright.runs.given_weights import GIVEN, GivenWeights
 from justright.runs.problem import Problem
 from justright.runs.run_features import fingerprints
 from justright.runs.run_folder import RunFolder
-from justright.runs.selection_result import SelectionResult, save_selection, stability_of
+from justright.runs.selection import Selection, save_selection, stability_of
 from justright.runs.spec import AUTO, RunSpec
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.selection.by_name import selector_of
@@ -26,24 +26,25 @@ from justright.utils.errors import DegenerateError, NothingSelectedError
 from justright.utils.parallel import Engine
 from justright.utils.types import Array
 
-FALLBACK = "none"  # what `AUTO` takes where the diagnosis cannot choose
+FALLBACK = "none"  # the selector if a diagnosis is not possible
 
 
 @dataclass(eq=False)
 class RunSelection:
-    """Weighs the pool of a run, and the target's own classes if that is asked for."""
+    """Computes the weights of the labeled images of a run."""
 
     problem: Problem
     spec: RunSpec
     folder: Path
     processes: Any
-    engine: Engine  # where shards of features are worked on; does not change the weights
-    notes: list[str] = field(default_factory=list)  # what a person should know about it
+    engine: Engine  # where shards of features are processed; does not change the weights
+    notes: list[str] = field(default_factory=list)  # for the notes of the run
 
     def weight(self, pool: FeatureTable, target: FeatureTable, n_target: int) -> Float[Array, " labeled"]:
-        """The weight of every labeled image; those of the target's own classes come first, and keep 1 if they stay.
+        """The weight of every labeled image.
 
-        `pool` holds the features of all labeled images, as a `Problem` orders them.
+        The target's own classes come first and weigh 1, unless `select_labeled` or a file weighs them too. `pool` has
+        the features of all labeled images in the order of the `Problem`.
         """
         given = None if self.spec.weights is None else GivenWeights.read(self.spec.weights, self.problem.pool)
         own = self.problem.own_rows
@@ -51,29 +52,29 @@ class RunSelection:
         if n_own == len(pool):
             return np.ones(n_own)  # there is nothing to select from
         merged = merge_tables([pool.from_row(n_own)])
-        n_resamples = self.spec.n_resamples
         if given is not None:
-            name, selector, n_resamples = GIVEN, given.selector(merged), 0
+            result = Selection.of_weights(GIVEN, given.of_rows(n_own, merged.labels), merged)
         else:
             name = self.spec.selector
             if name == AUTO:
-                known = self.processes.in_turn(lambda: self._diagnosis(pool, merged, target, n_target))
-                self.notes.append(f"auto: {known['verdict'].rstrip('.')}")
-                name = str(known["winner"])
+                diagnosis = self.processes.in_turn(lambda: self._diagnosis(pool, merged, target, n_target))
+                self.notes.append(f"auto: {diagnosis['verdict'].rstrip('.')}")
+                name = str(diagnosis["winner"])
             name, selector = self._fitted(name, pool, merged, target, n_target)
-        if self.processes.is_first:
+            n_resamples = self.spec.n_resamples if self.processes.is_first else 0
             stable = stability_of(selector, merged, target, n_resamples, self.spec.seed)
+            result = Selection.of(name, selector, merged, stable)
+        if self.processes.is_first:
             kept = merge_tables([pool.take(range(n_own))]) if n_own else None
-            result = SelectionResult.of(name, selector, merged, stable)
             save_selection(self.folder / "weights.parquet", result, target, kept)
-        return np.concatenate([np.ones(n_own), selector.sample_weight(merged.labels)])
+        return np.concatenate([np.ones(n_own), result.sample_weight])
 
     def _fitted(
         self, name: str, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int
     ) -> tuple[str, Selector]:
-        """The selector; own labels alone where it leaves out the whole pool and there are own labels."""
+        """The fitted selector; `OwnSelector` if it drops the whole pool and there are own labels."""
         params = dict(self.spec.selector_params)
-        if isinstance(counter := params.get("n_clusters"), str):  # a counter named here counts for the selection alone
+        if isinstance(counter := params.get("n_clusters"), str):  # the name of a counter, for the selection only
             tables = counted_tables(self.problem, pool, target)
             given = *tables, self.problem.own_classes, self.spec.seed
             params["n_clusters"] = fitted_counter(counter, *given).n_categories_
@@ -81,9 +82,9 @@ class RunSelection:
         try:
             selector.fit_stream(merged, row_shards(target.features), engine=self.engine, quiet=True)
         except NothingSelectedError as error:
-            if len(merged) == len(pool):  # no own labels stay
+            if len(merged) == len(pool):  # there are no own labels
                 raise
-            self.notes.append(f"{name} leaves out the whole pool ({error.problem}): the target's own labels alone")
+            self.notes.append(f"{name} drops the whole pool ({error.problem}): only the target's own labels are used")
             return "own", OwnSelector().fit_stream(merged, row_shards(target.features))
         self.notes += [remark.for_command_line() for remark in selector.weights_.remarks]
         return name, selector
@@ -91,7 +92,7 @@ class RunSelection:
     def _diagnosis(
         self, pool: FeatureTable, merged: FeaturePool, target: FeatureTable, n_target: int
     ) -> dict[str, Any]:
-        """Which selector to take and why: found once, and kept in diagnosis.json."""
+        """The selector chosen by a diagnosis and its reason, cached in diagnosis.json."""
         folder, prints = RunFolder(self.folder), fingerprints(pool, target)
         made_with = json.loads(json.dumps(prints | {"seed": self.spec.seed, "n_target": n_target}))
         known = folder.diagnosis
@@ -103,7 +104,7 @@ class RunSelection:
         try:
             found = diagnose(own, others, target.features, n_target, seed=self.spec.seed).to_json()
         except DegenerateError as error:
-            why = f"Take {FALLBACK}, for nothing can be rehearsed: {error.problem}"
+            why = f"Take {FALLBACK}, because the diagnosis is not possible: {error.problem}"
             found = {"winner": FALLBACK, "verdict": why}
         found |= {"made_with": made_with}
         folder.save_json("diagnosis.json", found)
