@@ -47,7 +47,7 @@ def test_what_cannot_be_one_pool_is_refused():
     with pytest.raises(DataError, match="empty"):
         merge_tables([])
     patches = FeatureTable.of(np.ones((2, 4, 3), np.float32), label=np.array([0, 1]))
-    with pytest.raises(DataError, match="4 x 3 numbers an image"):
+    with pytest.raises(DataError, match="4 x 3 numbers per image"):
         merge_tables([patches])
     other = table([0, 1], {0: "a", 1: "b"}, "pets")
     vars(other.header)["backbone"] = {"name": "another"}
