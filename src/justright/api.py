@@ -275,8 +275,8 @@ class Result:
 
     def review(self, *, host: str = "127.0.0.1", port: int = 0, reviewer: str = "") -> None:
         """Serve the page on which clusters are named and corrected, until it is interrupted; prints its address."""
-        from justright.review.server import serve
         from justright.review.open_review import OpenReview
+        from justright.review.server import serve
 
         def announce(access: Any) -> None:
             import click

@@ -137,7 +137,7 @@ def test_changes_are_listed_by_name_with_before_and_now():
     with pytest.raises(DataError) as refused:
         refuse_changes(before, now, Path("runs/a"))
     said = str(refused.value)
-    assert "runs/a was trained with something else" in said
+    assert "runs/a was trained with other settings" in said
     assert "config.rate: 0.1 before, 0.2 now" in said
     assert "gone: True before, None now" in said
     assert "more: None before, 'x' now" in said

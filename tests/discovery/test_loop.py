@@ -102,7 +102,7 @@ def test_what_was_begun_with_other_settings_is_not_gone_on_with(
     changed, said, split, backbone, bank, left_alone, tmp_path
 ):
     left_alone("simgcd", n_epochs=1, copy_to=tmp_path)
-    with pytest.raises(DataError, match="was trained with something else") as refused:
+    with pytest.raises(DataError, match="was trained with other settings") as refused:
         learned("simgcd", split, backbone, bank, tmp_path, n_epochs=1, **changed)
     assert said in str(refused.value)
 

@@ -17,6 +17,7 @@ from justright.runs.spec import RunSpec, config_of
 from justright.selection import SELECTORS
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json
+from justright.utils.fingerprint import differences
 from justright.utils.hashing import SIGNATURE, hash_value, signed, verified
 from justright.utils.settings import flat
 
@@ -148,7 +149,7 @@ def changed_defaults(line: Line, now: Mapping[str, Any]) -> dict[str, tuple[Any,
     Lines of older versions do not tell what they were made with.
     """
     was = line.get("made_with", {})
-    return {name: (value, now[name]) for name, value in was.items() if name in now and now[name] != value}
+    return {name: pair for name, pair in differences(was, now).items() if name in was and name in now}
 
 
 def _settings_now(suite: Suite) -> Callable[[SuiteProblem, SuiteSetting, int], dict[str, Any]]:

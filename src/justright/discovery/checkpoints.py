@@ -18,6 +18,7 @@ from torch import Tensor
 from justright.discovery.configs import without_removed
 from justright.utils.errors import DataError
 from justright.utils.files import parsed_json, remove_leftovers, replacing
+from justright.utils.fingerprint import differences, differences_text
 from justright.utils.hashing import hash_pieces
 from justright.utils.settings import flat
 
@@ -128,13 +129,10 @@ def checksum(tensors: Mapping[str, Tensor], state: str = "") -> str:
 
 
 def refuse_changes(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Go on only with what the checkpoint was made with; otherwise say what changed."""
-    was, is_ = without_removed(flat(before)), flat(now)
-    changed = [name for name in sorted(was.keys() | is_.keys()) if was.get(name) != is_.get(name)]
-    if changed:
-        lines = "\n".join(f"  {name}: {was.get(name)!r} before, {is_.get(name)!r} now" for name in changed)
+    """Raise and name the changes if the checkpoint was made with other settings."""
+    if changes := differences(without_removed(flat(before)), now):
         raise DataError(
-            f"{folder} was trained with something else:\n{lines}",
-            expected="the same data, weights and settings, to go on",
+            f"{folder} was trained with other settings:\n{differences_text(changes)}",
+            expected="the same data, weights and settings",
             advice="another --out, or delete that folder to start anew",
         )

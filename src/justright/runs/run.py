@@ -51,6 +51,7 @@ from justright.runs.work import Work
 from justright.utils.context import notify
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.files import explain_disk_full, remove_leftovers, replacing
+from justright.utils.fingerprint import is_made_with
 from justright.utils.parallel import Engine, in_process
 
 _log = logging.getLogger(__name__)
@@ -212,7 +213,7 @@ class Run:
         """What the counter of this name says, from count.json where it has counted these images before."""
         made_with = {"counter": name, "seed": self.spec.seed} | fingerprints(pool, target)
         known = RunFolder(self.out).count
-        if known is None or known.get("made_with") != made_with:
+        if known is None or not is_made_with(known, made_with):
             tables = counted_tables(self.problem, pool, target)
             own = sorted(set(self.problem.own_classes) & set(pool.labels.tolist()))
             found = counted(name, *tables, own, self.spec.seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from justright.runs.spec import AUTO, RunSpec
 from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
 from justright.selection.by_name import selector_of
 from justright.utils.errors import DegenerateError, NothingSelectedError
+from justright.utils.fingerprint import is_made_with
 from justright.utils.parallel import Engine
 from justright.utils.types import Array
 
@@ -94,10 +94,10 @@ class RunSelection:
     ) -> dict[str, Any]:
         """The selector chosen by a diagnosis and its reason, cached in diagnosis.json."""
         folder, prints = RunFolder(self.folder), fingerprints(pool, target)
-        made_with = json.loads(json.dumps(prints | {"seed": self.spec.seed, "n_target": n_target}))
-        known = folder.diagnosis
-        if known is not None and known.get("made_with") == made_with and known.get("winner") in SELECTORS:
-            return known
+        made_with = prints | {"seed": self.spec.seed, "n_target": n_target}
+        cached = folder.diagnosis
+        if cached is not None and is_made_with(cached, made_with) and cached.get("winner") in SELECTORS:
+            return cached
         n_own = len(self.problem.own_rows)
         own = np.asarray(pool.features[:n_own]), pool.labels[:n_own]
         others = np.asarray(merged.features), merged.labels
