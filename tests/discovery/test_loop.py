@@ -115,7 +115,7 @@ def test_other_images_or_another_backbone_are_no_way_to_go_on(split, backbone, b
         learned("gcd", split, backbone_of_noise(seed=1), bank, tmp_path, n_epochs=1)
     tuned_less = copy.deepcopy(backbone)
     tuned_less.model.blocks[-1].mlp.requires_grad_(False)
-    with pytest.raises(DataError, match="something else:\n  frozen: "):
+    with pytest.raises(DataError, match="other settings:\n  frozen: "):
         learned("gcd", split, tuned_less, bank, tmp_path, n_epochs=1)
 
 
