@@ -180,9 +180,9 @@ def test_says_what_it_found_in_one_line():
     assert "from 50 of 1,000 images" in text
 
 
-def test_refuses_samples_it_cannot_use():
+def test_invalid_samples_are_rejected():
     yes = np.array([True])
-    with pytest.raises(DegenerateError, match="No image was checked"):
+    with pytest.raises(DegenerateError, match="no image was checked"):
         estimate_accuracy(np.array([], dtype=int), np.array([], dtype=bool), 5)
     with pytest.raises(DegenerateError, match="1 of 2 clusters"):
         estimate_accuracy(np.array([0]), yes, 2, clusters=np.array([0, 1]))

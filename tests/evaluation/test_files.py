@@ -22,7 +22,7 @@ def write(tmp_path):
     return write
 
 
-def test_rows_are_joined_by_id_in_the_order_of_the_predictions(write):
+def test_rows_are_joined_by_id(write):
     judged = read_judged(write("p.csv", PREDICTIONS), write("t.csv", TRUTH))
     assert judged.y_pred.tolist() == [3, 3, 5]
     assert [judged.class_names[c] for c in judged.y_true.tolist()] == ["jay", "jay", "wren"]
@@ -30,7 +30,7 @@ def test_rows_are_joined_by_id_in_the_order_of_the_predictions(write):
     assert judged.has_kept_labels is None
 
 
-def test_parquet_with_text_clusters_and_dictionaries_reads_alike(write, tmp_path):
+def test_parquet_may_have_text_clusters_and_dictionaries(write, tmp_path):
     pq.write_table(pa.table({"path": ["b", "a"], "cluster": ["new-1", "jay"]}), tmp_path / "p.parquet")
     names = pa.array(["jay", "wren"]).dictionary_encode()
     truth = {"id": [None, None], "path": ["a", "b"], "label": [4, 9], "class_name": names, "is_old": [1, 0]}
@@ -43,7 +43,7 @@ def test_parquet_with_text_clusters_and_dictionaries_reads_alike(write, tmp_path
     assert judged.has_kept_labels.tolist() == [False, True]
 
 
-def test_names_are_those_of_images_that_are_called_known(write):
+def test_only_known_images_have_names(write):
     rows = [
         "007,3,jay,known,predicted",
         "07,3,others/wren,known,predicted",
@@ -63,13 +63,13 @@ def test_names_are_those_of_images_that_are_called_known(write):
     assert read_judged(write("p.csv", PREDICTIONS), write("t.csv", TRUTH)).called is None
 
 
-def test_equal_ids_are_told_apart_by_path(write):
+def test_equal_ids_are_distinguished_by_path(write):
     predictions = write("p.csv", "id,path,cluster\nx,a.png,0\nx,b.png,1\n")
     truth = write("t.csv", "id,path,label,is_old\nx,b.png,8,0\nx,a.png,7,1\n")
     assert read_judged(predictions, truth).y_true.tolist() == [7, 8]
 
 
-def test_where_ids_and_paths_are_both_shared_the_two_together_tell_images_apart(write):
+def test_repeated_ids_and_paths_are_used_together(write):
     predictions = write("p.csv", "id,path,cluster\nx,a.png,0\nx,b.png,1\ny,a.png,2\n")
     truth = write("t.csv", "id,path,label,is_old\ny,a.png,9,0\nx,b.png,8,0\nx,a.png,7,1\n")
     assert read_judged(predictions, truth).y_true.tolist() == [7, 8, 9]
@@ -78,7 +78,7 @@ def test_where_ids_and_paths_are_both_shared_the_two_together_tell_images_apart(
         read_judged(twice, truth)
 
 
-def test_checks_name_some_of_the_predictions(write):
+def test_checks_are_joined_by_id(write):
     sample = read_checked(write("p.csv", PREDICTIONS), write("c.csv", "id,is_right\n7,true\n007,false\n"))
     assert sample.checked.tolist() == [2, 0]
     assert sample.is_right.tolist() == [True, False]
@@ -103,7 +103,7 @@ def test_checks_name_some_of_the_predictions(write):
         ("", TRUTH, "p.csv cannot be read"),
     ],
 )
-def test_files_that_do_not_fit_are_refused_with_reasons(write, predictions, truth, message):
+def test_mismatched_files_are_rejected_with_reasons(write, predictions, truth, message):
     with pytest.raises(DataError, match=message):
         read_judged(write("p.csv", predictions), write("t.csv", truth))
 
@@ -117,13 +117,13 @@ def test_only_csv_and_parquet_are_read(write, tmp_path):
         read_judged(write("p.parquet", "no parquet"), write("t.csv", TRUTH))
 
 
-def test_a_confidence_in_words_is_refused(write):
+def test_text_as_confidence_is_rejected(write):
     predictions = write("p.csv", "id,cluster,confidence\na,0,high\n")
     with pytest.raises(DataError, match=r"Column confidence of .* holds string"):
         read_checked(predictions, write("c.csv", "id,is_right\na,1\n"))
 
 
-def test_names_of_classes_are_compared_in_one_form(tmp_path):
+def test_class_names_are_compared_in_one_unicode_form(tmp_path):
     mac, other = "mu\u0308we", "m\u00fcwe"
     rows = f"path,class_name,is_old\n1,{mac},1\n2,{other},1\n3,emu,0\n"
     (tmp_path / "truth.csv").write_text(rows, encoding="utf-8")
@@ -135,7 +135,7 @@ def test_names_of_classes_are_compared_in_one_form(tmp_path):
         assert judged.y_true.tolist() == judged.y_pred.tolist() == [1, 1, 0]
 
 
-def test_categories_that_a_person_gave_are_not_judged(write):
+def test_given_categories_are_not_evaluated(write):
     given = "id,cluster,source\n007,3,predicted\n07,3,given\n7,5,predicted\n"
     judged = read_judged(write("p.csv", given), write("t.csv", TRUTH))
     assert judged.y_pred.tolist() == [3, 5]

@@ -19,50 +19,50 @@ from justright.evaluation.intervals import clopper_pearson, exact_interval, n_mo
 from justright.evaluation.scores import LEVEL
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.types import Array
+from justright.utils.validation import check_level
 
-# A cluster's own variance is mixed with the one pooled over clusters as if that came from this many more looks:
-# two right of two looks do not mean that a third look would be right for certain.
+# A cluster's own variance is mixed with the one pooled over clusters, which counts as this many checks: two right
+# checks of two do not mean that a third check would certainly be right.
 _SHRINKAGE = 2.0
 
-# With fewer right or fewer wrong verdicts than this, neither a slope nor a variance within clusters can be trusted;
-# simulated intervals then covered the truth in as few as 84 of 100 cases instead of 95.
+# With fewer right or fewer wrong checks than this, neither a slope nor a variance within clusters is reliable:
+# simulated 95 % intervals then covered the truth in as few as 84 % of cases.
 _ENOUGH = 8
 
-HALF_WIDTH = 0.04  # an accuracy is known when its interval reaches no further than this to either side
+HALF_WIDTH = 0.04  # half of the width of an interval that is narrow enough
 
-# How many more looks that takes is forecast as if this many had come out as the confidences say. None of them is
-# believed beyond these ends.
+# The forecast of further checks counts the confidences, clipped to these bounds, as this many checks.
 _N_EXPECTED = 16
 _ENDS = (0.05, 0.95)
 
 
 @dataclass(frozen=True)
 class CheckedAccuracy:
-    """What the checks say about the accuracy on all images."""
+    """The accuracy on all images, estimated from checks."""
 
     accuracy: float
-    low: float  # from here to `high` reaches its interval
+    low: float  # of its interval, as `high`
     high: float
     level: float
-    n_checked: int  # how many of all images were looked at
+    n_checked: int
     n_images: int
-    n_effective: float  # how many plain looks would be worth as much
-    plain_low: float  # the interval of Wilson for the share of right checks, which uses nothing else
+    n_effective: float  # number of plain checks with the same precision
+    plain_low: float  # the interval of Wilson for the share of right checks alone
     plain_high: float
-    n_more: int  # how many more looks, drawn as before, should tell the accuracy to HALF_WIDTH
+    n_more: int  # further checks, drawn as before, until the interval is HALF_WIDTH to either side
 
     @property
     def length_ratio(self) -> float:
-        """How long the interval is, the plain one being 1."""
+        """Length of the interval relative to the plain one."""
         return (self.high - self.low) / (self.plain_high - self.plain_low)
 
     def to_dict(self) -> dict[str, float | None]:
-        """The fields as plain JSON values; null where all images were checked and no plain look is worth as much."""
+        """The fields as JSON values; infinite numbers, after all images were checked, become null."""
         values = asdict(self) | {"length_ratio": self.length_ratio}
         return {name: value if np.isfinite(value) else None for name, value in values.items()}
 
     def in_words(self) -> str:
-        """The plain interval beside this one, and what more looks would bring."""
+        """The plain interval, and how many further checks are needed, as sentences."""
         said = f"The checks alone give {100 * self.plain_low:.1f} to {100 * self.plain_high:.1f}"
         if self.length_ratio < 1:
             said += f": same checks, interval {self.length_ratio:.2f} times as long"
@@ -87,22 +87,23 @@ def estimate_accuracy(
 ) -> CheckedAccuracy:
     """Estimate the accuracy on all images from those in `checked`, distinct rows drawn at random.
 
-    An image is right if it shows what its cluster stands for. Where two clusters stand for the same thing, only one
-    of them can be right: then this estimates the accuracy All of `evaluate`.
+    An image is right if it shows the category of its cluster. Where two clusters are the same category, only one of
+    them can be right: then this estimates the accuracy All of `evaluate`.
 
     With f the confidence of the model, y the checks, h the strata, W_h the share of images in h and s_h those checked:
 
         accuracy = sum_h W_h ( lambda mean_h f + mean_{s_h} (y - lambda f) )
 
     `clusters` makes each cluster a stratum: the draw may favor some clusters if it is random within each, and
-    every cluster needs a look. `confidence` makes lambda the slope of y on f, so that an uninformative confidence
+    every cluster needs a check. `confidence` makes lambda the slope of y on f, so that an uninformative confidence
     does no harm; without it, or with fewer than 8 right or 8 wrong checks, lambda is 0. Without either this is the
     share of right images.
     """
-    _check_sample(checked, is_right, n_images, level)
+    _check_sample(checked, is_right, n_images)
+    check_level(level)
     for name, given in (("clusters", clusters), ("confidence", confidence)):
         if given is not None and given.shape != (n_images,):
-            raise DataError(f"{name} has shape {given.shape} for {n_images} images.", expected="one entry per image")
+            raise DataError(f"{name} of shape {given.shape} for {n_images} images", expected="one entry per image")
     n_checked = len(checked)
     stratum = np.zeros(n_images, dtype=np.int64)
     if clusters is not None:
@@ -110,16 +111,16 @@ def estimate_accuracy(
     sample = _Sample(stratum[checked], np.bincount(stratum), np.bincount(stratum[checked], minlength=stratum.max() + 1))
     if n_missed := int((sample.n_checked == 0).sum()):
         raise DegenerateError(
-            f"{n_missed} of {len(sample.n_checked)} clusters have no checked image.",
+            f"{n_missed} of {len(sample.n_checked)} clusters have no checked image",
             expected="at least one checked image of every cluster",
-            advice="leave `clusters` out if the sample was drawn over all images alike, or look at the missing ones",
+            advice="leave `clusters` out if the sample was drawn from all images, or check the missing clusters",
         )
 
     y, offset, n_fitted = is_right.astype(float), 0.0, 0
     is_enough = min(is_right.sum(), (~is_right).sum()) >= _ENOUGH
     if confidence is not None:
         if not np.isfinite(confidence).all():
-            raise DataError("The confidence of some image is not finite.", expected="a number for every image")
+            raise DataError("a confidence is not finite", expected="a number for every image")
         if is_enough:
             f = confidence[checked]
             slope = sample.slope(y, f)
@@ -151,13 +152,13 @@ def forecast_looks(
     accuracy: float = 0.0,
     variance: float = 0.0,
 ) -> int:
-    """How many more random looks should tell the accuracy to HALF_WIDTH; without a look, what the confidences say.
+    """Number of further random checks until the interval is HALF_WIDTH to either side; may be called before any check.
 
-    With f the confidence, m = 16 and n looks that gave this accuracy and this variance of a look:
+    With f the confidence, m = 16 and n checks with this accuracy and this variance per check:
 
         a = (n accuracy + m mean f) / (n + m),  v = (n variance + m mean f (1 - f)) / (n + m)
 
-    and the smallest count at which n_more_looks of a and v is 0.
+    the result is n_more_looks of a and v.
     """
     if not len(confidence):
         return 0
@@ -169,7 +170,7 @@ def forecast_looks(
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Which stratum each checked image is of, and the images and checked images of each stratum."""
+    """The stratum of each checked image, and the number of images and checked images of each stratum."""
 
     stratum: Int[Array, " checked"]
     n_images: Int[Array, " strata"]
@@ -190,24 +191,24 @@ class _Sample:
 
     @property
     def kish_size(self) -> float:
-        """Looks that are worth as much if strata are all alike (Kish, 1965), corrected for the finite set."""
+        """Number of plain checks with the same precision if all strata are alike (Kish, 1965), for a finite set."""
         unseen = 1 - self.n_checked / self.n_images
         return 1 / float((self.weight**2 * unseen / self.n_checked).sum())
 
     def effective_size(self, accuracy: float, values: Float[Array, " checked"], n_fitted: int, level: float) -> float:
-        """The number of plain looks, with replacement, whose share of right ones would vary as little.
+        """The number of plain checks, with replacement, whose share of right ones has the variance of this estimate.
 
-        As little as the weighted mean of `values` varies under sampling without replacement.
+        The estimate is the weighted mean of `values`, sampled without replacement.
         """
-        from scipy.special import ndtri, stdtrit  # slow to import, and most commands judge nothing
+        from scipy.special import ndtri, stdtrit  # slow to import
 
         n_strata, n_checked = len(self.n_checked), len(values)
         deviation = values - self.means(values)[self.stratum]
         squares = np.bincount(self.stratum, deviation**2, minlength=n_strata)
         total, freedom = float(squares.sum()), n_checked - n_strata - n_fitted
-        if freedom < _ENOUGH:  # too few looks per stratum to see its spread: take that over all, which is larger
+        if freedom < _ENOUGH:  # too few checks per stratum: the variance over all strata is larger
             total, freedom = float(np.var(values)) * n_checked, max(n_checked - 1 - n_fitted, 1)
-        # one more look that neither strata nor confidence explain: a sharp confidence is rarely wrong, and a sample
+        # one more check that neither strata nor confidence explain: a sharp confidence is rarely wrong, and a sample
         # without such an image would make the interval too short
         pooled = (total + accuracy * (1 - accuracy)) / (freedom + 1)
         within = (squares + _SHRINKAGE * pooled) / (self.n_checked - 1 + _SHRINKAGE) if n_strata > 1 else pooled
@@ -216,21 +217,17 @@ class _Sample:
         if variance <= 0 or not 0 < accuracy < 1:
             return self.kish_size
         tail = (1 + level) / 2
-        # a variance from few looks is itself uncertain: Student's quantile instead of the normal one
+        # a variance from few checks is itself uncertain: Student's quantile instead of the normal one
         return accuracy * (1 - accuracy) / variance * float(ndtri(tail) / stdtrit(freedom, tail)) ** 2
 
 
-def _check_sample(checked: Int[Array, " checked"], is_right: Bool[Array, " rows"], n_images: int, level: float) -> None:
+def _check_sample(checked: Int[Array, " checked"], is_right: Bool[Array, " rows"], n_images: int) -> None:
     if len(checked) != len(is_right):
-        problem = f"{len(checked)} checked images with {len(is_right)} verdicts."
-        raise DataError(problem, expected="one verdict per image")
+        raise DataError(f"{len(checked)} checked images and {len(is_right)} checks", expected="one check per image")
     if not len(checked):
-        raise DegenerateError("No image was checked.", expected="at least one", advice="look at about 30 random images")
+        raise DegenerateError("no image was checked", expected="at least one", advice="check about 30 random images")
     if checked.min() < 0 or checked.max() >= n_images or len(np.unique(checked)) != len(checked):
         raise DataError(
-            f"The checked rows run from {checked.min()} to {checked.max()}, "
-            f"{len(np.unique(checked))} of {len(checked)} distinct, for {n_images} images.",
+            f"{len(checked)} checked rows from {checked.min()} to {checked.max()}, {len(np.unique(checked))} distinct",
             expected=f"distinct rows between 0 and {n_images - 1}",
         )
-    if not 0 < level < 1:
-        raise DataError(f"level = {level}.", expected="a number between 0 and 1, e.g. 0.95")

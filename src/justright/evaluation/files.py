@@ -1,4 +1,4 @@
-"""Predictions, truth and checks from CSV or Parquet files, joined by image."""
+"""Read predictions, truth and checks from CSV or Parquet files, joined by image."""
 
 from __future__ import annotations
 
@@ -18,26 +18,24 @@ from justright.data.parquet import read_parquet, write_parquet
 from justright.utils.errors import DataError, MissingDataError
 from justright.utils.types import UNLABELED, Array, Labels, Mask
 
-KEYS = ("id", "path")  # what may name an image, in this order of preference
-BOTH = "id and path"  # where copies share an id, and archives a path inside them
+KEYS = ("id", "path")  # columns that may name an image, in order of preference
+BOTH = "id and path"  # used together where copies share an id, and archives share the paths inside them
 TRUTH = ("label", "class_name", "is_old", "has_kept_labels")
-CLUSTER = ("cluster", "category")
-NAMES = ("category", "kind")  # what an image is called, and whether that is the name of a known class
-"""Where predictions say the cluster; a CSV for people has its name only."""
-SOURCE = "source"  # where they say whether a category was predicted or given by a person
+CLUSTER = ("cluster", "category")  # columns that may hold the cluster; a CSV for people has only its name
+NAMES = ("category", "kind")  # the name of a category, and whether it is a known class
+SOURCE = "source"  # whether a category was predicted, or given by a person
 
-# An id such as 007 must not be read as the number 7.
-_TEXT = {name: pa.string() for name in (*KEYS, "class_name")}
+_TEXT = {name: pa.string() for name in (*KEYS, "class_name")}  # an id such as 007 is no number
 _N_EXAMPLES = 3
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedPredictions:
-    """Clusters beside the truth, one entry per image in the order of the predictions: the arguments of `evaluate`.
+    """Clusters and truth, one entry per image in the order of the predictions: the arguments of `evaluate`.
 
-    Images whose category a person gave are left out: nothing was predicted of them. `is_given` tells them among all.
-    `called` is the class whose name an image has, as for `evaluate`; None where the files do not tell.
-    `n_more` counts images of the truth that are not in the predictions, where that is allowed.
+    Images whose category was given by a person are left out; `is_given` marks them among all images. `called` is the
+    class whose name an image has, as for `evaluate`; None if the files have no names. `n_more` counts images of the
+    truth that were not predicted, where that is allowed.
     """
 
     y_true: Labels
@@ -52,7 +50,7 @@ class JudgedPredictions:
 
 @dataclass(frozen=True, eq=False)
 class CheckedPredictions:
-    """Clusters beside the checks of a person: the arguments of `estimate_accuracy`."""
+    """Clusters and the checks of a person: the arguments of `estimate_accuracy`."""
 
     checked: Int[Array, " checked"]
     is_right: Bool[Array, " checked"]
@@ -65,94 +63,94 @@ def read_judged(
 ) -> JudgedPredictions:
     """Join predictions (id or path, cluster) with truth (id or path, label or class_name, is_old).
 
-    Truth may also say `has_kept_labels`. Every image must be in both files, once. Other columns are left alone.
+    Truth may have a column `has_kept_labels`. Every image must be in both files, once. Other columns are ignored.
 
     Parameters:
         old_classes: the names of old classes, for a truth without the column is_old.
         may_list_more: whether the truth may list images that were not predicted.
     """
-    predicted, known = _File.read(predictions, *CLUSTER, "kind", SOURCE), _File.read(truth, *TRUTH)
-    # columns before rows: a wrong file is better told by what it lacks than by ids that do not fit
+    predicted, true = _File.read(predictions, *CLUSTER, "kind", SOURCE), _File.read(truth, *TRUTH)
+    # columns before rows: missing columns explain a wrong file better than ids that do not match
     y_pred = predicted.clusters()
-    y_true, class_names = known.classes()
-    is_old = known.is_old(old_classes)
-    has_kept = known.flags("has_kept_labels") if known.has("has_kept_labels") else None
-    key = _shared_key(predicted, known)
-    row = predicted.rows_in(known, key)
-    if not may_list_more:
-        known.rows_in(predicted, key)
-    n_more, is_given = len(is_old) - len(row), predicted.is_given()
-    if len(is_given) and is_given.all():
-        raise DataError(f"every category in {predictions} was given by a person", expected="predictions to judge")
-    row, y_pred = row[~is_given], y_pred[~is_given]
-    kept = None if has_kept is None else has_kept[row]
+    y_true, class_names = true.classes()
+    is_old = true.is_old(old_classes)
+    has_kept = true.flags("has_kept_labels") if true.has("has_kept_labels") else None
     called = predicted.called(class_names) if class_names and all(map(predicted.has, NAMES)) else None
+    key = _shared_key(predicted, true)
+    row = predicted.rows_in(true, key)
+    if not may_list_more:
+        true.rows_in(predicted, key)
+    is_given = predicted.is_given()
+    if len(is_given) and is_given.all():
+        raise DataError(f"every category in {predictions} was given by a person", expected="predictions to evaluate")
+    judged = row[~is_given]
     return JudgedPredictions(
-        y_true[row],
-        y_pred,
-        is_old[row],
-        kept,
+        y_true[judged],
+        y_pred[~is_given],
+        is_old[judged],
+        None if has_kept is None else has_kept[judged],
         class_names,
-        n_more=n_more,
+        n_more=len(is_old) - len(row),
         is_given=is_given,
         called=None if called is None else called[~is_given],
     )
 
 
 def classes_named(names: Sequence[str], class_names: Mapping[int, str]) -> Int[Array, " names"]:
-    """The class that has each name, with or without the data set before it; a number of no class where none has."""
+    """The class of each name, with or without the data set before it; a number of no class for unknown names."""
     class_of = {name: label for label, name in class_names.items()}
-    none = max(class_names) + 1
-    found = [class_of.get(name, class_of.get(name.rpartition("/")[2], none)) for name in names]
-    return np.array(found, dtype=np.int64)
+    unknown = max(class_names) + 1
+    classes = [class_of.get(name, class_of.get(name.rpartition("/")[2], unknown)) for name in names]
+    return np.array(classes, dtype=np.int64)
 
 
 def read_checked(predictions: Path, checks: Path) -> CheckedPredictions:
     """Join predictions (id or path, cluster, perhaps confidence) with checks (id or path, is_right) of some of them."""
-    predicted, seen = _File.read(predictions, *CLUSTER, "confidence"), _File.read(checks, "is_right")
-    clusters, is_right = predicted.clusters(), seen.flags("is_right")
+    predicted, checked = _File.read(predictions, *CLUSTER, "confidence"), _File.read(checks, "is_right")
+    clusters, is_right = predicted.clusters(), checked.flags("is_right")
     confidence = predicted.numbers("confidence") if predicted.has("confidence") else None
-    return CheckedPredictions(seen.rows_in(predicted, _shared_key(seen, predicted)), is_right, clusters, confidence)
+    rows = checked.rows_in(predicted, _shared_key(checked, predicted))
+    return CheckedPredictions(rows, is_right, clusters, confidence)
 
 
 def expect_truth(truth: Path, images: pa.Table, old_classes: Collection[str], may_lack: float = 0.0) -> None:
-    """Refuse a truth that cannot judge these images, before they are worked on.
+    """Raise if a file of truth cannot be used for these images, before they are processed.
 
     Parameters:
-        images: their table, with id and path. Where ids are not known yet, a truth that has ids is not compared.
+        images: their table, with id and path. Where ids are not computed yet, a truth that has ids is not compared.
         old_classes: as for `read_judged`.
         may_lack: share of the images that the truth need not list, such as those that may turn out unreadable.
     """
-    known = _File.read(truth, *TRUTH)
-    known.classes(), known.is_old(old_classes)
+    true = _File.read(truth, *TRUTH)
+    true.classes(), true.is_old(old_classes)
     has_ids = images["id"].null_count == 0
-    if known.has("id") and not has_ids:
+    if true.has("id") and not has_ids:
         return
     target = _File(Path("the target"), images.select(list(KEYS) if has_ids else ["path"]))
-    key = _shared_key(target, known)
-    n_lacking = pc.index_in(target.names(key), value_set=known.names(key).combine_chunks()).null_count
-    if n_lacking > may_lack * len(images):
-        target.rows_in(known, key)
+    key = _shared_key(target, true)
+    n_missing = pc.index_in(target.names(key), value_set=true.names(key).combine_chunks()).null_count
+    if n_missing > may_lack * len(images):
+        target.rows_in(true, key)
 
 
 def copy_truth(truth: Path, to: Path, old_classes: Collection[str]) -> None:
-    """Write what matters of a file of truth as Parquet, with a column is_old."""
-    known = _File.read(truth, *TRUTH)
-    is_old = known.is_old(old_classes)
-    table = known.table if known.has("is_old") else known.table.append_column("is_old", pa.array(is_old))
+    """Write the columns of a truth that evaluation reads as Parquet, with a column is_old."""
+    true = _File.read(truth, *TRUTH)
+    is_old = true.is_old(old_classes)
+    table = true.table if true.has("is_old") else true.table.append_column("is_old", pa.array(is_old))
     write_parquet(table, to)
 
 
 @dataclass(frozen=True)
 class _File:
-    """A table and where it was read from, for errors."""
+    """A table, and its path for error messages."""
 
     path: Path
     table: pa.Table
 
     @staticmethod
     def read(path: Path, *columns: str) -> _File:
-        """What names an image, and those of the columns that the file has."""
+        """Read the keys and those of the columns that the file has."""
         if not path.is_file():
             raise MissingDataError(f"There is no file {path}.")
         if (kind := path.suffix.lower()) not in (".csv", ".parquet"):
@@ -168,20 +166,21 @@ class _File:
     def has(self, name: str) -> bool:
         return name in self.table.column_names
 
-    def names(self, key: str) -> pa.ChunkedArray:
-        """What a key calls each image."""
-        if key != BOTH:
-            return self.table[key].cast(pa.string())
-        return pc.binary_join_element_wise(*(self.table[each].cast(pa.string()) for each in KEYS), " ")
+    def texts(self, name: str) -> pa.ChunkedArray:
+        return self.table[name].cast(pa.string())
 
-    def names_each_once(self, key: str) -> bool:
-        column = self.names(key)
-        return column.null_count == 0 and pc.count_distinct(column).as_py() == len(column)
+    def names(self, key: str) -> pa.ChunkedArray:
+        """The name of each image: its id, its path or both."""
+        return pc.binary_join_element_wise(*map(self.texts, KEYS), " ") if key == BOTH else self.texts(key)
+
+    def is_unique(self, key: str) -> bool:
+        names = self.names(key)
+        return names.null_count == 0 and pc.count_distinct(names).as_py() == len(names)
 
     def rows_in(self, other: _File, key: str) -> Int[Array, " rows"]:
-        """For each row here the row of `other` that names the same image; DataError where one has none."""
-        names, others = self.names(key), other.names(key)
-        place = pc.index_in(names, value_set=others.combine_chunks())
+        """The row of `other` with the same image, for each row; raises if an image is missing there."""
+        names = self.names(key)
+        place = pc.index_in(names, value_set=other.names(key).combine_chunks())
         if n_missing := place.null_count:
             examples = _examples(names.filter(pc.is_null(place)))
             raise DataError(
@@ -192,23 +191,23 @@ class _File:
         return np.asarray(place.to_numpy(), dtype=np.int64)
 
     def classes(self) -> tuple[Labels, dict[int, str]]:
-        """The class of each row and the names of the classes, as far as they have any."""
-        labels, values = self.codes("label" if self.has("label") or not self.has("class_name") else "class_name")
-        if values is None and self.has("class_name"):
-            found, first = np.unique(labels, return_index=True)
+        """The class of each row, and the names of classes that have one."""
+        labels, texts = self.codes("label" if self.has("label") or not self.has("class_name") else "class_name")
+        if texts is None and self.has("class_name"):
+            classes, first = np.unique(labels, return_index=True)
             named = self.table["class_name"].take(pa.array(first)).to_pylist()
-            return labels, {int(label): name for label, name in zip(found, named, strict=True) if name is not None}
-        return labels, dict(enumerate(values or []))
+            return labels, {int(label): name for label, name in zip(classes, named, strict=True) if name is not None}
+        return labels, dict(enumerate(texts or []))
 
     def is_old(self, old_classes: Collection[str] | None) -> Mask:
-        """Whether the class of each row is old: as the column says, or where there is none, by its name."""
+        """Whether the class of each row is old: the column is_old, or else by class name."""
         if self.has("is_old"):
             return self.flags("is_old")
         if old_classes is None:
             raise DataError(
                 f"{self.path} has no column is_old.",
                 expected="whether the class of each image is old",
-                advice="evaluate the folder of a run, which knows the old classes, in place of its predictions",
+                advice="evaluate the folder of a run, which lists its old classes, instead of its predictions",
             )
         labels, names = self.classes()
         if not names:
@@ -220,24 +219,24 @@ class _File:
         return np.isin(labels, [label for label, name in names.items() if name in old])
 
     def clusters(self) -> Labels:
-        """What was predicted for each row."""
+        """The cluster of each row."""
         return self.codes(next((name for name in CLUSTER if self.has(name)), CLUSTER[0]))[0]
 
     def called(self, class_names: Mapping[int, str]) -> Labels:
-        """The class whose name each row has, `UNLABELED` for those that are not called known."""
-        category, kind = (self.table[name].cast(pa.string()).fill_null("").combine_chunks() for name in NAMES)
-        coded = category.dictionary_encode()
-        named = classes_named(coded.dictionary.to_pylist(), class_names)
-        return np.where(pc.equal(kind, "known").to_numpy(zero_copy_only=False), named[coded.indices], UNLABELED)
+        """The class whose name each row has, `UNLABELED` for rows whose kind is not known."""
+        category = self.texts("category").fill_null("").combine_chunks().dictionary_encode()
+        is_known = pc.equal(self.texts("kind"), "known").fill_null(False).to_numpy()
+        named = classes_named(category.dictionary.to_pylist(), class_names)
+        return np.where(is_known, named[category.indices], UNLABELED)
 
     def is_given(self) -> Mask:
-        """Which rows have a category that a person gave; none in files that do not tell."""
+        """Rows whose category was given by a person; none if the file does not have the column."""
         if not self.has(SOURCE):
             return np.zeros(len(self.table), dtype=bool)
-        return np.asarray(pc.equal(self.table[SOURCE].cast(pa.string()), "given").fill_null(False).to_numpy())
+        return np.asarray(pc.equal(self.texts(SOURCE), "given").fill_null(False).to_numpy())
 
     def codes(self, name: str) -> tuple[Labels, list[str] | None]:
-        """Integers as they are; text as its place in the alphabet, with the texts in that order."""
+        """Integers unchanged; text as its rank in alphabetical order, with the sorted texts."""
         column = self._column(name, "whole numbers or text", types.is_integer, types.is_string, types.is_large_string)
         if types.is_integer(column.type):
             return np.asarray(column.to_numpy(), dtype=np.int64), None
@@ -255,7 +254,7 @@ class _File:
         return values.astype(bool)
 
     def _column(self, name: str, expected: str, *is_allowed: Callable[[pa.DataType], bool]) -> pa.ChunkedArray:
-        """A column of one of these types, with a value in every row."""
+        """A column of one of these types without missing values."""
         if not self.has(name):
             raise DataError(f"{self.path} has no column {name}.", expected=f"columns id or path, and {name}")
         column = self.table[name]
@@ -269,31 +268,31 @@ class _File:
 
 
 def _with_nfc_names(table: pa.Table) -> pa.Table:
-    """The table with names of classes as sources of images have them."""
+    """Convert names of classes to the Unicode form that sources of images use."""
     for name in {"label", "class_name", *CLUSTER} & set(table.column_names):
-        column, place = table[name], table.column_names.index(name)
+        column = table[name]
         kind = column.type.value_type if types.is_dictionary(column.type) else column.type
         if types.is_string(kind) or types.is_large_string(kind):
-            table = table.set_column(place, name, nfc_column(column))
+            table = table.set_column(table.column_names.index(name), name, nfc_column(column))
     return table
 
 
 def _shared_key(left: _File, right: _File) -> str:
-    """The column that names each image in both files."""
+    """The column that names each image once in both files."""
     shared = [key for key in KEYS if left.has(key) and right.has(key)]
     if not shared:
         problem = f"{left.path} and {right.path} share neither an id nor a path column."
-        raise DataError(problem, expected="a column id or path in both, to tell which rows belong together")
-    # images with equal content may share an id; their paths still tell them apart
+        raise DataError(problem, expected="a column id or path in both, to match their rows")
+    # images with equal content may share an id; their paths still differ
     for key in [*shared, BOTH] if len(shared) == len(KEYS) else shared:
-        if left.names_each_once(key) and right.names_each_once(key):
+        if left.is_unique(key) and right.is_unique(key):
             return key
     key = shared[-1]
-    file = right if left.names_each_once(key) else left
-    names = pc.value_counts(file.table[key])
-    twice = names.field("values").filter(pc.greater(names.field("counts"), 1))
+    file = right if left.is_unique(key) else left
+    counts = pc.value_counts(file.table[key])
+    repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
     raise DataError(
-        f"{file.path} lists {len(twice):,} images more than once{_examples(twice)}; "
+        f"{file.path} lists {len(repeated):,} images more than once{_examples(repeated)}; "
         f"{file.table[key].null_count:,} rows have no {key}.",
         expected=f"a {key} in every row, each once",
     )

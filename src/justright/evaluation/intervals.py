@@ -1,4 +1,4 @@
-"""How sure a mean or a share is of which only a sample was seen: spreads and intervals."""
+"""Intervals of means and shares that were estimated from a sample."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def mean_difference(values: Float[Array, " pairs"], level: float = LEVEL, overla
 
     mean +- t s sqrt(1 / n + overlap)
 
-    overlap: where the values come from draws that share data, the share that was held back over the share that was
-    learned from, which widens the interval (corrected resampled t, Nadeau and Bengio, 2003).
+    overlap: for values from draws that share data, the share held out over the share learned from, which widens the
+    interval (corrected resampled t, Nadeau and Bengio, 2003).
     """
-    from scipy.special import stdtrit  # slow to import, and most commands judge nothing
+    from scipy.special import stdtrit  # slow to import
 
     n, mean = len(values), float(values.mean())
     t = float(stdtrit(n - 1, (1 + level) / 2))
@@ -50,20 +50,20 @@ def mean_difference(values: Float[Array, " pairs"], level: float = LEVEL, overla
 def wilson(
     accuracy: Float[Array, " groups"], n: Float[Array, " groups"], level: float
 ) -> tuple[Float[Array, " groups"], Float[Array, " groups"]]:
-    """Intervals around shares of n images each, which have a width at 0 and at 1 too (Wilson, JASA 22, 1927).
+    """Intervals of shares of n images each, with a width even at 0 and 1 (Wilson, JASA 22, 1927).
 
     (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile.
     """
-    from scipy.special import ndtri  # slow to import, and most commands judge nothing
+    from scipy.special import ndtri  # slow to import
 
     per_image = float(ndtri((1 + level) / 2)) ** 2 / n
     middle = (accuracy + per_image / 2) / (1 + per_image)
     half = np.sqrt(accuracy * (1 - accuracy) * per_image + per_image**2 / 4) / (1 + per_image)
-    return np.clip(middle - half, 0.0, accuracy), np.clip(middle + half, accuracy, 1.0)  # rounding never leaves it out
+    return np.clip(middle - half, 0.0, accuracy), np.clip(middle + half, accuracy, 1.0)  # against rounding
 
 
 def clopper_pearson(accuracy: float, n: float, level: float) -> tuple[float, float]:
-    """The interval around a share of n looks, n not necessarily whole (Clopper and Pearson, Biometrika 26, 1934).
+    """The interval of a share of n checks; n may be fractional (Clopper and Pearson, Biometrika 26, 1934).
 
     From the tail-quantile of Beta(x, n - x + 1) to the (1 - tail)-quantile of Beta(x + 1, n - x), x = n accuracy.
     """
@@ -77,17 +77,17 @@ def clopper_pearson(accuracy: float, n: float, level: float) -> tuple[float, flo
 
 
 def exact_interval(n_right: int, n_checked: int, n_images: int, level: float) -> tuple[float, float]:
-    """All counts R of right images among n_images under which n_right of n_checked is not too rare, as shares.
+    """The interval of the share of right images in a finite set, from n_right of n_checked.
 
-    Low is the smallest R with P(X >= n_right | R) > tail, high the largest with P(X <= n_right | R) > tail, X being
-    hypergeometric.
+    Low is the smallest count R of right images with P(X >= n_right | R) > tail, high the largest with
+    P(X <= n_right | R) > tail; X is hypergeometric.
     """
     tail = (1 - level) / 2
 
     def chances(total: int) -> Float[Array, " outcomes"]:
         return _hypergeometric(n_images, total, n_checked)
 
-    # the counts that the checked images allow; the last one, or the first, needs no test
+    # counts that the checked images allow; the last one, or the first, needs no test
     least, most = n_right, n_images - (n_checked - n_right)
     low = least + bisect_left(range(least, most), True, key=lambda total: chances(total)[n_right:].sum() > tail)
     more = range(least + 1, most + 1)
@@ -97,7 +97,7 @@ def exact_interval(n_right: int, n_checked: int, n_images: int, level: float) ->
 
 def _hypergeometric(n_images: int, n_right: int, n_checked: int) -> Float[Array, " outcomes"]:
     """P(X = x) = C(R, x) C(N - R, n - x) / C(N, n), x = 0 ... n; importing scipy.stats for it would cost a second."""
-    x = np.arange(max(0, n_checked - n_images + n_right), min(n_checked, n_right) + 1)  # what is possible
+    x = np.arange(max(0, n_checked - n_images + n_right), min(n_checked, n_right) + 1)  # possible values
     log_chance = _log_choose(n_right, x) + _log_choose(n_images - n_right, n_checked - x)
     chance = np.zeros(n_checked + 1)
     chance[x] = np.exp(log_chance - _log_choose(n_images, np.array([n_checked])))
@@ -113,10 +113,10 @@ def _log_choose(n: int, k: Int[Array, " outcomes"]) -> Float[Array, " outcomes"]
 def n_more_looks(
     accuracy: float, variance: float, n_checked: int, n_images: int, level: float, half_width: float
 ) -> int:
-    """More looks after which the interval should reach no further than half_width to either side, on average.
+    """Number of further checks until the interval is expected to be half_width to either side.
 
-    n looks, each of which varies by `variance`, are worth  a (1 - a) / (variance (1 / n - 1 / N))  plain ones: the
-    smallest n for which the interval of Clopper and Pearson at this size is at most 2 half_width long.
+    n checks, each with this variance, count as  a (1 - a) / (variance (1 / n - 1 / N))  plain ones. The result
+    is for the smallest n whose interval of Clopper and Pearson at this size is at most 2 half_width long.
     """
 
     def is_enough(n: int) -> bool:
