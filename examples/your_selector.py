@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from justright import SELECTORS, SHARE, ClassWeights, Selector, setting
 from justright.cli import main
-from justright.selection import SELECTORS, ClassWeights, Selector
-from justright.utils.settings import SHARE, setting
 
 
 @dataclass(repr=False, eq=False)

@@ -51,7 +51,7 @@ def test_every_parameter_of_every_selector_is_an_option_with_help():
     assert (
         options["alpha"].help == "beta: shape of the density, larger favors similar classes; 1 and 1 weigh all 1 (5)."
     )
-    assert options["metric"].help == "cui, bins: distance of centroids; l2: of images brought to length 1 (euclidean)."
+    assert options["metric"].help == "cui, bins: distance of centroids; l2: of images scaled to length 1 (euclidean)."
     assert {option.opts[0] for option in options.values()} > {
         "--no-discard",
         "--no-select",

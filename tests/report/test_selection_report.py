@@ -8,7 +8,6 @@ import pytest
 from tests.report.html_checks import check
 
 from justright.data import open_images
-from justright.diagnosis.verdict import OWN, Diagnosis, DrawScores
 from justright.features.table import FeatureTable
 from justright.report import selection_report as module
 from justright.report.elements import Missing
@@ -22,6 +21,7 @@ from justright.report.selection_report import (
 from justright.runs.feature_pool import merge_tables
 from justright.runs.selection import Selection
 from justright.selection import BetaSelector, UniformSelector, row_shards
+from justright.selection.verdict import OWN, Diagnosis, DrawScores
 from justright.utils.errors import JustrightError
 
 SVG = "{http://www.w3.org/2000/svg}"

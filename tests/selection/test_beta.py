@@ -6,7 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from justright.selection import BetaSelector
+from justright.geometry import cosine_similarity
+from justright.selection import BetaSelector, TargetFeatures
+from justright.selection.beta import (
+    REDUCTION,
+    BetaCurve,
+    harden,
+    reduce_cosines,
+    remarks_about,
+    similarity_to_target,
+    weight_reasons,
+)
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
 
 
@@ -198,3 +208,81 @@ def test_weights_are_scaled_then_clamped():
     assert final_weights(weight_range=(0.75, 1.5)) == pytest.approx([0.75, 1.0, 1.5])
     with pytest.raises(NothingSelectedError, match="all 3 weights are 0 at threshold 3"):
         final_weights(threshold=3.0)
+
+
+def test_harden_keeps_weights_above_the_threshold():
+    assert harden(np.array([0.0, 0.5, 0.6]), 0.5).tolist() == [0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("domain", ["clip", "affine", "target"])
+def test_the_peak_is_where_the_density_is_highest(domain):
+    curve = BetaCurve(3.0, 5.0, domain, reference=0.4)
+    grid = np.linspace(-0.999, 0.999, 20001)
+    assert curve.peak() == pytest.approx(grid[curve.density(grid).argmax()], abs=1e-3)
+    assert BetaCurve(1.0, 5.0, domain).peak() is None
+    assert BetaCurve(5.0, 5.0, "rank").peak() is None
+
+
+def test_a_pole_is_rejected_as_a_weight():
+    curve, ends = BetaCurve(0.5, 0.5, "clip"), np.array([0.0, 0.5])
+    assert curve.density(ends)[0] == np.inf
+    with pytest.raises(DegenerateError, match="infinite weight at similarity 0"):
+        curve.soft_weights(ends)
+
+
+def test_reasons_name_similarity_weight_and_side():
+    weight, similarity = np.array([0.5, 0.0, 0.0]), np.array([0.4, 0.1, 0.9])
+    assert weight_reasons(weight, similarity, 0.5, is_hard=False) == [
+        "similarity 0.40 weighs 0.50",
+        "too far: similarity 0.10 weighs 0.00",
+        "too near: similarity 0.90 weighs 0.00",
+    ]
+    assert weight_reasons(weight, similarity, None, is_hard=True)[:2] == [
+        "kept: similarity 0.40",
+        "left out: similarity 0.10 weighs 0.00",
+    ]
+
+
+def test_remark_if_nearly_all_weights_vanish():
+    assert remarks_about(np.array([1e-4] * 9 + [1.0])) == ()
+    (remark,) = remarks_about(np.array([1e-4] * 19 + [1.0]))
+    assert remark.text == "95% of the weights are below 0.001: labels will hardly count"
+
+
+REDUCTIONS = ["min", "median", "max", 0.0, 0.1, 1.0]
+
+
+@pytest.fixture
+def points_to_compare():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(5, 4)), rng.normal(size=(200, 4)).astype(np.float32)
+
+
+def similarity_as_loops(centroids, target, reduction):
+    """The cosine to the farthest, the nearest or the image in the middle, one by one."""
+    found = []
+    for c in centroids.tolist():
+        cosines = sorted(float(np.dot(c, x) / np.linalg.norm(c) / np.linalg.norm(x)) for x in target.astype(float))
+        middle = (cosines[99] + cosines[100]) / 2
+        found.append({"min": cosines[0], "median": middle, "max": cosines[-1]}[reduction])
+    return found
+
+
+@pytest.mark.parametrize("reduction", ["min", "median", "max"])
+def test_similarity_agrees_with_loops(points_to_compare, reduction):
+    found = similarity_to_target(points_to_compare[0], TargetFeatures([points_to_compare[1]]), reduction)
+    assert found == pytest.approx(similarity_as_loops(*points_to_compare, reduction), abs=1e-6)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_similarity_does_not_depend_on_shards(points_to_compare, reduction):
+    centroids, target = points_to_compare
+    whole = similarity_to_target(centroids, TargetFeatures([target]), reduction)
+    shards = TargetFeatures([target[:50], target[50:51], target[:0], target[51:]])
+    assert similarity_to_target(centroids, shards, reduction) == pytest.approx(whole, abs=1e-7)
+    assert reduce_cosines(cosine_similarity(centroids, target), reduction) == pytest.approx(whole, abs=1e-7)
+
+
+def test_reduction_is_a_word_or_a_quantile():
+    assert all(REDUCTION.allows(each) for each in REDUCTIONS)
+    assert not REDUCTION.allows(1.5)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -125,13 +124,6 @@ def test_uniform_mass_ignores_how_many_images_a_cluster_has(cloud):
 
     assert distance("uniform", more) == pytest.approx(distance("uniform", np.arange(60)))
     assert distance("images", more) != pytest.approx(distance("images", np.arange(60)))
-
-
-def test_k_may_come_from_a_fitted_estimator(plane):
-    counter = SimpleNamespace(n_categories_=12)
-    given = (plane.pool, plane.labels, plane.target)
-    by_estimate, by_number = BinsSelector(n_clusters=counter).fit(*given), BinsSelector(n_clusters=12).fit(*given)
-    assert np.array_equal(by_estimate.class_distance_, by_number.class_distance_)
 
 
 def test_the_same_seed_gives_the_same_and_another_seed_other_splits(plane):

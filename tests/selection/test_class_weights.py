@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from justright.selection import BetaSelector, BinsSelector, ClassWeights, CuiSelector, Remark, UniformSelector
-from justright.selection.class_weights import SelectionPlot, from_the_closest
+from justright.selection.class_weights import SelectionPlot, closest_first
 
 
 @pytest.mark.parametrize("measure", ["similarity", "distance", ""])
@@ -21,8 +21,8 @@ def test_a_remark_advises_in_the_words_of_the_caller():
 
 def test_the_closest_is_the_least_distant_or_the_most_similar_and_equals_keep_their_order():
     values = np.array([0.2, 0.1, 0.2, 0.3])
-    assert from_the_closest("distance", values).tolist() == [1, 0, 2, 3]
-    assert from_the_closest("similarity", values).tolist() == [3, 0, 2, 1]
+    assert closest_first("distance", values).tolist() == [1, 0, 2, 3]
+    assert closest_first("similarity", values).tolist() == [3, 0, 2, 1]
 
 
 def test_a_selector_says_what_its_figure_shows(plane):

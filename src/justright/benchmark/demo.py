@@ -17,7 +17,7 @@ from justright.runs.problem import OWN, Problem
 from justright.runs.run import Run
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
-from justright.selection.by_name import choosing_selectors
+from justright.selection import selectors_by_target
 
 TARGET_SCRIPTS = ("armenian", "georgian")  # the embedded backbone has seen neither
 # from alphabets much like the target to what has nothing to do with it
@@ -33,7 +33,7 @@ BACKBONE = "glyph_vit"
 SETTINGS: dict[str, dict[str, Any]] = {  # how the pool takes part: not at all, whole or in part, as guide or rival
     "own": {"selector": "own"},
     "everything": {"selector": "none"},
-    **{name: {"selector": name} for name in choosing_selectors()},
+    **{name: {"selector": name} for name in selectors_by_target()},
     "everything-as-rivals": {"selector": "none", "pool_role": "rival"},
 }
 # Of the short form, which must end within minutes; accuracy still rises after it. Equal steps for all settings.

@@ -11,8 +11,7 @@ import click
 
 from justright.cli.common import Command, meanings
 from justright.runs.request import PRESETS, checked_params
-from justright.selection import DEFAULT_SELECTOR, SELECTORS, Selector
-from justright.selection.by_name import selector_of
+from justright.selection import DEFAULT_SELECTOR, SELECTORS, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector
 from justright.utils.errors import JustrightError
 from justright.utils.settings import ANYTHING, Range

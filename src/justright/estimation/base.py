@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from justright.clustering.arrays import like
 from justright.geometry import unit_rows
 from justright.utils.errors import DegenerateError
+from justright.utils.estimator import Estimator
 from justright.utils.settings import WHOLE, YES_OR_NO, refuse_out_of_range, setting
 from justright.utils.types import UNLABELED, Array
 from justright.utils.validation import check_features, check_labels, to_numpy
@@ -23,8 +24,8 @@ Curve = Float[Array, "points 2"]
 PoolArrays = tuple[Any, Any]  # features (images x dim) and labels (images) of classes of other kinds than those counted
 
 
-@dataclass(eq=False, kw_only=True)
-class CategoryCounter(ABC):
+@dataclass(repr=False, eq=False, kw_only=True)
+class CategoryCounter(Estimator, ABC):
     """Estimates K, the number of categories among labeled and unlabeled images.
 
     A counter is a dataclass whose fields are its parameters, and supplies `_count` and `interval`. After `fit` it has

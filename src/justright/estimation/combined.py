@@ -21,7 +21,7 @@ ERROR, FEW_CLASSES, FEW_IMAGES, DISAGREEMENT = 0.12, 10, 10, 2
 POOL_ERROR = 0.92
 
 
-@dataclass(eq=False)
+@dataclass(repr=False, eq=False)
 class CombinedCounter(CategoryCounter):
     """K by how tight clusters are and by split and merge, as one number.
 

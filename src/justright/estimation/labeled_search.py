@@ -29,7 +29,7 @@ _N_WALK = 10  # how far the search walks on from its best K, to either side, as 
 _N_MORE = 4  # searches from other seeds that the interval adds to the one of the fit
 
 
-@dataclass(eq=False)
+@dataclass(repr=False, eq=False)
 class LabeledSearchCounter(CategoryCounter):
     """K by the labeled images: too few clusters merge their classes, too many tear them apart.
 

@@ -24,7 +24,7 @@ _STABLE_ROUNDS = 3
 _KEPT = 0.8  # the share of images that a resample of the interval keeps
 
 
-@dataclass(eq=False)
+@dataclass(repr=False, eq=False)
 class MixtureCounter(CategoryCounter):
     """K by split and merge: a cluster is torn where two Gaussians explain it better than one, and the reverse.
 

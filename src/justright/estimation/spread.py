@@ -92,7 +92,7 @@ def k_of_spread(spread: Float[Array, " images"], level: float) -> int:
     return int(np.flatnonzero(is_step)[-1] if is_step.any() else np.argmin(np.abs(log))) + 1
 
 
-@dataclass(eq=False)
+@dataclass(repr=False, eq=False)
 class SpreadCounter(CategoryCounter):
     """K by how tight clusters are: too few are wider than a class, too many are tighter.
 

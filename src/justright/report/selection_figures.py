@@ -21,7 +21,7 @@ from justright.report.elements import short
 from justright.report.pool_and_target import datasets
 from justright.runs.selection import Selection
 from justright.selection import SELECTORS, SelectionPlot
-from justright.selection.class_weights import from_the_closest
+from justright.selection.class_weights import closest_first
 from justright.utils.types import Array
 
 SIZE = (5.6, 4.9)  # inches: at phone width the letters are still readable
@@ -69,7 +69,7 @@ def _draw_ranked(saved: Selection, plot: SelectionPlot) -> Figure:
     top.xaxis.set_major_locator(MaxNLocator(integer=True))
     values = saved.weights.columns[plot.measure]
     place = np.empty(len(values))
-    place[from_the_closest(plot.measure, values)] = np.arange(1, len(values) + 1)
+    place[closest_first(plot.measure, values)] = np.arange(1, len(values) + 1)
     _marks(top, saved, place, values)
     if plot.level is not None:
         at, said = plot.level

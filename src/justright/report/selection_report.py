@@ -11,7 +11,6 @@ from PIL import ImageOps
 
 from justright.data.image_set import ImageSet
 from justright.data.opening import open_images
-from justright.diagnosis.verdict import COLUMNS, Diagnosis
 from justright.features.store import INDEX
 from justright.features.table import FeatureTable
 from justright.geometry import evenly_spaced
@@ -21,6 +20,7 @@ from justright.report.page_images import data_uri
 from justright.report.selection_figures import draw_selection
 from justright.runs.feature_pool import FeaturePool
 from justright.runs.selection import Selection
+from justright.selection.verdict import COLUMNS, Diagnosis
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_text
 from justright.utils.seeding import generator

@@ -13,8 +13,7 @@ from justright.runs.given_weights import check_weights
 from justright.runs.problem import OWN, Problem
 from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec, config_of
-from justright.selection import SELECTORS, BetaSelector, Selector
-from justright.selection.by_name import selector_of
+from justright.selection import SELECTORS, BetaSelector, Selector, selector_of
 from justright.selection.clustered import ClusteredSelector
 from justright.utils.errors import DegenerateError, JustrightError
 

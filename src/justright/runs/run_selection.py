@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from justright.diagnosis.diagnose import diagnose
 from justright.features.table import FeatureTable
 from justright.runs.counting import counted_tables, fitted_counter
 from justright.runs.feature_pool import FeaturePool, merge_tables
@@ -19,8 +18,8 @@ from justright.runs.run_features import fingerprints
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection import Selection, save_selection, stability_of
 from justright.runs.spec import AUTO, RunSpec
-from justright.selection import SELECTORS, OwnSelector, Selector, row_shards
-from justright.selection.by_name import selector_of
+from justright.selection import SELECTORS, OwnSelector, Selector, row_shards, selector_of
+from justright.selection.diagnosis import diagnose
 from justright.utils.errors import DegenerateError, NothingSelectedError
 from justright.utils.fingerprint import is_made_with
 from justright.utils.parallel import Engine

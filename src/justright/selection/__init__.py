@@ -1,8 +1,13 @@
-"""Which labeled classes to learn from, and how much: from features of pool and target to class weights."""
+"""Selection of labeled classes to learn from: class weights from features of pool and target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
 from justright.selection.base import Selector
-from justright.selection.beta import BetaSelector
-from justright.selection.beta_weights import harden
+from justright.selection.beta import BetaSelector, harden
 from justright.selection.bins import BinsSelector
 from justright.selection.class_weights import ClassWeights, ImageWeights, Remark, SelectionPlot
 from justright.selection.cui import CuiSelector
@@ -22,3 +27,15 @@ SELECTORS.add("cui", CuiSelector, "keeps the nearest")
 SELECTORS.add("bins", BinsSelector, "discards the far, then the near")
 SELECTORS.add("beta", BetaSelector, "soft weights, highest between too near and too far")
 SELECTORS.add("random", RandomSelector, "keeps a share of the classes, drawn at random")
+
+
+def selectors_by_target() -> list[str]:
+    """Names of the selectors whose weights depend on the target; the others are baselines."""
+    return [name for name, kind in SELECTORS.items() if not issubclass(kind, UniformSelector)]
+
+
+def selector_of(name: str, params: Mapping[str, Any], seed: int, n_clusters: int | None = None) -> Selector:
+    """A selector with these parameters, and with seed and number of clusters if it has such parameters."""
+    names = {field.name for field in fields(SELECTORS[name])}
+    common = {"seed": seed} if n_clusters is None else {"seed": seed, "n_clusters": n_clusters}
+    return SELECTORS[name](**{key: value for key, value in common.items() if key in names} | dict(params))

@@ -1,4 +1,4 @@
-"""The contract of all selectors: what a new one supplies, and what follows from it."""
+"""The base class of selectors."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import copy
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from justright.selection.class_weights import ClassWeights, SelectionPlot
-from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_labels, as_numpy
+from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures
 from justright.utils.errors import DataError, JustrightError
+from justright.utils.estimator import Estimator
 from justright.utils.parallel import Engine, in_process
 from justright.utils.settings import refuse_out_of_range
 from justright.utils.types import Array
+from justright.utils.validation import check_labels, to_numpy
 
 logger = logging.getLogger(__name__)
 
@@ -27,28 +29,28 @@ Resample: TypeAlias = Callable[[Int[Array, " rows"], int], Float[Array, " classe
 
 
 @dataclass(repr=False, eq=False)
-class Selector(ABC):
+class Selector(Estimator, ABC):
     """Weighs the classes of a labeled pool by how well they guide discovery in a target.
 
-    A selector is a dataclass whose fields are its parameters (`utils.settings.setting`) and supplies `_weigh`. With
-    a line in `justright.selection.SELECTORS`, commands, their options, files, figures and pages know it. It may also
-    say what its figure shows (`plot`), which parameters do not go together (`check`), and what a resample of the target
-    leaves as it is (`resampler`).
+    A selector is a dataclass whose fields are its parameters (`justright.setting`) and implements `_weigh`. A line in
+    `justright.SELECTORS` adds it to commands and their options, files, figures and pages. It may override its figure
+    (`plot`), the validation of parameters that exclude each other (`check`), and `resampler`, to keep what a
+    resample of the target does not change.
 
-    After `fit` or `fit_stream` it has weights_, its decision as a `ClassWeights`, and of that classes_, class_weight_
-    and reason_, one entry per class of the pool.
+    Attributes after `fit` or `fit_stream`: weights_, the decision as a `ClassWeights`; and from it classes_,
+    class_weight_ and reason_, one entry per class of the pool.
     """
 
     @abstractmethod
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
-        """Decide what the classes of the pool weigh; may set further attributes that end in `_`."""
+        """Compute the weights of the classes of the pool; may set further attributes that end in `_`."""
 
     def plot(self, weights: ClassWeights) -> SelectionPlot | None:
-        """What the figure of a decision shows; None for no figure. Only parameters and `weights` may be asked."""
+        """The figure of a decision, from parameters and `weights` alone; None for no figure."""
         return SelectionPlot(weights.measure) if weights.measure else None
 
     def check(self) -> None:
-        """Refuse parameters that cannot be, alone or together."""
+        """Validate the parameters."""
         refuse_out_of_range(self)
 
     def fit(
@@ -60,7 +62,7 @@ class Selector(ABC):
         *,
         quiet: bool = False,
     ) -> Fitted:
-        """Learn the weights from arrays in memory; for the rest see `fit_stream`."""
+        """Learn the weights from arrays in memory; see `fit_stream` for the parameters."""
         return self.fit_stream([(pool_features, pool_labels)], [target_features], target_clusters, quiet=quiet)
 
     def fit_stream(
@@ -72,11 +74,11 @@ class Selector(ABC):
         engine: Engine = in_process,
         quiet: bool = False,
     ) -> Fitted:
-        """Learn the weights from shards, those of the pool with features and labels; one is in memory at a time.
+        """Learn the weights from shards of features, and of labels for the pool; one shard is in memory at a time.
 
         target_clusters  one per target image, in place of k-means, for selectors that cluster the target
-        engine           where shards are worked on (`justright.utils.parallel.ENGINES`); does not change the weights
-        quiet            do not log remarks about the weights: the caller passes on `weights_.remarks`
+        engine           where shards are processed (`justright.utils.parallel.ENGINES`); does not change the weights
+        quiet            do not log `weights_.remarks`, for callers that show them
         """
         self.check()
         target = TargetFeatures(target_shards, engine, target_clusters)
@@ -88,17 +90,17 @@ class Selector(ABC):
 
     @property
     def selected_classes_(self) -> Int[Array, " selected"]:
-        """The classes that weigh more than 0."""
+        """The classes with a weight above 0."""
         return self.classes_[self.class_weight_ > 0]
 
     def sample_weight(self, labels: ArrayLike) -> Float[Array, " images"]:
         """The weight of each image, omega_i = omega^c for label c: multiplies its loss.
 
-        Where single images were weighed, `labels` must be those of the pool, in its order.
+        If single images were weighed, `labels` must be those of the pool, in its order.
         """
         if not hasattr(self, "classes_"):
-            raise JustrightError("a selector that has not been fitted", expected="a call of fit first")
-        wanted = as_labels(labels, len(as_numpy(labels)), "sample_weight")
+            raise JustrightError("a selector that has not been fitted", expected="a call of fit before")
+        wanted = check_labels(labels)
         position = np.searchsorted(self.classes_, wanted).clip(max=len(self.classes_) - 1)
         if len(unknown := wanted[self.classes_[position] != wanted]):
             problem = f"label {unknown[0]} is none of the {len(self.classes_)} classes of the pool"
@@ -114,11 +116,11 @@ class Selector(ABC):
         return images.weight
 
     def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
-        """A function that weighs anew on some rows of the target, for `stability`; both are one shard.
+        """A function that computes weights for some rows of the target, for `stability`; both are one shard.
 
-        This one starts from scratch; selectors override it to keep what does not change.
+        This one fits a copy; selectors override it to keep what does not change.
         """
-        ((pool_features, labels),), (target_features,) = pool.shards, map(as_numpy, target.shards)
+        ((pool_features, labels),), (target_features,) = pool.shards, map(to_numpy, target.shards)
 
         def weigh(rows: Int[Array, " rows"], seed: int) -> Float[Array, " classes"]:
             return self.reseeded(seed).fit(pool_features, labels, target_features[rows], quiet=True).class_weight_
@@ -126,16 +128,5 @@ class Selector(ABC):
         return weigh
 
     def reseeded(self: Fitted, seed: int) -> Fitted:
-        """A copy that draws differently, where this selector draws at all."""
-        again = copy.copy(self)
-        if "seed" in self.get_params():
-            vars(again)["seed"] = seed
-        return again
-
-    def get_params(self) -> dict[str, Any]:
-        """The parameters this selector was made with."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
-
-    def __repr__(self) -> str:
-        said = [f"{f.name}={value!r}" for f in fields(self) if (value := getattr(self, f.name)) != f.default]
-        return f"{type(self).__name__}({', '.join(said)})"
+        """A copy with another seed, if this selector has a seed."""
+        return copy.copy(self).set_params(**({"seed": seed} if "seed" in self.get_params() else {}))

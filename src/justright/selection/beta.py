@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from justright.geometry import DOMAINS, cosine_similarity, row_norms
+from justright.geometry import (
+    DOMAINS,
+    CosineQuantile,
+    beta_density,
+    cosine_similarity,
+    farthest_similarity,
+    nearest_similarity,
+    row_norms,
+    row_quantile,
+    to_unit_interval,
+)
 from justright.selection.base import Resample, Selector
-from justright.selection.beta_weights import BetaCurve, harden, remarks_about, weight_reasons
-from justright.selection.class_weights import ClassWeights, ImageWeights, SelectionPlot
-from justright.selection.shards import PoolFeatures, TargetFeatures, check_classes, n_rows
-from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount, cluster_target
-from justright.selection.target_similarity import REDUCTION, reduce_cosines, similarity_to_target
+from justright.selection.class_weights import ClassWeights, ImageWeights, Remark, SelectionPlot
+from justright.selection.clustered import CLUSTER_COUNT, cluster_target
+from justright.selection.shards import PoolFeatures, TargetFeatures, TargetItem, check_classes, n_rows, target_batch
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
-from justright.utils.settings import NOT_NEGATIVE, POSITIVE, WHOLE, Range, one_of, setting
+from justright.utils.settings import NOT_NEGATIVE, POSITIVE, SHARE, WHOLE, Range, one_of, setting
 from justright.utils.types import Array
 
-IMAGE_BLOCK = 1024  # pool images met with the whole target at once, at image level
+IMAGE_BLOCK = 1024  # pool images that are compared with the whole target at once, at image level
 MAX_KEPT_COSINES = 250_000_000  # 1 GB in single precision, for resampling
-HIGHEST = 1e3  # where a curve in the figure ends: a density below 1 and 1 has poles
+HIGHEST = 1e3  # where a curve in the figure is cut: a density with shapes below 1 has poles
+N_POINTS = 800  # of a curve in the figure
+TINY_WEIGHT, TINY_SHARE = 1e-3, 0.9  # a remark is made if more than this share of the weights is smaller
 
 WEIGHTS = Range(
     lambda ends: len(ends) == 2 and all(map(NOT_NEGATIVE.allows, ends)) and ends[0] <= ends[1],
     "two numbers of at least 0, the smaller one first",
 )
+REDUCTIONS = ("min", "median", "max")
+REDUCTION = Range(lambda r: r in REDUCTIONS or SHARE.allows(r), "min, median, max or a quantile in [0, 1]", REDUCTIONS)
+# the similarity to a shard, and how those of two shards are joined
+EXTREMES: Mapping[str | float, tuple[Callable[..., Float[Array, " n"]], np.ufunc]] = {
+    "min": (farthest_similarity, np.minimum),
+    "max": (nearest_similarity, np.maximum),
+}
+Values = Float[Array, " n"]
 
 
 @dataclass(repr=False, eq=False)
@@ -46,30 +67,30 @@ class BetaSelector(Selector):
     beta: float = setting(5.0, "shape of the density, larger favors dissimilar classes", POSITIVE)
     _: KW_ONLY
     reduction: str | float = setting("min", "which of a class's cosines to the target counts", REDUCTION)
-    domain: str = setting("clip", "how a cosine is brought to [0, 1], see `to_unit_interval`", one_of(*DOMAINS))
+    domain: str = setting("clip", "how a cosine is mapped to [0, 1], see `to_unit_interval`", one_of(*DOMAINS))
     normalize: str = setting(
         "none", "divide by the largest weight, or by an image's mean", one_of("none", "max", "mean")
     )
     level: str = setting("class", "weigh each class by its centroid, or each image by itself", one_of("class", "image"))
     threshold: float | None = setting(None, "weights above it become 1, all others 0", NOT_NEGATIVE.or_none())
     weight_range: tuple[float, float] | None = setting(None, "smallest and largest weight allowed", WEIGHTS.or_none())
-    n_clusters: ClusterCount = setting(None, "clusters for domain target; sqrt(images / 2) if not given", CLUSTER_COUNT)
+    n_clusters: int | None = setting(None, "clusters for domain target; sqrt(images / 2) if not given", CLUSTER_COUNT)
     seed: int = setting(0, "decides the clusters of the target", WHOLE)
 
     @classmethod
     def official(cls) -> BetaSelector:
-        """What the paper's public code does instead: see docs/decisions.md."""
+        """The settings of the paper's public code, which differ from the paper: see docs/decisions.md."""
         return cls(level="image", domain="raw", normalize="max", weight_range=(0.01, 1.0))
 
     def check(self) -> None:
-        """Refuse parameters that cannot be, alone or together."""
+        """Validate the parameters."""
         super().check()
         if self.threshold is not None and self.normalize != "none":
             problem = f"threshold={self.threshold:g} together with normalize={self.normalize!r}"
             raise JustrightError(problem, expected="one of the two: thresholded weights are 0 and 1 already")
 
     def _weigh(self, pool: PoolFeatures, target: TargetFeatures) -> ClassWeights:
-        """At class level both are read once. At image level the target is read anew for every 1,024 pool images."""
+        """At class level both are read once. At image level the target is read again for every 1,024 pool images."""
         self.target_similarity_ = self._target_similarity(target)
         if self.level == "image":
             return self._weigh_images(pool, target)
@@ -116,10 +137,10 @@ class BetaSelector(Selector):
         )
 
     def _target_similarity(self, target: TargetFeatures) -> float:
-        """How similar clusters of the target are to the target, at the median: what the domain "target" goes by."""
+        """The median similarity of the target's clusters to the target, the reference of the domain "target"."""
         if self.domain != "target":
             return math.nan
-        target.require_repeatable("domain='target' clusters the target before it is met")
+        target.require_repeatable("domain='target' clusters the target first")
         shards = [shard for _, shard in target.items()]
         n_clusters, dim = self.n_clusters, np.shape(shards[0])[-1]
         if n_clusters is None:
@@ -131,7 +152,7 @@ class BetaSelector(Selector):
         return BetaCurve(self.alpha, self.beta, self.domain, self.target_similarity_)
 
     def _final(self, similarity: Float[Array, " n"], counts: Int[Array, " n"]) -> Float[Array, " n"]:
-        """Weights after threshold or normalization, then clamped. `counts` are the images each weight stands for."""
+        """Weights after threshold or normalization, then clipped. `counts` is the number of images of each weight."""
         weight, at_threshold = self._curve().soft_weights(similarity), ""
         if self.threshold is not None:
             weight, at_threshold = harden(weight, self.threshold), f" at threshold {self.threshold:g}"
@@ -167,7 +188,7 @@ class BetaSelector(Selector):
         return SelectionPlot("similarity", "weights", f"Beta({self.alpha:g}, {self.beta:g})", tuple(curves), level)
 
     def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
-        """Cosines are computed once, while they fit; a resample of the target is a choice of their columns."""
+        """Cosines are computed once if they fit in memory; a resample of the target selects some of their columns."""
         if self.level == "image":
             return super().resampler(pool, target)
         sums = pool.sums()
@@ -181,3 +202,106 @@ class BetaSelector(Selector):
             return self._final(reduce_cosines(cosines[:, rows], self.reduction), sums.counts)
 
         return weigh
+
+
+@dataclass(frozen=True)
+class BetaCurve:
+    """The beta density over cosines, mapped to [0, 1] by a domain; `reference` is r of the domain "target"."""
+
+    alpha: float
+    beta: float
+    domain: str
+    reference: float = math.nan
+
+    def density(self, similarity: Values) -> Values:
+        """The density at each similarity; infinite at a pole."""
+        # A cosine is in [-1, 1], the density is defined on [0, 1]: see docs/decisions.md, "beta domain".
+        return beta_density(to_unit_interval(similarity, self.domain, self.reference), self.alpha, self.beta)  # Eq. 11
+
+    def soft_weights(self, similarity: Values) -> Values:
+        """The density at each similarity; raises at a pole."""
+        weight = self.density(similarity)
+        if len(at := similarity[~np.isfinite(weight)]):
+            raise DegenerateError(
+                f"an infinite weight at similarity {at[0]:g}",
+                expected="alpha and beta of at least 1 where similarities reach the ends of [0, 1]",
+                advice="alpha >= 1 and beta >= 1, or domain='rank', which never reaches them",
+            )
+        return weight
+
+    def peak(self) -> float | None:
+        """The cosine of largest weight, if there is one and the domain does not depend on the other classes."""
+        if self.alpha <= 1 or self.beta <= 1 or self.domain in ("minmax", "rank"):
+            return None
+        mode = (self.alpha - 1) / (self.alpha + self.beta - 2)
+        if self.domain == "target":
+            return 2 * mode * self.reference
+        return 2 * mode - 1 if self.domain == "affine" else mode
+
+    def points(self, similarity: Float[Array, " classes"]) -> tuple[Float[Array, " points"], Float[Array, " points"]]:
+        """Points of the curve, for the figure; `similarity` is that of the classes."""
+        if self.domain == "rank":  # defined at the classes only
+            grid = np.sort(similarity)
+        elif self.domain == "minmax":
+            grid = np.linspace(similarity.min(), similarity.max(), N_POINTS)
+        else:
+            grid = np.linspace(-1.0 if self.domain == "affine" else min(0.0, float(similarity.min())), 1.0, N_POINTS)
+        return grid, self.density(grid)
+
+
+def harden(weight: Values, threshold: float) -> Values:
+    """1 where the weight exceeds the threshold, else 0 (Tab. 6).
+
+    The threshold applies to the density itself, before any normalization.
+    """
+    return (weight > threshold).astype(np.float64)
+
+
+def remarks_about(weight: Values) -> tuple[Remark, ...]:
+    """A remark if nearly all densities are close to 0."""
+    share = float(np.mean(weight < TINY_WEIGHT))
+    if share <= TINY_SHARE:
+        return ()
+    text = f"{100 * share:.0f}% of the weights are below {TINY_WEIGHT:g}: labels will hardly count"
+    return (Remark(text, {"domain": "affine", "normalize": "mean"}),)
+
+
+def weight_reasons(weight: Values, similarity: Values, peak: float | None, is_hard: bool) -> list[str]:
+    """The reason for the weight of each class or image."""
+    reasons = []
+    for w, s in zip(weight.tolist(), similarity.tolist(), strict=True):
+        text = f"similarity {s:.2f} weighs {w:.2f}"
+        if w > 0:
+            reasons.append(f"kept: similarity {s:.2f}" if is_hard else text)
+        else:
+            reasons.append(f"{'left out' if peak is None else 'too far' if s < peak else 'too near'}: {text}")
+    return reasons
+
+
+def similarity_to_target(
+    centroids: Float[Array, "n dim"], target: TargetFeatures, reduction: str | float
+) -> Float[Array, " n"]:
+    """The cosine of each centroid to the farthest image ("min"), the nearest ("max"), or a quantile over all."""
+    parts = target.each(partial(_of_shard, centroids, reduction))
+    if reduction in EXTREMES:
+        return reduce(EXTREMES[reduction][1], parts)
+    return reduce(CosineQuantile.merge, parts, CosineQuantile(centroids, _quantile(reduction))).similarity()
+
+
+def reduce_cosines(cosines: Float[Array, "n images"], reduction: str | float) -> Float[Array, " n"]:
+    """As `similarity_to_target`, from the cosines to all images of a target."""
+    if reduction in EXTREMES:
+        return np.clip(EXTREMES[reduction][1].reduce(cosines, axis=1).astype(np.float64), -1.0, 1.0)
+    return row_quantile(cosines, _quantile(reduction))
+
+
+def _quantile(reduction: str | float) -> float:
+    return 0.5 if reduction == "median" else float(reduction)
+
+
+def _of_shard(centroids: Float[Array, "n dim"], reduction: str | float, item: TargetItem) -> Any:
+    """The similarity to the images of one shard, or an accumulator for the quantile over all shards."""
+    batch = target_batch(item, centroids.shape[1])
+    if reduction in EXTREMES:
+        return EXTREMES[reduction][0](centroids, batch)
+    return CosineQuantile(centroids, _quantile(reduction)).update(batch)

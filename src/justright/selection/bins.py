@@ -9,9 +9,16 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.geometry import DISTANCES, ClassSums, distance_to_target, flow
-from justright.selection.class_weights import ClassWeights, SelectionPlot, from_the_closest
-from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
-from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
+from justright.selection.class_weights import ClassWeights, SelectionPlot, closest_first
+from justright.selection.clustered import (
+    CLUSTER_COUNT,
+    CLUSTERS_HELP,
+    MASS,
+    MASS_HELP,
+    METRIC,
+    METRIC_HELP,
+    ClusteredSelector,
+)
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError, JustrightError, NothingSelectedError
 from justright.utils.seeding import generator
@@ -29,8 +36,8 @@ class BinsSelector(ClusteredSelector):
 
     The target's clusters are split at random into halves D_0 and D_1. With the optimal flow from the pool's classes and
     D_0 to D_1, every class has a distance d_i (`distance_to_target`), and the mean distance of D_0 is the threshold:
-    what lies farther from the target than the target from itself goes. Survivors are ranked and cut into `n_bins` of
-    equal size; the last, farthest one is kept.
+    classes farther from the target than the target from itself are discarded. The others are ranked and divided into
+    `n_bins` of equal size; the last, farthest one is kept.
 
     Tab. A4 leaves out `discard` or `select`, A5 and A8 vary `n_clusters` (K), A6 `n_bins` (L), A7 `metric`.
 
@@ -39,7 +46,7 @@ class BinsSelector(ClusteredSelector):
     """
 
     n_bins: int = setting(2, "number of bins for the classes that are near enough", BINS)
-    n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
+    n_clusters: int | None = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     n_splits: int = setting(10, "random halvings of the target", COUNT)
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
     _: KW_ONLY
@@ -52,7 +59,7 @@ class BinsSelector(ClusteredSelector):
     seed: int = setting(0, "decides the clusters and the halvings of the target", WHOLE)
 
     def check(self) -> None:
-        """Refuse parameters that cannot be, alone or together."""
+        """Validate the parameters."""
         super().check()
         if self._keep_bin() > self.n_bins:
             raise JustrightError(f"keep_bin={self.keep_bin}", expected=f"a bin from 1 to {self.n_bins}")
@@ -80,13 +87,13 @@ class BinsSelector(ClusteredSelector):
         return ClassWeights(classes.classes, is_kept.astype(np.float64), reason, columns, found)
 
     def plot(self, weights: ClassWeights) -> SelectionPlot:
-        """Classes from the nearest on, the threshold, and the bins."""
+        """Classes by distance, the threshold and the bins."""
         threshold = weights.found.get("threshold", math.nan)  # files of older versions lack it
         level = (threshold, f"threshold {threshold:.3g}") if self.discard and math.isfinite(threshold) else None
         parts: list[tuple[int, str, bool]] = []
         if self.combine == "average":  # by majority, bins need not follow the mean distance
             bins = weights.columns["bin"]
-            for number in dict.fromkeys(bins[from_the_closest("distance", weights.columns["distance"])].tolist()):
+            for number in dict.fromkeys(bins[closest_first("distance", weights.columns["distance"])].tolist()):
                 is_member = bins == number
                 is_kept = bool(weights.weight[is_member].any())
                 name = "discarded" if number == DISCARDED else f"bin {number}"
@@ -96,7 +103,7 @@ class BinsSelector(ClusteredSelector):
     def _measure(
         self, classes: ClassSums, clusters: ClassSums
     ) -> tuple[Float[Array, "splits classes"], Float[Array, " splits"]]:
-        """Distance of each class and threshold, split by split."""
+        """Distance of each class and threshold, for each split."""
         measure = DISTANCES[self.metric]
         centroids = clusters.centroids()
         to_clusters, among = measure(classes.centroids(), centroids), measure(centroids, centroids)
@@ -122,8 +129,8 @@ class BinsSelector(ClusteredSelector):
     def _bins(self, distance: Float[Array, " classes"], threshold: float) -> Int[Array, " classes"]:
         """Bin of each class: 0 beyond the threshold, else from 1, the nearest, to `n_bins`.
 
-        Bins have equally many classes, earlier ones taking what is left over; or, with equal="images", about equally
-        many images, each class lying in the bin of its middle image. Classes at the same distance keep their order.
+        Bins have equally many classes, up to one; or, with equal="images", about equally many images, each class in the
+        bin of its middle image. Classes at the same distance keep their order.
         """
         order = np.argsort(distance, kind="stable")
         if self.discard:
@@ -165,7 +172,7 @@ class BinsSelector(ClusteredSelector):
 
 
 def _apart(distance: float, sign: str, threshold: float) -> str:
-    """Two numbers with as many digits as it takes to see which is larger."""
+    """Two numbers with enough digits to show which is larger."""
     digits = 2
     while digits < 8 and f"{distance:.{digits}f}" == f"{threshold:.{digits}f}" and distance != threshold:
         digits += 1

@@ -1,4 +1,4 @@
-"""What a selector decided and what its figure shows, as plain values: files, figures and pages are made from them."""
+"""The decision of a selector and the content of its figure, as plain values for files, figures and pages."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from jaxtyping import Float, Int
 
 from justright.utils.types import Array
 
-MEASURES = ("similarity", "distance")  # columns that say how close a class is to the target
+MEASURES = ("similarity", "distance")  # columns with the closeness of a class to the target
 
 
 @dataclass(frozen=True)
 class Remark:
-    """Something to know about weights, and parameters of the selector of which one may help."""
+    """A remark about weights, with parameters of the selector that may help."""
 
-    said: str
+    text: str
     params: Mapping[str, str]
 
     def for_python(self) -> str:
-        """Advice for who writes a program."""
-        return f"{self.said}; try {' or '.join(f'{name}={value!r}' for name, value in self.params.items())}"
+        """The remark with parameters as in Python."""
+        return f"{self.text}; try {' or '.join(f'{name}={value!r}' for name, value in self.params.items())}"
 
     def for_command_line(self) -> str:
-        """Advice for who types a command."""
+        """The remark with parameters as options."""
         options = (f"--{name.replace('_', '-')} {value}" for name, value in self.params.items())
-        return f"{self.said}; try {' or '.join(options)}"
+        return f"{self.text}; try {' or '.join(options)}"
 
 
 @dataclass(frozen=True)
 class ImageWeights:
-    """Weights of single images of the pool, in its order, where a selector weighs them one by one."""
+    """Weights of single images of the pool, in its order."""
 
     labels: Int[Array, " images"]
     weight: Float[Array, " images"]
@@ -45,24 +45,26 @@ class ClassWeights:
 
     classes: Int[Array, " classes"]  # labels in ascending order
     weight: Float[Array, " classes"]  # at least 0; 0 leaves a class out, and 1 for all changes nothing
-    reason: list[str]  # in a few words, why a class weighs what it weighs
-    columns: Mapping[str, Array] = field(default_factory=dict)  # what led there, by name; may hold one of MEASURES
-    found: Mapping[str, float] = field(default_factory=dict)  # numbers the selector found, such as a threshold, by name
-    images: ImageWeights | None = None  # weights of single images, if they were weighed one by one
-    remarks: tuple[Remark, ...] = ()  # what a person should know about these weights
+    reason: list[str]  # of each weight, in a few words
+    columns: Mapping[str, Array] = field(
+        default_factory=dict
+    )  # further values per class by name; may include one of MEASURES
+    found: Mapping[str, float] = field(default_factory=dict)  # further numbers by name, such as a threshold
+    images: ImageWeights | None = None  # if single images were weighed
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def measure(self) -> str:
-        """The column by which classes are compared: "similarity", "distance", or nothing."""
+        """The column by which classes are compared: "similarity", "distance", or "" for none."""
         return next((name for name in MEASURES if name in self.columns), "")
 
 
 @dataclass(frozen=True)
 class SelectionPlot:
-    """The figure of a selection, which `justright.report` draws: one mark a class, and what explains where it lies.
+    """The figure of a selection, which `justright.report` draws with a mark per class.
 
-    A figure of the kind "ranked" has classes from the closest on against the measure, "weights" the measure against
-    the weight. Curves are lines as x and y behind the marks; the last one decides the weights.
+    A figure of the kind "ranked" shows the measure of the classes in order of closeness, "weights" the weight against
+    the measure. Curves are lines (x, y) behind the marks; the last one defines the weights.
     """
 
     measure: str  # the column of the classes that is shown: "similarity" or "distance"
@@ -70,10 +72,10 @@ class SelectionPlot:
     title: str = ""  # above the figure
     curves: tuple[tuple[Float[Array, " points"], Float[Array, " points"]], ...] = ()
     level: tuple[float, str] | None = None  # a horizontal line and its text, such as a threshold
-    cut: tuple[int, str] | None = None  # a vertical line after so many classes of the ranking, and its text
+    cut: tuple[int, str] | None = None  # a vertical line after this many ranked classes, and its text
     parts: tuple[tuple[int, str, bool], ...] = ()  # of the ranking: number of classes, name, whether they are kept
 
 
-def from_the_closest(measure: str, values: Float[Array, " classes"]) -> Int[Array, " classes"]:
-    """Places of the classes in the order of closeness: rising distance or falling similarity."""
+def closest_first(measure: str, values: Float[Array, " classes"]) -> Int[Array, " classes"]:
+    """Indices of the classes in order of closeness: ascending distance or descending similarity."""
     return np.argsort(values if measure == "distance" else -values, kind="stable")

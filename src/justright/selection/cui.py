@@ -1,4 +1,4 @@
-"""The classes most similar to the target, greedily: what works for transfer and fails for discovery."""
+"""The classes most similar to the target, greedily: works for transfer learning, fails for discovery."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ import numpy as np
 from justright.geometry import DISTANCES, ClassSums, domain_similarity, emd
 from justright.selection.bins import BinsSelector
 from justright.selection.class_weights import ClassWeights, SelectionPlot
-from justright.selection.clustered import CLUSTERS_HELP, MASS, MASS_HELP, METRIC, METRIC_HELP, ClusteredSelector
-from justright.selection.target_clusters import CLUSTER_COUNT, ClusterCount
+from justright.selection.clustered import (
+    CLUSTER_COUNT,
+    CLUSTERS_HELP,
+    MASS,
+    MASS_HELP,
+    METRIC,
+    METRIC_HELP,
+    ClusteredSelector,
+)
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError, NothingSelectedError
 from justright.utils.settings import COUNT, NOT_NEGATIVE, WHOLE, Range, one_of, setting
@@ -26,8 +33,8 @@ CLASS_COUNT = Range(
 class CuiSelector(ClusteredSelector):
     """Weights 0 and 1: the `n_classes` classes most similar to the target, after Cui et al. [1].
 
-    The similarity of a class is `domain_similarity` with this class alone as the source. The target's clusters stand in
-    for its classes, which nobody knows; true ones, given to `fit` as `target_clusters`, make it an oracle.
+    The similarity of a class is `domain_similarity` with this class alone as the source. The target's clusters replace
+    its unknown classes; true classes, passed to `fit` as `target_clusters`, make it an oracle.
 
     Attributes: class_similarity_, rank_ (from 1) per class; target_clusters_ per target image. With greedy="marginal",
     rank_ is the order of being added and 0 for the rest.
@@ -38,7 +45,7 @@ class CuiSelector(ClusteredSelector):
         None, "classes to keep; bins: as many as Bins would; half of the pool's if not given", CLASS_COUNT.or_none()
     )
     gamma: float = setting(0.01, "scale of the similarity; does not change the ranking", NOT_NEGATIVE)
-    n_clusters: ClusterCount = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
+    n_clusters: int | None = setting(None, CLUSTERS_HELP, CLUSTER_COUNT)
     _: KW_ONLY
     metric: str = setting("euclidean", METRIC_HELP, METRIC)
     greedy: str = setting("single", "rank one by one, or add what fits those chosen", one_of("single", "marginal"))
@@ -64,7 +71,7 @@ class CuiSelector(ClusteredSelector):
         return ClassWeights(classes.classes, is_kept.astype(np.float64), reason, columns)
 
     def plot(self, weights: ClassWeights) -> SelectionPlot:
-        """Classes from the most similar on, and where those that are kept end."""
+        """Classes by similarity, and the last one that is kept."""
         n_kept = int((weights.weight > 0).sum())
         # marginal choices do not follow the order of similarity
         return SelectionPlot("similarity", cut=(n_kept, f"{n_kept} kept") if self.greedy == "single" else None)

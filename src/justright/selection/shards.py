@@ -1,11 +1,11 @@
-"""Features of pool and target as selectors read them: arrays or shards of arrays, each checked where it is read."""
+"""Features of pool and target, shard by shard: each shard is validated where it is read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,16 +15,16 @@ from justright.utils.errors import DataError, DegenerateError
 from justright.utils.file_rows import ArrayLike as ArrayLike
 from justright.utils.parallel import Engine, Result, in_process
 from justright.utils.types import Array
-from justright.utils.validation import check_directions, check_features
+from justright.utils.validation import check_directions, check_features, check_labels, to_numpy
 
 PoolItem: TypeAlias = tuple[int, tuple[ArrayLike, ArrayLike]]
 TargetItem: TypeAlias = tuple[int, ArrayLike]
-"""A shard with its number, which errors name."""
+"""A shard and its number, for error messages."""
 
 
 @dataclass(frozen=True)
 class PoolFeatures:
-    """Features and labels of the pool, shard by shard, and the engine that works on them."""
+    """Features and labels of the pool, shard by shard, and the engine that processes them."""
 
     shards: Iterable[tuple[ArrayLike, ArrayLike]]
     engine: Engine = in_process
@@ -34,7 +34,7 @@ class PoolFeatures:
         return map(_pool_batch, enumerate(self.shards))
 
     def sums(self, normalize: bool = False) -> ClassSums:
-        """Sum and count of each class, of rows of length 1 if `normalize`; fewer than two classes are an error."""
+        """Sum and count of each class, of rows of length 1 if `normalize`; raises for fewer than two classes."""
         parts = self.engine(partial(_class_sums, normalize=normalize), enumerate(self.shards))
         sums = reduce(ClassSums.merge, parts, ClassSums())
         check_classes(sums.classes)
@@ -42,22 +42,22 @@ class PoolFeatures:
 
     def classes(self) -> Int[Array, " classes"]:
         """The classes in ascending order; one is enough."""
-        found = reduce(np.union1d, self.engine(_classes, enumerate(self.shards)), np.zeros(0, dtype=np.int64))
-        if len(found) == 0:
+        classes = reduce(np.union1d, self.engine(_classes, enumerate(self.shards)), np.zeros(0, dtype=np.int64))
+        if len(classes) == 0:
             raise DegenerateError("the pool is empty", expected="at least one labeled image")
-        return found
+        return classes
 
 
 @dataclass(frozen=True)
 class TargetFeatures:
-    """Features of the target, shard by shard, the engine that works on them, and clusters if they are given."""
+    """Features of the target, shard by shard, the engine that processes them, and clusters if the caller has them."""
 
     shards: Iterable[ArrayLike]
     engine: Engine = in_process
     clusters: ArrayLike | None = None
 
     def items(self) -> Iterator[TargetItem]:
-        """The shards that hold images, with their numbers; no image at all is an error."""
+        """The shards with images, and their numbers; raises if there is no image at all."""
         is_empty = True
         for number, features in enumerate(self.shards):
             if n_rows(features):
@@ -67,11 +67,11 @@ class TargetFeatures:
             raise DegenerateError(
                 "the target is empty",
                 expected="at least one target image",
-                advice="look at what the target was read from",
+                advice="check the source of the target",
             )
 
     def each(self, work: Callable[[TargetItem], Result]) -> Iterator[Result]:
-        """What `work` makes of each shard, in their order; it checks a shard by `target_batch`."""
+        """Results of `work` for each shard, in order; `work` validates a shard by `target_batch`."""
         return self.engine(work, self.items())
 
     def batches(self, dim: int, normalize: bool = False) -> Iterator[Float[Array, "images dim"]]:
@@ -79,7 +79,7 @@ class TargetFeatures:
         return map(partial(target_batch, dim=dim, normalize=normalize), self.items())
 
     def require_repeatable(self, why: str) -> None:
-        """Shards that must be read more than once may not come from a generator."""
+        """Raise if the shards come from a generator, which can be read only once."""
         if iter(self.shards) is self.shards:
             raise DataError(
                 f"target shards that can be read only once, while {why}",
@@ -88,10 +88,10 @@ class TargetFeatures:
 
 
 def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[Array, "images dim"]:
-    """One shard of the target, checked against the dimensions of the pool, with rows of length 1 if `normalize`."""
+    """One shard of the target, validated against the dimensions of the pool; rows of length 1 if `normalize`."""
     number, features = item
     what = f"target shard {number}"
-    array = as_features(features, what)
+    array = _checked(features, what)
     if array.shape[1] != dim:
         raise DataError(
             f"{what}: {array.shape[1]} dimensions, while the pool has {dim}",
@@ -102,59 +102,23 @@ def target_batch(item: TargetItem, dim: int, normalize: bool = False) -> Float[A
 
 
 def check_classes(classes: Int[Array, " classes"]) -> None:
-    """There is something to select from."""
+    """Raise if there are fewer than two classes to select from."""
     if len(classes) < 2:
         problem = "the pool is empty" if len(classes) == 0 else f"the pool has one class only, {classes[0]}"
         raise DegenerateError(problem, expected="at least two classes to select from", advice="add labeled data")
 
 
 def n_rows(shard: ArrayLike) -> int:
-    """The number of images of a shard, which is not read for it."""
+    """The number of images of a shard, without reading it."""
     shape = np.shape(shard)
     return shape[0] if shape else 0
-
-
-def as_features(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
-    """Features as a 2-d float array, finite and nowhere all zero. Half precision stays half."""
-    array: Array = check_features(as_numpy(features), what, min_images=0)
-    check_directions(array, what)
-    return array
-
-
-def as_labels(labels: ArrayLike, n_images: int, what: str) -> Int[Array, " images"]:
-    """One whole number per image."""
-    array = as_numpy(labels)
-    if array.shape != (n_images,):
-        raise DataError(f"{what}: labels of shape {array.shape} for {n_images} images", expected="one label per image")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise DataError(f"{what}: labels of type {array.dtype}", expected="whole numbers, one for each class")
-    if n_images and array.min() < 0:
-        raise DataError(
-            f"{what}: {int((array < 0).sum())} images carry the label {array.min()}",
-            expected="labels of at least 0",
-            advice="leave unlabeled images out of the pool",
-        )
-    if n_images and array.max() > np.iinfo(np.int64).max:
-        raise DataError(f"{what}: a label of {array.max()}", expected=f"labels of at most {np.iinfo(np.int64).max}")
-    return array.astype(np.int64, copy=False)
-
-
-def as_numpy(values: Any) -> Array:
-    """Values as a numpy array, without a copy where there can be none."""
-    # Numpy reads no torch tensor that records gradients, lives on another device, or is bfloat16. The tensor's own
-    # methods mend that, so that torch is never imported here.
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        if str(values.dtype) == "torch.bfloat16":
-            values = values.float()
-    return np.asarray(values)
 
 
 def _pool_batch(item: PoolItem) -> tuple[Float[Array, "images dim"], Int[Array, " images"]]:
     number, (features, labels) = item
     what = f"pool shard {number}"
-    array = as_features(features, what)
-    return array, as_labels(labels, len(array), what)
+    array = _checked(features, what)
+    return array, check_labels(labels, len(array), f"{what}: labels")
 
 
 def _class_sums(item: PoolItem, normalize: bool) -> ClassSums:
@@ -164,3 +128,9 @@ def _class_sums(item: PoolItem, normalize: bool) -> ClassSums:
 
 def _classes(item: PoolItem) -> Int[Array, " classes"]:
     return np.unique(_pool_batch(item)[1])
+
+
+def _checked(features: ArrayLike, what: str) -> Float[Array, "images dim"]:
+    array: Array = check_features(to_numpy(features), what, min_images=0)
+    check_directions(array, what)
+    return array

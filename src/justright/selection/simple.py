@@ -1,4 +1,4 @@
-"""What every selection is compared with: all of the pool, none of it, a part of it drawn at random."""
+"""Baselines of selection: all of the pool, none of it, a random part of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from justright.utils.settings import SHARE, WHOLE, setting
 
 
 class UniformSelector(Selector):
-    """Every class weighs 1: discovery as it is without selection. The target is not looked at."""
+    """Every class weighs 1: discovery without selection. The target is not read."""
 
     weight, reason = 1.0, "kept: every class weighs 1"
 
@@ -23,7 +23,7 @@ class UniformSelector(Selector):
         return ClassWeights(classes, np.full(len(classes), self.weight), [self.reason] * len(classes))
 
     def resampler(self, pool: PoolFeatures, target: TargetFeatures) -> Resample:
-        """Whatever the target, the weights are the same."""
+        """The weights do not depend on the target."""
         weight = self._weigh(pool, target).weight
         return lambda rows, seed: weight
 
@@ -36,7 +36,7 @@ class OwnSelector(UniformSelector):
 
 @dataclass(repr=False, eq=False)
 class RandomSelector(UniformSelector):
-    """Weights 0 and 1: a share of the classes, drawn at random, at least one. The target is not looked at."""
+    """Weights 0 and 1: a share of the classes, drawn at random, at least one. The target is not read."""
 
     share: float = setting(0.5, "share of the classes to keep", SHARE)
     seed: int = setting(0, "decides which classes are drawn", WHOLE)

@@ -1,4 +1,4 @@
-"""How much a selection owes to chance: the same selector over resamples of the target."""
+"""How much a selection depends on chance: the same selector over resamples of the target."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from justright.selection.base import Selector
-from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures, as_numpy
+from justright.selection.shards import ArrayLike, PoolFeatures, TargetFeatures
 from justright.utils.context import track
 from justright.utils.errors import DegenerateError, JustrightError
 from justright.utils.seeding import generator
 from justright.utils.types import Array
+from justright.utils.validation import to_numpy
 
 
 @dataclass(frozen=True)
 class Stability:
-    """What happened to each class over resamples, aligned with `classes`."""
+    """Weights of each class over resamples, aligned with `classes`."""
 
     classes: Int[Array, " classes"]
     kept_share: Float[Array, " classes"]  # share of resamples in which the class weighed more than 0
     weight_mean: Float[Array, " classes"]
     weight_std: Float[Array, " classes"]  # the standard deviation of the weight
-    n_resamples: int  # those that gave weights
-    n_failed: int  # those in which nothing was left to select
+    n_resamples: int  # resamples with weights
+    n_failed: int  # resamples in which nothing was selected
 
 
 def stability(
@@ -38,20 +39,20 @@ def stability(
     over: str = "both",
     seed: int = 0,
 ) -> Stability:
-    """Weigh again and again, on bootstraps of the target, with new random splits, or with both.
+    """Compute weights repeatedly: on bootstraps of the target, with other random splits, or both.
 
     over  "target": draw as many target images as there are, with replacement; "splits": keep the target, change the
           selector's seed; "both"
 
     What a resample does not change is computed once: cosines for Beta, centroids and clusters for Bins and Cui. Pass
-    `target_clusters_` of a fitted selector as `target_clusters` to spare k-means as well.
+    `target_clusters_` of a fitted selector as `target_clusters` to skip k-means as well.
     """
     if over not in ("both", "target", "splits"):
         raise JustrightError(f"over={over!r}", expected="'both', 'target' or 'splits'")
     selector.check()
     pool = PoolFeatures([(pool_features, pool_labels)])
     weigh = selector.resampler(pool, TargetFeatures([target_features], clusters=target_clusters))
-    n_target = len(as_numpy(target_features))
+    n_target = len(to_numpy(target_features))
     weights: list[Float[Array, " classes"]] = []
     n_failed = 0
     for resample in track(range(n_resamples), n_resamples, "resamples"):
@@ -63,8 +64,8 @@ def stability(
         except DegenerateError:
             n_failed += 1
     if not weights:
-        problem = f"nothing was left to select in any of {n_resamples} resamples"
+        problem = f"nothing was selected in any of {n_resamples} resamples"
         raise DegenerateError(problem, expected="a selector that fits this target")
-    drawn, classes = np.stack(weights), np.unique(as_numpy(pool_labels))
+    drawn, classes = np.stack(weights), np.unique(to_numpy(pool_labels))
     kept_share = (drawn > 0).mean(axis=0)
     return Stability(classes, kept_share, drawn.mean(axis=0), drawn.std(axis=0), len(weights), n_failed)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from justright.diagnosis.verdict import COLUMNS, OWN, Diagnosis, DrawScores
+from justright.selection.verdict import COLUMNS, OWN, Diagnosis, DrawScores
 
 
 def outcomes_of(**by_setting) -> dict[str, list[DrawScores]]:
@@ -24,7 +24,7 @@ def test_a_setting_that_selects_nothing_is_named_and_cannot_win():
     outcomes = {OWN: [DrawScores(0.5, 0.5, 0.0)] * 4, "mute": [None] * 4}
     found = Diagnosis.of(outcomes, 10, 5)
     assert found.unanswered == ("mute",)
-    assert found.verdict == "Take own (no pool): no other setting had an answer."
+    assert found.verdict == "Take own (no pool): no other setting had a result."
     assert "mute" in found.how()
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from justright.diagnosis.diagnose import diagnose, standard_settings
-from justright.diagnosis.verdict import OWN
 from justright.selection import ClassWeights, Selector, UniformSelector
+from justright.selection.diagnosis import diagnose, standard_settings
+from justright.selection.verdict import OWN
 from justright.utils.errors import DegenerateError
 
 
@@ -55,7 +55,7 @@ TEACHING, MISLEADING = KeepOf(24, 34), KeepOf(34, 44)
 def test_the_planted_winner_is_found():
     found = diagnose(*signal_and_noise(), {"misleading": MISLEADING, "teaching": TEACHING}, n_draws=4)
     assert found.winner == "teaching"
-    assert found.verdict.startswith("Take teaching: finds ")
+    assert found.verdict.startswith("Take teaching: ")
     assert "ahead of own (no pool) in 4 of 4 draws" in found.verdict
     rows = {row.name: row for row in found.rows}
     assert rows["teaching"].all > rows[OWN].all > rows["misleading"].all
@@ -77,7 +77,7 @@ def test_same_seed_same_result_and_the_standard_settings_are_all_there(caplog):
     assert json.loads(json.dumps(one.to_json()))["n_draws"] == 2
     assert diagnose(*data, n_draws=2, seed=4) != one
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert "stand in" in one.caveat
+    assert "replace a trained network" in one.caveat
 
 
 def test_labels_of_pool_and_own_may_be_the_same_numbers():

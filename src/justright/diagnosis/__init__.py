@@ -1,1 +1,0 @@
-"""Which selection of labeled data would help most, tried out on labeled classes that are hidden for the test."""
