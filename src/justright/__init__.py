@@ -35,7 +35,6 @@ _HOMES = {
         "Selector",
         "UniformSelector",
     ),
-    "justright.utils.settings": ("COUNT", "SHARE", "setting"),
     "justright.clustering": ("SemiSupKMeans",),
     "justright.estimation.combined": ("CombinedCounter",),
     "justright.estimation.labeled_search": ("LabeledSearchCounter",),
@@ -55,7 +54,7 @@ _HOMES = {
     "justright.discovery.xcon": ("XCon",),
     "justright.losses": ("LossParts", "SelfContrastiveLoss", "WeightedSupConLoss"),
     "justright.utils.errors": ("JustrightError",),
-    "justright.utils.settings": ("setting",),
+    "justright.utils.settings": ("COUNT", "SHARE", "setting"),
 }
 """Public names and where they live. They load when they are asked for, so that the command line answers at once."""
 
