@@ -2,8 +2,8 @@
 
 They, and the process that tests/forked_programs.py asks, are forked from a server that is started anew and has no
 threads, not from the process of the tests; where several processes run tests, all of them ask one server. What is
-started, killed, replaced and sent is as with fresh ones; tests/utils/test_parallel.py,
-tests/bad_day/test_killed_worker.py and one test of tests/benchmark/test_side_by_side.py start those.
+started, killed, replaced and sent is as with fresh ones; tests/utils/test_parallel.py
+and tests/bad_day/test_killed_worker.py start those.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from tests.features.tiny_banks import tiny as tiny_backbone
 from tests.made_runs import make_run
 from tests.runs.test_selection_result import TARGET, made
 
+from justright.benchmark.results import read_results
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_results import read_results
 from justright.data import gcd_split, glyph_set, open_images, random_half
 from justright.discovery.assigner import CategoryAssigner
 from justright.discovery.checkpoints import Checkpoint, Checkpoints, checksum

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from justright.benchmark.claim import NO_LABELS, Claim
+from justright.benchmark.suite import NO_LABELS, Claim
 
 
 def test_methods_are_compared_where_one_is_named():

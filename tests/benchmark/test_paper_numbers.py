@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from justright.benchmark.paper_numbers import doubts, paper_rows
+from justright.benchmark.paper import doubts, paper_rows
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "paper_numbers.csv"
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from tests.benchmark.test_verdicts import VALUES, lines_of, suite_of
 
-from justright.benchmark.paper_table import EVERY, paper_table
-from justright.benchmark.table_text import notes
+from justright.benchmark.paper import EVERY, paper_table
+from justright.benchmark.tables import notes
 
 MORE = VALUES | {("simgcd: nonerival", "b", 1): 0.42, ("simgcd: binsrival", "b", 1): 0.46}  # every target and seed
 

@@ -6,7 +6,8 @@ import json
 import pytest
 from tests.benchmark.test_suite_table import SUITE, VALUES, lines_of
 
-from justright.benchmark.problem_table import PROBLEM_COLUMNS, problem_rows, problem_tables, problems_as_csv
+from justright.benchmark.summary import PROBLEM_COLUMNS, problem_rows
+from justright.benchmark.tables import problem_tables, problems_as_csv
 
 USED = {"own": 9, "all": 10}
 LINES = [line | {"n_categories": 10, "n_used": USED[line["setting"]]} for line in lines_of(VALUES)]

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from tests.benchmark.test_tables_of_the_paper import tiny
 
+from justright.benchmark.results import missing_runs
+from justright.benchmark.runner import suite_costs
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_costs import suite_costs
-from justright.benchmark.suite_results import missing_runs
 from justright.runs.costs import Rates
 
 

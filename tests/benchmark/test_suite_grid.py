@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from justright.benchmark.suite_grid import MAIN_POOL, grid
+from justright.benchmark.suite import MAIN_POOL, grid
 from justright.utils.errors import DataError
 
 SHARED = {"none": {"selector": "none"}, "bins": {"selector": "bins", "selector_params": {"n_bins": 2}}}

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from justright.benchmark.problems import problem_of
+from justright.benchmark.results import _in_pool_categories, counts_of, lacks, probe, shown_value
 from justright.benchmark.suite import SuiteProblem
-from justright.benchmark.suite_line import _in_pool_categories, counts_of, lacks, probe, shown_value
-from justright.benchmark.suite_problem import problem_of
 from justright.discovery.predictions import Category
 from justright.evaluation import break_down
 from justright.evaluation.files import JudgedPredictions

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from justright.benchmark import suite_problem
+from justright.benchmark import problems as suite_problem
+from justright.benchmark.problems import REST, problem_of
 from justright.benchmark.suite import SuiteProblem
-from justright.benchmark.suite_problem import REST, problem_of
 from justright.data import ImageSet
 from justright.data.readers import FolderReader
 from justright.data.splits import published_split
@@ -74,8 +74,8 @@ def test_wrong_labels_are_as_many_as_asked_for_all_wrong_of_the_same_data_set_an
     assert right.pool.images.table["label"].to_pylist() != images.table["label"].to_pylist()
 
 
-def test_a_place_in_a_folder_that_was_not_named_is_refused():
-    with pytest.raises(DataError, match="was not named"):
+def test_a_source_in_data_needs_the_folder():
+    with pytest.raises(DataError, match="needs the folder with the data"):
         problem_of(replace(HEBREW, target="{data}/pets.zip"))
 
 
@@ -125,7 +125,7 @@ def birds(tmp_path, monkeypatch):
     paths = [f"{label}/{row}.jpg" for row, label in enumerate(labels)]
     names = [f"bird {label}" for label in labels]
     images = ImageSet.of(FolderReader(tmp_path), dataset="cub", path=paths, label=labels, class_name=names)
-    monkeypatch.setattr("justright.benchmark.suite_problem.open_images", lambda place: images)
+    monkeypatch.setattr("justright.benchmark.problems.open_images", lambda place: images)
     return SuiteProblem("cub", "cub:there", roles="published")
 
 

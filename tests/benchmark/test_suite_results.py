@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 from tests.benchmark.test_suite import TINY
 
-from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_problem import images_fingerprint, problem_of
-from justright.benchmark.suite_results import (
+from justright.benchmark.problems import images_fingerprint, problem_of
+from justright.benchmark.results import (
     RESULTS,
     append_result,
     changed_defaults,
@@ -19,6 +18,7 @@ from justright.benchmark.suite_results import (
     remarks,
     suite_results,
 )
+from justright.benchmark.suite import read_suite
 from justright.data import glyph_set
 from justright.data.export import write_tree
 from justright.discovery import gcd

@@ -12,11 +12,10 @@ from tests.benchmark.test_suite import TINY
 from tests.leases import owner_of
 from tests.lost_workers import FAR_ENGINES
 
-from justright.benchmark.side_by_side import side_by_side
+from justright.benchmark.problems import images_fingerprint, problem_of
+from justright.benchmark.results import RESULTS, failed_runs, missing_runs, suite_results
+from justright.benchmark.runner import process_parts, run_suite
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_problem import images_fingerprint, problem_of
-from justright.benchmark.suite_results import RESULTS, failed_runs, missing_runs, suite_results
-from justright.benchmark.suite_runner import process_parts, run_suite
 from justright.features import backbone
 from justright.runs.run import Run
 from justright.utils.context import use
@@ -40,7 +39,7 @@ def suite(tmp_path):
 
 @pytest.fixture(scope="module")
 def whole(home, tmp_path_factory):
-    """The folder of the suite after all of it was run by this process, and the lines that this gave."""
+    """The folder of the finished suite, and its lines."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "tiny.toml").write_text(TINY)
     return folder / "out", run_suite(read_suite(folder / "tiny.toml"), folder / "out")
@@ -50,7 +49,7 @@ def scores(lines):
     return [(line["problem"], line["setting"], line["seed"], line["all"], line["new"]) for line in lines]
 
 
-def test_a_suite_leaves_a_line_a_run_and_is_not_run_twice(suite, whole):
+def test_finished_runs_are_not_repeated(suite, whole):
     out, lines = whole
     assert [(line["problem"], line["setting"], line["seed"]) for line in lines] == [
         *(("hebrew", "own", 0), ("hebrew", "own", 1), ("hebrew", "rivals", 1)),
@@ -64,20 +63,20 @@ def test_a_suite_leaves_a_line_a_run_and_is_not_run_twice(suite, whole):
     assert (out / RESULTS).read_bytes() == before
 
 
-def test_after_a_kill_only_what_is_missing_is_run_and_gives_the_same_scores(suite, whole, tmp_path):
+def test_missing_runs_are_repeated_after_a_kill_with_the_same_scores(suite, whole, tmp_path):
     out, lines = whole
     (tmp_path / "cut").mkdir()
     kept = (out / RESULTS).read_text().splitlines()
     (tmp_path / "cut" / RESULTS).write_text("\n".join([*kept[:2], kept[2][:50]]))
-    told = []
+    shown = []
 
     def track(steps, total, what):
-        told.append((what, total))
+        shown.append((what, total))
         yield from steps
 
     with use(progress=track):
         assert scores(run_suite(suite, tmp_path / "cut")) == scores(lines)
-    assert ("runs of tiny", 3) in told
+    assert ("runs of tiny", 3) in shown
 
 
 def test_changed_settings_are_run_again(suite, done):
@@ -89,13 +88,13 @@ def test_changed_settings_are_run_again(suite, done):
 
 
 @pytest.mark.usefixtures("forked_workers")
-def test_several_problems_at_once_give_the_same_scores(suite, whole, tmp_path):
+def test_two_jobs_give_the_same_scores(suite, whole, tmp_path):
     assert scores(run_suite(suite, tmp_path, n_jobs=2)) == scores(whole[1])
 
 
 @pytest.fixture
 def done(whole, tmp_path):
-    """A folder in which the runs on digits are done."""
+    """A folder with the finished runs on digits."""
     folder = tmp_path / "done"
     folder.mkdir()
     lines = (whole[0] / RESULTS).read_text().splitlines(keepends=True)
@@ -103,26 +102,16 @@ def done(whole, tmp_path):
     return folder
 
 
-def told(lines):
-    """All that lines say but the time that it took."""
+def without_time(lines):
     return [{name: value for name, value in line.items() if name not in ("seconds", SIGNATURE)} for line in lines]
 
 
 @pytest.mark.usefixtures("forked_workers")
-def test_more_jobs_than_problems_run_seeds_at_once_and_leave_the_same_lines(suite, whole, tmp_path, monkeypatch):
-    names = []
-
-    def note(work, tasks, n_processes):
-        names.extend(tasks)
-        return side_by_side(work, tasks, n_processes)
-
-    monkeypatch.setattr("justright.benchmark.suite_runner.side_by_side", note)
-    lines = run_suite(suite, tmp_path, n_jobs=3)
-    assert names == ["hebrew, seed 0", "digits, seed 0", "hebrew, seed 1", "digits, seed 1"]
-    assert told(lines) == told(whole[1])
+def test_more_jobs_than_problems_give_the_same_lines(suite, whole, tmp_path):
+    assert without_time(run_suite(suite, tmp_path, n_jobs=3)) == without_time(whole[1])
 
 
-def test_a_problem_stays_whole_unless_there_are_more_jobs_than_problems(suite, tmp_path):
+def test_seeds_are_split_only_with_more_jobs_than_problems(suite, tmp_path):
     todo = missing_runs(suite, tmp_path)
     assert process_parts(todo, 2) is todo
     parts = process_parts(todo, 3)
@@ -134,12 +123,12 @@ def test_a_problem_stays_whole_unless_there_are_more_jobs_than_problems(suite, t
 
 @pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("name", FAR_ENGINES)
-def test_another_engine_gives_the_same_scores_though_a_worker_is_killed(suite, whole, tmp_path, name):
+def test_a_killed_worker_changes_no_score(suite, whole, tmp_path, name):
     folder = tmp_path / "far" / "runs" / "digits" / "own-0"
 
     def kill():
         while not killed:
-            with suppress(OSError, ValueError):  # not there, or not written yet
+            with suppress(OSError, ValueError):  # missing, or not written yet
                 os.kill(owner_of(folder), signal.SIGKILL)
                 killed.append(name)
             time.sleep(0.01)
@@ -149,18 +138,18 @@ def test_another_engine_gives_the_same_scores_though_a_worker_is_killed(suite, w
     killer.start()
     with ENGINES[name](1) as engine:
         lines = run_suite(suite, tmp_path / "far", only=("digits",), engine=engine)
-    assert killed, "nobody was killed"
+    assert killed, "no worker was killed"
     assert scores(lines) == scores(line for line in whole[1] if line["problem"] == "digits") != []
 
 
 @pytest.mark.usefixtures("forked_workers")
-def test_an_error_in_a_process_is_told_and_ends_the_suite(tmp_path):
+def test_an_error_in_a_process_ends_the_suite(tmp_path):
     (tmp_path / "bad.toml").write_text(TINY.replace("scripts=digits", "scripts=klingon"))
     with pytest.raises(JustrightError, match="klingon"):
         run_suite(read_suite(tmp_path / "bad.toml"), tmp_path / "out", n_jobs=2, only=("digits",))
 
 
-def test_a_run_without_an_answer_leaves_a_line_and_the_others_go_on(suite, tmp_path, monkeypatch):
+def test_a_failed_run_writes_a_line_and_the_others_continue(suite, tmp_path, monkeypatch):
     carry_out = Run.all
 
     def refuse_rivals(run, **options):
@@ -175,7 +164,7 @@ def test_a_run_without_an_answer_leaves_a_line_and_the_others_go_on(suite, tmp_p
     ]
     before = (tmp_path / RESULTS).read_bytes()
     run_suite(suite, tmp_path)
-    assert (tmp_path / RESULTS).read_bytes() == before, "it is not tried again"
+    assert (tmp_path / RESULTS).read_bytes() == before, "it is not repeated"
 
 
 def test_a_setting_with_another_backbone_gets_it(tmp_path, monkeypatch):
@@ -201,21 +190,22 @@ def test_a_setting_with_another_backbone_gets_it(tmp_path, monkeypatch):
     assert loaded == ["glyph_vit", "twin"], "each once"
 
 
-def test_an_unknown_problem_is_refused(suite, tmp_path):
+def test_an_unknown_problem_raises(suite, tmp_path):
     with pytest.raises(DataError, match="no problem 'greek'"):
         run_suite(suite, tmp_path, only=("greek",))
 
 
-def test_problems_are_dealt_out_to_devices_and_a_result_counts_on_every_device(suite, done, monkeypatch):
+def test_problems_take_devices_in_turn_and_a_result_counts_on_every_device(suite, done, monkeypatch):
     used = []
 
-    def note(suite, described, *more):
+    def note(task):
+        suite, described, *_ = task
         used.append((described.name, suite.run.get("device")))
-        return iter(())
+        return []
 
     lines = suite_results(suite, done)
     assert len(lines) == 2
-    monkeypatch.setattr("justright.benchmark.suite_runner._run_problem", note)
+    monkeypatch.setattr("justright.benchmark.runner._run_problem", note)
     run_suite(suite, done, devices=("cuda:0", "cuda:1"))
     assert used == [("hebrew", "cuda:0")], "digits is done"
     assert suite_results(suite.with_run(device="cuda:1"), done) == lines
@@ -223,7 +213,7 @@ def test_problems_are_dealt_out_to_devices_and_a_result_counts_on_every_device(s
 
 @pytest.fixture
 def stopped(suite, tmp_path, monkeypatch):
-    """A run that was stopped after training, with a file in its folder that only a run from the beginning removes."""
+    """A run that was stopped after training, with a file in its folder that only a new start removes."""
     with monkeypatch.context() as patch:
         patch.setattr(Run, "_predict", lambda run, method: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -233,13 +223,13 @@ def stopped(suite, tmp_path, monkeypatch):
     return folder
 
 
-def test_a_run_that_was_stopped_goes_on_and_gives_the_same_scores(suite, tmp_path, stopped, done):
+def test_a_stopped_run_is_resumed_with_the_same_scores(suite, tmp_path, stopped, done):
     lines = run_suite(suite, tmp_path / "out", only=("digits",))
     assert (stopped / "mark").exists()
     assert scores(lines) == scores(suite_results(suite, done)) != []
 
 
-def test_what_a_run_under_other_settings_has_left_is_removed(tmp_path, stopped):
+def test_files_of_other_settings_are_removed(tmp_path, stopped):
     other = tmp_path / "other" / "tiny.toml"
     other.parent.mkdir()
     other.write_text(TINY.replace("n_init = 2", "n_init = 3"))
@@ -247,16 +237,16 @@ def test_what_a_run_under_other_settings_has_left_is_removed(tmp_path, stopped):
     assert not (stopped / "mark").exists()
 
 
-def test_a_stopped_run_whose_files_are_spoiled_is_begun_anew_and_that_is_said(suite, tmp_path, stopped, caplog):
+def test_a_damaged_run_is_started_again_with_a_warning(suite, tmp_path, stopped, caplog):
     about = json.loads((stopped / "run.json").read_text())
     about["spec"]["seed"] = 7
     (stopped / "run.json").write_text(json.dumps(signed(about)))
     assert len(run_suite(suite, tmp_path / "out", only=("digits",))) == 2
     assert not (stopped / "mark").exists()
-    assert "is begun anew" in caplog.text
+    assert "is started again" in caplog.text
 
 
-def test_a_line_tells_what_it_was_made_with_and_from_which_images(suite, done):
+def test_a_line_has_settings_and_fingerprint_of_images(suite, done):
     line = suite_results(suite, done)[0]
     assert line["made_with"]["config.n_init"] == 2
     assert line["made_with"]["config.max_iter"] == 100, "defaults too"
@@ -264,10 +254,10 @@ def test_a_line_tells_what_it_was_made_with_and_from_which_images(suite, done):
     assert line["new_as_pool"] == 0.0
 
 
-def test_a_problem_that_cannot_be_opened_is_refused_before_another_one_is_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(Run, "all", lambda *_, **__: pytest.fail("a run has begun"))
+def test_a_problem_that_cannot_be_opened_raises_before_any_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(Run, "all", lambda *_, **__: pytest.fail("a run has started"))
     text = TINY.replace('name = "digits"\ntarget = "glyphs', 'name = "digits"\ntarget = "{data}/glyphs')
     assert text != TINY
     (tmp_path / "tiny.toml").write_text(text)
-    with pytest.raises(DataError, match="lies in a folder that was not named"):
+    with pytest.raises(DataError, match="needs the folder with the data"):
         run_suite(read_suite(tmp_path / "tiny.toml"), tmp_path / "out")

@@ -6,8 +6,8 @@ import json
 from tests.benchmark.test_table_text import LINES, SUITE, TABLE
 from tests.benchmark.test_verdicts import others
 
-from justright.benchmark.table_csv import CSV_COLUMNS, as_csv, records
-from justright.benchmark.verdicts import verdicts
+from justright.benchmark.claims import verdicts
+from justright.benchmark.tables import CSV_COLUMNS, as_csv, records
 
 
 def test_csv_has_a_row_a_number_and_empty_cells_for_what_is_not_there():

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from tests.benchmark.test_verdicts import VALUES, lines_of, others, suite_of
 
-from justright.benchmark.claim import Claim
-from justright.benchmark.paper_table import paper_table
-from justright.benchmark.table_text import claims_table, latex, markdown, notes, text_tables
-from justright.benchmark.verdicts import verdicts
+from justright.benchmark.claims import verdicts
+from justright.benchmark.paper import paper_table
+from justright.benchmark.suite import Claim
+from justright.benchmark.tables import claims_table, latex, markdown, notes, text_tables
 
 SUITE = replace(suite_of(Claim("bins helps by 5 %", ("bins",), ("none",))), groups=("new",))
 LINES = lines_of(VALUES)

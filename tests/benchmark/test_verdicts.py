@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from justright.benchmark.claim import Claim
-from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
-from justright.benchmark.verdicts import FAILS, HOLDS, NOT_RUN, UNDECIDED, verdict, verdicts
+from justright.benchmark.claims import FAILS, HOLDS, NOT_RUN, UNDECIDED, verdict, verdicts
+from justright.benchmark.suite import Claim, Suite, SuiteProblem, SuiteSetting
 
 ROWS = ("none", "bins", "beta")
 

@@ -41,7 +41,7 @@ def test_an_unknown_suite_is_an_error_without_a_traceback(tmp_path):
 
 
 def test_what_a_run_takes_is_said_before_it_starts(tmp_path, monkeypatch):
-    monkeypatch.setattr("justright.benchmark.suite_costs.suite_costs", lambda *given: f"{len(given[1])} problems")
+    monkeypatch.setattr("justright.benchmark.runner.suite_costs", lambda *given: f"{len(given[1])} problems")
     monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda *given, **options: [])
     done = CliRunner().invoke(main, ["benchmark", "run", "tab2", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
@@ -86,7 +86,7 @@ def test_the_device_is_what_works_here_and_is_said_where_something_runs(tmp_path
     every_device_works(monkeypatch)
     only_here = automatic.Choice("abacus", "it was there")
     monkeypatch.setattr(automatic, "choose_device", lambda: only_here)
-    monkeypatch.setattr("justright.benchmark.suite_costs.suite_costs", lambda suite, *more: suite.run["device"])
+    monkeypatch.setattr("justright.benchmark.runner.suite_costs", lambda suite, *more: suite.run["device"])
     monkeypatch.setattr("justright.cli.benchmark.run_suite", lambda suite, out, **options: given.update(options))
     monkeypatch.setattr("justright.cli.benchmark.missing_runs", lambda suite, out, only, data: [] if only else ["one"])
     (tmp_path / "tiny.toml").write_text(TINY)

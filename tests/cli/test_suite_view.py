@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from justright.benchmark.results import fingerprint
 from justright.benchmark.suite import read_suite
-from justright.benchmark.suite_results import fingerprint
 from justright.cli import main
 
 

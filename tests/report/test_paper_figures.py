@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.benchmark.test_table_text import CLAIMS, TABLE, TABLES
 
-from justright.benchmark.paper_table import Cell, PaperTable, PaperTableRow
+from justright.benchmark.paper import Cell, PaperTable, PaperTableRow
 from justright.report.drawing import to_svg
 from justright.report.paper_figures import DISCOVERY, TRANSFER, draw_paper, write_suite_page
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from tests.report.fake_runs import fake_run
 
-from justright.benchmark.suite_table import SettingRow
+from justright.benchmark.summary import SettingRow
 from justright.report.comparison import Comparison
 from justright.report.drawing import to_svg
 from justright.report.run_figures import draw_counts, draw_scores, draw_suite, draw_training, reported

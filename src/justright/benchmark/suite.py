@@ -8,45 +8,55 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from justright.benchmark.claim import Claim
-from justright.benchmark.suite_grid import grid
 from justright.discovery.methods import METHODS
 from justright.evaluation.scores import GROUPS
 from justright.runs.spec import RunSpec
 from justright.utils.errors import DataError, MissingDataError
 
-SUITES = Path(__file__).parent / "suites"  # those that come with the package, `NAME.toml` each
+SUITES = Path(__file__).parent / "suites"  # the suites of the package, `NAME.toml` each
 PROFILES = ("full", "real", "glyphs")  # the paper's data and scale; small photo sets on a CPU; drawn characters
+NO_LABELS = "kmeans"  # uses no labels, so it counts for a claim about labels only if the claim names it
+MAIN_POOL = ("cub", "cars", "aircraft", "dogs", "insects")  # the pool of Tab. 2
+WIDE_POOL = (*MAIN_POOL, "nabirds", "herbarium", "imagenet100", "imagenet1k-ssb")  # the pool of Tab. 3
+POOLS = {"all": MAIN_POOL, "wide": WIDE_POOL, "own": ()}
+# the k-means row of the tables: features as they are
+PLAIN_KMEANS = {"method": "kmeans", "selector": "none", "settings": {"use_labels": False, "directions": "never"}}
 
 T = TypeVar("T")
+TomlTable = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class SuiteProblem:
     """A target, drawn by the GCD protocol from a labeled source, and labeled sets of other kinds.
 
-    Sources are what `open_images` takes; `{data}` in them stands for the folder of the data.
+    Sources are those of `open_images`; `{data}` in them is the folder of the data.
     """
 
     name: str  # in results and in `--only`
     target: str  # a source of labeled images
     pool: Mapping[str, str] = field(default_factory=dict)  # sources of other ones, by the name of the data set
-    part: str = ""  # what the problem is for, such as "choose" or "judge"
+    part: str = ""  # the purpose of the problem, such as "choose" or "judge"
     classes: int = 0  # how many classes of the target's source to draw at random; 0 takes all
-    other_classes_in_pool: bool = False  # whether classes of that source which were not drawn join the pool
-    per_class: int | None = None  # the most images of a class in the target's source
-    uneven: tuple[int, ...] = ()  # images of its largest and of its smallest class, those between in equal ratios
-    pool_per_class: int | None = None  # the most images of a class in the pool
-    old_share: float = 0.5  # the share of the target's classes that have labeled images
-    labeled_share: float = 0.5  # the share of the images of old classes that are labeled
-    wrong_labels: float = 0.0  # the share of the pool's images with the label of another class of their data set
+    other_classes_in_pool: bool = False  # whether the classes of that source that were not drawn join the pool
+    per_class: int | None = None  # maximum number of images per class in the target's source
+    uneven: tuple[int, ...] = ()  # images of its largest and of its smallest class, the others in equal ratios
+    pool_per_class: int | None = None  # maximum number of images per class in the pool
+    pool_classes: int = 0  # how many classes of each set of the pool to take, evenly spaced; 0 takes all
+    old_share: float = 0.5  # share of the target's classes that have labeled images
+    labeled_share: float = 0.5  # share of the images of old classes that are labeled
+    wrong_labels: float = 0.0  # share of the pool's images with the label of another class of their data set
     split_seed: int = 0  # the seed of everything that is drawn
-    pool_by_protocol: bool = False  # whether a set of the pool gives only what would be labeled if it were the target
-    roles: str = ""  # "published": old classes as publications have them; or as for the data set of this name
+    pool_by_protocol: bool = False  # take only the images of each set that would be labeled if it were the target
+    # which classes are old: "published", as published for the data set; as for the data set of this name; "half", a
+    # random half as for Herbarium-19; by default a random `old_share`
+    roles: str = ""
     # where old classes come from, if not from the target's source: other sources, "rest" for its classes that were not
-    # drawn, or a difficulty group of it, whose classes then change places with the old ones
+    # drawn, or a difficulty group of it, whose classes are then exchanged with the old ones
     labels: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)  # other ones of the methods that have them
+    settings: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # settings for this problem, of the methods that have them
 
 
 @dataclass(frozen=True)
@@ -57,23 +67,48 @@ class SuiteSetting:
     run: Mapping[str, Any] = field(default_factory=dict)  # fields of `RunSpec` that differ from those of the suite
     seeds: tuple[int, ...] | None = None  # instead of the seeds of the suite
     problems: tuple[str, ...] | None = None  # the only problems to run this setting on; None for all
-    k_factor: float = 1.0  # K that a run is told, as a multiple of the true one
+    k_factor: float = 1.0  # K of the runs, as a multiple of the true one
     row: str = ""  # in a table of the paper: the selection, or the labeled data
 
     @property
     def method(self) -> str:
-        """What is learned with."""
+        """The name of the method; empty if it is that of the suite."""
         return str(self.run.get("method", ""))
 
     @property
     def role(self) -> str:
-        """The role of the pool; empty where the setting does not say it, as k-means has no use for a pool."""
+        """The role of the pool; empty if the setting has none, as for k-means."""
         return str(self.run.get("pool_role", ""))
 
     @property
     def is_guide(self) -> bool:
-        """Whether classes of the pool only guide, as by our defaults."""
+        """Whether classes of the pool only guide, as by default."""
         return self.role == "guide"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper about one of its tables: some rows are better than others, or as good.
+
+    The mean over rows is compared, paired by method, target and seed.
+    """
+
+    says: str  # the claim in our words
+    better: tuple[str, ...]  # rows
+    than: tuple[str, ...]  # rows
+    group: str = "new"  # what is compared: all, old, new, new_as_old, new_as_new, probe
+    than_group: str = ""  # the group of `than`, if it differs
+    than_suite: str = ""  # the suite of `than`, if it differs; its results must be in the same folder
+    method: str = ""  # the method of `better` if methods are compared; k-means if only that of `than` is named
+    than_method: str = ""  # the method of `than`; if only `method` is named, every other one
+    targets: tuple[str, ...] = ()  # only these of the paper's targets; all if empty
+    within: float | None = None  # points of difference that still count as equal, if the claim is equality
+    behind: float = 0.0  # points that `better` may be behind, if the claim is only "as good"
+
+    @property
+    def method_of_better(self) -> str:
+        """The one method that is compared with others; empty if every method is compared with itself."""
+        return self.method or (NO_LABELS if self.than_method else "")
 
 
 @dataclass(frozen=True)
@@ -88,54 +123,54 @@ class Suite:
     seeds: tuple[int, ...] = (0,)
     baseline: str = ""
     profile: str = ""  # of a table of the paper: full, real or glyphs
-    columns: Mapping[str, str] = field(default_factory=dict)  # the paper's target that a problem stands for
-    groups: tuple[str, ...] = GROUPS  # what is shown of each run
-    printed_as: Mapping[str, str] = field(default_factory=dict)  # rows that the paper calls otherwise
+    columns: Mapping[str, str] = field(default_factory=dict)  # the paper's target, by the problem in its place
+    groups: tuple[str, ...] = GROUPS  # the scores to show
+    printed_as: Mapping[str, str] = field(default_factory=dict)  # the paper's names of rows, if they differ
     claims: tuple[Claim, ...] = ()
     printed: Mapping[str, Any] = field(default_factory=dict)  # figures of the paper that are no accuracies
     doubted: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # why some of those cannot be right
-    only_counts: bool = False  # images and classes are counted, and nothing is run
-    is_probed: bool = False  # whether a line tells how well a linear classifier knows the target's classes afterwards
+    only_counts: bool = False  # count images and classes, and run nothing
+    is_probed: bool = False  # whether a line has the accuracy of a linear classifier on the features after training
+    keeps_files: bool = False  # whether finished runs keep features, checkpoints and model
 
     def with_role(self, role: str) -> Suite:
-        """Only the settings in which the pool has this role, and those that learn from no labels."""
-        kept = [each for each in self.settings if each.role in (role, "")]
-        if role == "guide" and not any(each.is_guide for each in kept):
+        """Only the settings with the pool in this role, and those that use no labels."""
+        kept = [setting for setting in self.settings if setting.role in (role, "")]
+        if role == "guide" and not any(setting.is_guide for setting in kept):
             raise DataError(f"{self.name} has no pool that could be a {role}", expected="--role rival")
         return replace(self, settings=tuple(kept))
 
     def with_run(self, **changes: Any) -> Suite:
-        """The same suite with other values for all its runs; None leaves a value as it is."""
+        """The same suite with other values for all its runs; None keeps a value."""
         return replace(self, run={**self.run, **{name: value for name, value in changes.items() if value is not None}})
 
     def against(self, baseline: str) -> Suite:
-        """The same suite, its settings compared with another one of them."""
+        """The same suite with another setting as the baseline."""
         if baseline not in (names := [setting.name for setting in self.settings]):
             raise DataError(f"no setting {baseline!r} to compare with", expected=f"one of {', '.join(names)}")
         return replace(self, baseline=baseline)
 
     def runs_of(self, problem: SuiteProblem) -> Iterator[tuple[SuiteSetting, int]]:
         """The runs of one problem, the first seed of all settings first."""
-        wanted = [each for each in self.settings if each.problems is None or problem.name in each.problems]
-        seeds = sorted({seed for each in wanted for seed in (each.seeds or self.seeds)})
-        for seed in seeds:
-            yield from ((each, seed) for each in wanted if seed in (each.seeds or self.seeds))
+        settings = [each for each in self.settings if each.problems is None or problem.name in each.problems]
+        for seed in sorted({seed for setting in settings for seed in (setting.seeds or self.seeds)}):
+            yield from ((setting, seed) for setting in settings if seed in (setting.seeds or self.seeds))
 
     def spec(
         self, setting: SuiteSetting, seed: int, n_target: int | None, problem: SuiteProblem | None = None
     ) -> RunSpec:
-        """What a run is set to: `n_target` is the true K, as in the paper's tables, unless the suite says otherwise."""
-        given = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
+        """The spec of a run: `n_target` is the true K, as in the paper's tables, unless the suite sets another one."""
+        values = {"n_resamples": 0, "n_target": n_target} | dict(self.run) | dict(setting.run) | {"seed": seed}
         for name in ("settings", "selector_params"):
-            given[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
-        if problem is not None and problem.settings:  # those that the method has: GCD, say, has no entropy
-            known = {item.name for item in fields(METHODS[given.get("method", RunSpec.method)].config_class)}
-            given["settings"] |= {name: value for name, value in problem.settings.items() if name in known}
+            values[name] = {**self.run.get(name, {}), **setting.run.get(name, {})}
+        if problem is not None and problem.settings:  # only those of the method: GCD, say, has no entropy
+            known = {item.name for item in fields(METHODS[values.get("method", RunSpec.method)].config_class)}
+            values["settings"] |= {name: value for name, value in problem.settings.items() if name in known}
         if n_target is not None and setting.k_factor != 1:
-            given["n_target"] = round(setting.k_factor * n_target)
-        if given["n_target"] == 0:  # TOML has no null: 0 asks for an estimate
-            given["n_target"] = None
-        return _make(RunSpec, given, f"setting {setting.name!r}")
+            values["n_target"] = round(setting.k_factor * n_target)
+        if values["n_target"] == 0:  # TOML has no null: 0 means that K is estimated
+            values["n_target"] = None
+        return _make(RunSpec, values, f"setting {setting.name!r}")
 
 
 def read_suite(name: str | Path, profile: str | None = None) -> Suite:
@@ -151,17 +186,20 @@ def read_suite(name: str | Path, profile: str | None = None) -> Suite:
         content = grid(content, _shared("selections"), _shared(profile)) | {"profile": profile}
     elif profile is not None:
         raise DataError(f"{name} has no profiles", expected="no --profile: it is no table of the paper")
-    problems = tuple(_make(SuiteProblem, each, "a problem") for each in content.pop("problems", []))
-    settings = tuple(_make(SuiteSetting, each, "a setting") for each in content.pop("settings", []))
-    claims = tuple(_make(Claim, each, "a claim") for each in content.pop("claims", []))
-    for what, names in (("problems", [p.name for p in problems]), ("settings", [s.name for s in settings])):
+    for key, kind in (("problems", SuiteProblem), ("settings", SuiteSetting), ("claims", Claim)):
+        content[key] = tuple(_make(kind, values, f"one of the {key}") for values in content.get(key, []))
+        names = [entry.name for entry in content[key]] if key != "claims" else [""]
         if not names or len(set(names)) < len(names):
-            raise DataError(f"{path} has {len(names)} {what}", expected="at least one, each under a name of its own")
-    parts = {"problems": problems, "settings": settings, "claims": claims}
-    suite = _make(Suite, {"name": path.stem, "about": "", "run": {}} | content | parts, str(path))
-    for setting in suite.settings:  # what a run cannot be set to is refused before the first one starts
+            raise DataError(f"{path} has {len(names)} {key}", expected="at least one, each with its own name")
+    suite = _make(Suite, {"name": path.stem, "about": "", "run": {}} | content, str(path))
+    for setting in suite.settings:  # an invalid spec is rejected before the first run starts
         suite.spec(setting, seed=0, n_target=None)
     return suite
+
+
+def suite_names() -> list[str]:
+    """The suites of the package."""
+    return sorted(path.stem for path in SUITES.glob("*.toml"))
 
 
 def _shared(name: str) -> dict[str, Any]:
@@ -177,17 +215,85 @@ def _content(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} cannot be read: {error}", expected="TOML") from error
 
 
-def suite_names() -> list[str]:
-    """The suites that come with the package."""
-    return sorted(path.stem for path in SUITES.glob("*.toml"))
-
-
 def _make(kind: type[T], values: Mapping[str, Any], what: str) -> T:
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(set(values) - known):
         raise DataError(f"{what} has {unknown[0]!r}", expected=f"one of {', '.join(sorted(known))}")
-    made = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     try:
-        return kind(**made)
+        return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
     except TypeError as error:
         raise DataError(f"{what}: {error}", expected="all fields that have no default") from error
+
+
+def grid(content: TomlTable, shared: TomlTable, profile: TomlTable) -> dict[str, Any]:
+    """A table of the paper as a full suite, as if its file listed every problem and setting.
+
+    Parameters:
+        content: targets (the paper's), labeled (a key of `POOLS`, or "subsets" for Tab. 1), methods, rows.
+        shared: the fields of a run for each row, by its name.
+        profile: the data sets in place of the paper's, and the settings of the runs.
+    """
+    rest = {key: value for key, value in content.items() if key not in ("targets", "labeled", "methods", "rows")}
+    problems = list(_grid_problems(content, profile))
+    columns = {problem["name"]: problem.pop("stands_for") for problem in problems}
+    settings = list(_grid_settings(content, {**shared, **profile.get("selections", {})}, profile, problems))
+    for problem in problems:
+        problem.pop("row", None)
+    common = {"run": profile["run"], "seeds": profile["seeds"], "baseline": settings[0]["name"]}
+    return common | rest | {"problems": problems, "settings": settings, "columns": columns}
+
+
+def _grid_problems(content: TomlTable, profile: TomlTable) -> Iterator[dict[str, Any]]:
+    sets, labeled, base = profile["sets"], content["labeled"], profile.get("problem", {})
+    for target in (target for target in content["targets"] if target in sets):  # a profile may lack some
+        own = sets[target]
+        common = {**base, "target": own["source"], "settings": own.get("settings", {}), "stands_for": target}
+        if labeled == "subsets":
+            for row in content["rows"]:
+                subset = profile["subsets"].get(row)
+                if subset is not None and all(key in own for key in subset.get("needs", ())):
+                    differs = _filled(subset, own)
+                    yield {**common, **differs, "name": f"{own['name']}, {row} labels", "row": row}
+        elif labeled == "own":
+            yield {**common, "name": f"{own['name']}, own labels"}
+        else:
+            pool = {sets[key]["name"]: sets[key]["source"] for key in POOLS[labeled] if key in sets and key != target}
+            name = f"{own['name']}, {'a wider' if labeled == 'wide' else 'the common'} pool"
+            yield {**common, "name": name, "pool": pool, "pool_by_protocol": True}
+
+
+def _grid_settings(
+    content: TomlTable, meanings: TomlTable, profile: TomlTable, problems: list[Any]
+) -> Iterator[dict[str, Any]]:
+    is_subsets = content["labeled"] == "subsets"
+    roles = ("rival",) if content["labeled"] == "own" else ("rival", "guide")
+    for method in content["methods"]:
+        if method == "kmeans":
+            first = [problem["name"] for problem in problems if problem.get("row", "original") == "original"]
+            yield {"name": "kmeans: none", "run": PLAIN_KMEANS, "row": "none", "problems": first}
+            continue
+        for role in roles:
+            for row in content["rows"]:
+                if not is_subsets and row not in meanings:
+                    raise DataError(f"the row {row!r} is not defined", expected=f"one of {', '.join(meanings)}")
+                run = dict(meanings["none" if is_subsets else row])
+                run["method"] = run.get("method", method)
+                of_method = profile.get("methods", {}).get(run["method"], {})
+                run["settings"] = {**profile["settings"], **of_method, **run.get("settings", {})}
+                run |= {"pool_role": role, "select_labeled": role == "rival"}
+                name = f"{run['method']}: {row}{', as a guide' * (role == 'guide')}"
+                setting = {"name": name, "run": run, "row": row}
+                if is_subsets:  # the problems with these labels; only a pool can guide
+                    own = [problem for problem in problems if problem["row"] == row]
+                    setting["problems"] = [each["name"] for each in own if role == "rival" or each.get("pool")]
+                if setting.get("problems") != []:
+                    yield setting
+
+
+def _filled(value: Any, own: TomlTable) -> Any:
+    """The value with places such as {near} replaced by the entry of the data set."""
+    if isinstance(value, Mapping):
+        return {key: _filled(entry, own) for key, entry in value.items() if key != "needs"}
+    if isinstance(value, list):
+        return [_filled(entry, own) for entry in value]
+    return own.get(value[1:-1], value) if isinstance(value, str) and value.startswith("{") else value

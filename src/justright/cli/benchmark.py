@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from justright.benchmark.results import missing_runs, suite_results
+from justright.benchmark.runner import run_suite
 from justright.benchmark.suite import PROFILES, Suite, read_suite, suite_names
-from justright.benchmark.suite_results import missing_runs, suite_results
-from justright.benchmark.suite_runner import run_suite
 from justright.cli.common import (
     COUNT,
     FOLDER,
@@ -134,7 +134,7 @@ def run(
         wanted = device or [asked.run.get("device", AUTO)]
         device = tuple(usable(resolve_device(each)) for each in wanted)
     if todo and not terminal.is_silent:
-        from justright.benchmark.suite_costs import suite_costs
+        from justright.benchmark.runner import suite_costs
 
         terminal.say(str(suite_costs(asked.with_run(device=device[0]), todo, data, jobs)))
     with opened_engine(engine, jobs) as elsewhere:

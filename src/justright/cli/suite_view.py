@@ -6,15 +6,23 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from justright.benchmark.paper_table import PaperTable, paper_table
-from justright.benchmark.problem_table import problem_rows, problem_tables, problems_as_csv
+from justright.benchmark.claims import Verdict, verdicts
+from justright.benchmark.paper import PaperTable, paper_table
+from justright.benchmark.results import RESULTS, Line, failed_runs, read_results, remarks, suite_results
 from justright.benchmark.suite import Suite, read_suite
-from justright.benchmark.suite_line import Line
-from justright.benchmark.suite_results import RESULTS, failed_runs, read_results, remarks, suite_results
-from justright.benchmark.suite_table import COLUMNS, paired, suite_table
-from justright.benchmark.table_csv import as_csv, records
-from justright.benchmark.table_text import TextTable, claims_table, latex, markdown, notes, text_tables
-from justright.benchmark.verdicts import Verdict, verdicts
+from justright.benchmark.summary import COLUMNS, paired, problem_rows, suite_table
+from justright.benchmark.tables import (
+    TextTable,
+    as_csv,
+    claims_table,
+    latex,
+    markdown,
+    notes,
+    problem_tables,
+    problems_as_csv,
+    records,
+    text_tables,
+)
 from justright.cli.common import expect_ending
 from justright.cli.terminal import Terminal
 from justright.utils.errors import JustrightError

@@ -11,8 +11,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from justright.benchmark.paper_table import EVERY, PaperTable
-from justright.benchmark.table_text import IN_DOUBT, TextTable, notes
+from justright.benchmark.paper import EVERY, PaperTable
+from justright.benchmark.tables import IN_DOUBT, TextTable, notes
 from justright.report.drawing import COLORS, INK, LINE, add_legend, name_rows, panel_grid, quiet_panels
 from justright.report.elements import Table, render, short
 from justright.report.error_figures import TAKEN_FOR

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from justright.benchmark.suite_table import SettingRow
+from justright.benchmark.summary import SettingRow
 from justright.evaluation.scores import GROUPS
 from justright.report.comparison import Comparison
 from justright.report.drawing import COLORS, INK, LINE, add_legend, color_of, name_rows, panel_grid, quiet_panels

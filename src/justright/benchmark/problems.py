@@ -1,4 +1,4 @@
-"""The problem that a suite describes: images opened, split and, where it says so, spoiled."""
+"""The problem that a suite describes: images opened, split and, if requested, given wrong labels."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from justright.benchmark.suite import SuiteProblem
 from justright.data import ClassSplit, ImageSet, Truth, gcd_split, merge_pool, open_images
 from justright.data.columns import column, with_columns
-from justright.data.splits import SSB_NAMES, UNGRADED, exchanged, published_split
+from justright.data.splits import SSB_NAMES, UNGRADED, exchanged, published_split, random_half
 from justright.runs.problem import OWN, Problem, named
 from justright.utils.errors import DataError
 from justright.utils.hashing import hash_value
 from justright.utils.seeding import generator
 
 REST = "rest of the target's source"
-PUBLISHED = "published"
-DATA = "{data}"  # in a source: the folder of the data
+PUBLISHED, HALF = "published", "half"  # values of `roles`
+DATA = "{data}"  # in a source: the folder with the data
 OTHER_CLASSES = "rest"  # among `labels`: the classes of the target's source that were not drawn
 
 
 def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
-    """Open, draw, split and merge; a function of the description and the files alone."""
+    """Open, draw, split and merge. The result depends on the description and the files alone."""
     seed, source = described.split_seed, _capped(described, described.target, data)
     others = [named(_others(described, place, data), name) for name, place in described.pool.items()]
     own: list[ImageSet] = []
@@ -39,19 +39,19 @@ def problem_of(described: SuiteProblem, data: Path | None = None) -> Problem:
     if roles is not None:
         split, truth = gcd_split(named(target, OWN), roles, described.labeled_share, seed)
         own, unlabeled = [split.labeled], split.unlabeled
-    merged = merge_pool([*own, *(_at_most(each, described.pool_per_class, seed) for each in others)])
+    merged = merge_pool([*own, *(_pool_part(described, images) for images in others)])
     problem = Problem(merged, unlabeled, truth, len(target.classes))
     return _with_wrong_labels(problem, described.wrong_labels, seed)
 
 
 def images_fingerprint(problem: Problem) -> str:
-    """The fingerprint of the images by their names and classes, for which none has to be read."""
+    """A fingerprint of names and classes of the images, without reading their files."""
     sets = problem.pool.images, problem.target
-    return hash_value([[each.paths, each.labels.tolist()] for each in sets], size=8)
+    return hash_value([[images.paths, images.labels.tolist()] for images in sets], size=8)
 
 
 def is_in_data(described: SuiteProblem) -> bool:
-    """Whether some of the images lie in the folder that `{data}` stands for."""
+    """Whether some of the images are in the folder `{data}`."""
     return any(DATA in place for place in (described.target, *described.pool.values(), *described.labels))
 
 
@@ -60,13 +60,15 @@ def _capped(described: SuiteProblem, place: str, data: Path | None) -> ImageSet:
 
 
 def _chosen(described: SuiteProblem, images: ImageSet) -> list[int]:
-    """The classes that are drawn of a source, in ascending order."""
+    """The classes drawn from a source, in ascending order."""
     labels = generator(described.split_seed, "suite classes").permutation(sorted(images.classes))
     return sorted(labels[: described.classes or len(labels)].tolist())
 
 
 def _roles(described: SuiteProblem, images: ImageSet) -> ClassSplit:
-    """Which classes of a set are old, as published or a random share."""
+    """Which classes of a set are old: as published, a random half, or a random share."""
+    if described.roles == HALF:
+        return random_half(images.classes, described.split_seed)
     if described.roles:
         return published_split(images, None if described.roles == PUBLISHED else described.roles)[0]
     chosen = sorted(images.classes)
@@ -76,7 +78,7 @@ def _roles(described: SuiteProblem, images: ImageSet) -> ClassSplit:
 
 
 def _others(described: SuiteProblem, place: str, data: Path | None) -> ImageSet:
-    """A set of the pool: all of it, or what the protocol would label if it were the target."""
+    """A set of the pool: all of it, or the images that the protocol would label if it were the target."""
     if not described.pool_by_protocol:
         return _open(place, data)
     images = _capped(described, place, data)
@@ -86,14 +88,14 @@ def _others(described: SuiteProblem, place: str, data: Path | None) -> ImageSet:
 
 
 def _with_other_labels(described: SuiteProblem, source: ImageSet, data: Path | None) -> tuple[ImageSet, ClassSplit]:
-    """A target whose new classes are drawn from its source, and whose old ones come from where `labels` says.
+    """A target with new classes from its source and old ones from the sources in `labels`.
 
-    A difficulty group takes the old classes of the published split as new ones, and its own as old (Tab. 1).
+    With a difficulty group, its classes become old and the old classes of the published split become new (Tab. 1).
     """
     draw, n = generator(described.split_seed, "suite labels"), described.classes
     if described.labels[0] in SSB_NAMES:
         roles = exchanged(_roles(described, source), described.labels[0], source)
-        old, new = (sorted(draw.permutation(each)[: n or None].tolist()) for each in (roles.old, roles.new))
+        old, new = (sorted(draw.permutation(classes)[: n or None].tolist()) for classes in (roles.old, roles.new))
         return source.of_classes(old + new), ClassSplit(tuple(old), {UNGRADED: tuple(new)})
     chosen = _chosen(described, source)
     rest = sorted(set(source.classes) - set(chosen))
@@ -101,7 +103,7 @@ def _with_other_labels(described: SuiteProblem, source: ImageSet, data: Path | N
         source.of_classes(rest) if place == OTHER_CLASSES else _capped(described, place, data)
         for place in described.labels
     ]
-    named_sets = [named(each, f"labels {number}") for number, each in enumerate(sets)]
+    named_sets = [named(images, f"labels {number}") for number, images in enumerate(sets)]
     merged = merge_pool([named(source.of_classes(chosen), "new"), *named_sets]).images
     labels = sorted(merged.classes)
     new, old = labels[: len(chosen)], sorted(draw.permutation(labels[len(chosen) :])[: n or None].tolist())
@@ -110,10 +112,17 @@ def _with_other_labels(described: SuiteProblem, source: ImageSet, data: Path | N
 
 def _open(place: str, data: Path | None) -> ImageSet:
     if DATA in place and data is None:
-        raise DataError(f"{place} lies in a folder that was not named", advice="--data FOLDER")
+        raise DataError(f"{place} needs the folder with the data", advice="--data FOLDER")
     source, _, part = place.replace(DATA, str(data)).partition("#")
     images = open_images(source)
     return images.of_split(part) if part else images
+
+
+def _pool_part(described: SuiteProblem, images: ImageSet) -> ImageSet:
+    """A set of the pool, with at most `pool_classes` classes and `pool_per_class` images of each."""
+    if n := described.pool_classes:
+        images = images.of_classes(sorted(images.classes)[:: max(1, len(images.classes) // n)][:n])
+    return _at_most(images, described.pool_per_class, described.split_seed)
 
 
 def _at_most(images: ImageSet, per_class: int | None, seed: int) -> ImageSet:
@@ -127,18 +136,18 @@ def _at_most(images: ImageSet, per_class: int | None, seed: int) -> ImageSet:
 
 
 def _uneven(images: ImageSet, sizes: tuple[int, ...], seed: int) -> ImageSet:
-    """Classes in a random order, from the largest to the smallest size in equal ratios."""
+    """Class sizes from the largest to the smallest in equal ratios, the classes in random order."""
     if not sizes:
         return images
     classes = generator(seed, "suite sizes").permutation(sorted(images.classes)).tolist()
     largest, smallest = sizes
-    wanted = np.geomspace(largest, smallest, num=len(classes)).round().astype(int)
-    parts = [_at_most(images.of_classes([label]), int(n), seed) for label, n in zip(classes, wanted, strict=True)]
+    counts = np.geomspace(largest, smallest, num=len(classes)).round().astype(int)
+    parts = [_at_most(images.of_classes([label]), int(n), seed) for label, n in zip(classes, counts, strict=True)]
     return ImageSet.concat(parts)
 
 
 def _with_wrong_labels(problem: Problem, share: float, seed: int) -> Problem:
-    """Some images of the pool under the label of another class of their data set; own labels stay right."""
+    """Give some images of the pool the label of another class of their data set; own labels stay correct."""
     if share == 0:
         return problem
     images, origins = problem.pool.images, problem.pool.origins
@@ -148,7 +157,7 @@ def _with_wrong_labels(problem: Problem, share: float, seed: int) -> Problem:
     for name in dict.fromkeys(dataset[problem.other_rows].tolist()):
         rows = np.flatnonzero(dataset == name)
         wrong, classes = draw.permutation(rows)[: round(share * len(rows))], np.unique(labels[rows])
-        # a step of 1 to n - 1 along the circle of classes never ends where it began
+        # a step of 1 to n - 1 around the circle of n classes always changes the class
         step = draw.integers(1, len(classes), size=len(wrong))
         labels[wrong] = classes[(np.searchsorted(classes, labels[wrong]) + step) % len(classes)]
     names = [images.classes[label] for label in labels.tolist()]

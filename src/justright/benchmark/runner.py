@@ -1,0 +1,230 @@
+"""Run a suite: one JSON line per run, finished runs are skipped, several problems or seeds at once."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from justright.benchmark.problems import images_fingerprint, problem_of
+from justright.benchmark.results import (
+    RESULTS,
+    Line,
+    Todo,
+    append_result,
+    counts_of,
+    every_setting,
+    fingerprint,
+    missing_runs,
+    result_of,
+    suite_results,
+)
+from justright.benchmark.suite import Suite, SuiteProblem, SuiteSetting
+from justright.discovery.methods import FIRST_PARTS
+from justright.runs.owner import LOCK, owned
+from justright.runs.run_folder import RunFolder
+from justright.utils.context import track
+from justright.utils.errors import DegenerateError, JustrightError
+from justright.utils.files import size_text
+from justright.utils.parallel import ENGINES, Engine, in_process
+
+if TYPE_CHECKING:
+    from justright.runs.run import Run
+
+START_SECONDS = 1.5  # seconds of a run that do not grow with its images
+LARGE = ("checkpoint", *FIRST_PARTS, "pool.features", "target.features", "model.safetensors")  # files of a run
+
+_log = logging.getLogger(__name__)
+
+
+def run_suite(
+    suite: Suite,
+    out: Path,
+    *,
+    data: Path | None = None,
+    n_jobs: int = 1,
+    only: tuple[str, ...] = (),
+    engine: Engine | None = None,
+    devices: tuple[str, ...] = (),
+) -> list[Line]:
+    """Run what is missing in `out/results.jsonl` and return all lines of this suite, in its order.
+
+    A line is repeated if settings or images of the suite have changed; the newest line of a run counts. A stopped run
+    is resumed. A run without a result, such as a selector that rejects this pool, writes a line with the reason, see
+    `failed_runs`.
+
+    Parameters:
+        data: the folder for `{data}` in the suite.
+        n_jobs: number of problems at once. Each has one process, so that its runs share features and views. With more
+            jobs than problems, every seed of a problem has its own process.
+        only: names of problems; all if empty.
+        engine: where to run them, instead of in `n_jobs` processes. A problem is run again if its worker is lost.
+        devices: the problems take these in turn, instead of the device of the suite.
+    """
+    with owned(out):
+        todo = missing_runs(suite, out, only, data)
+        for problem, _ in todo:  # a problem that cannot be opened raises before another one is run
+            problem_of(problem, data)
+        folders = out.absolute(), data and data.absolute()  # a worker may have another working directory
+        by_device = [suite.with_run(device=device) for device in devices] or [suite]
+        parts = enumerate(process_parts(todo, n_jobs))
+        tasks = [(by_device[i % len(by_device)], problem, runs, *folders) for i, (problem, runs) in parts]
+        opened = nullcontext(engine or in_process) if engine or n_jobs == 1 else ENGINES["processes"](n_jobs)
+        n_runs = sum(len(runs) for _, runs in todo)
+        with opened as run_all:
+            lines = run_all(_run_problem if run_all is in_process else _run_on_one_core, tasks)
+            for _ in track(chain.from_iterable(lines), n_runs, f"runs of {suite.name}"):
+                pass
+        return suite_results(suite, out)
+
+
+def process_parts(todo: Todo, n_jobs: int) -> Todo:
+    """The work of one process each: a problem, or one seed of it if there are more jobs than problems.
+
+    The first seed of every problem comes first, so that processes that start together rarely need the same views.
+    """
+    if n_jobs <= len(todo):
+        return todo
+    seeds = sorted({seed for _, runs in todo for _, seed in runs})
+    parts = [(problem, [run for run in runs if run[1] == seed]) for seed in seeds for problem, runs in todo]
+    return [(problem, runs) for problem, runs in parts if runs]
+
+
+def run_path(out: Path, problem: str, setting: str, seed: int) -> Path:
+    """The folder of a run."""
+    names = ["".join(letter if letter.isalnum() else "-" for letter in name) for name in (problem, setting)]
+    return out / "runs" / names[0] / f"{names[1]}-{seed}"
+
+
+def _run_on_one_core(task: tuple[Any, ...]) -> list[Line]:
+    """Run a problem in a process of its own, with one thread."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, by a run
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a run at once: it can be resumed
+    return list(_run_problem(task))
+
+
+def _run_problem(task: tuple[Any, ...]) -> Iterator[Line]:
+    """Run some settings and seeds on a problem; each line is saved when its run is finished."""
+    suite: Suite
+    described: SuiteProblem
+    runs: list[tuple[SuiteSetting, int]]
+    suite, described, runs, out, data = task
+    problem = problem_of(described, data)
+    images = images_fingerprint(problem)
+    problem, _ = problem.without_copies()  # no label of a target image may reach training
+    from justright.features.backbone import load_backbone
+    from justright.runs.run import Run
+
+    backbones = dict[tuple[Any, ...], Any]()
+    for setting, seed in runs:
+        started = time.perf_counter()
+        line = {"problem": described.name, "part": described.part, "setting": setting.name, "seed": seed}
+        line |= {"print": fingerprint(suite, described, setting, seed), "images": images}
+        if suite.only_counts:
+            line |= counts_of(problem)
+        else:
+            spec = suite.spec(setting, seed, problem.n_target_classes, described)
+            line["made_with"] = every_setting(spec)
+            network = (spec.backbone, spec.checkpoint, spec.device, spec.img_size)
+            if network not in backbones:
+                backbones[network] = load_backbone(*network)
+            path = run_path(out, described.name, setting.name, seed)
+            about = {"command": f"justright benchmark run {suite.name}", "print": line["print"]}
+            with owned(path):
+                try:
+                    run = _finished(partial(Run, problem, spec, path, backbones[network], about))
+                    line |= result_of(run, time.perf_counter() - started, suite.is_probed)
+                except DegenerateError as error:
+                    line["failed"] = str(error)
+                if not suite.keeps_files:
+                    _remove(path / name for name in LARGE)
+        append_result(out / RESULTS, line)
+        yield line
+
+
+def _finished(make: Callable[[], Run]) -> RunFolder:
+    """The finished run. Resumes it if it was stopped; otherwise removes everything in its folder and starts."""
+    run = make()
+    path = run.folder.path
+    if _is_stopped(path, run.asked["print"]):
+        try:
+            return run.all(is_owned=True)
+        except DegenerateError:
+            raise
+        except JustrightError as error:  # other images or another device, or a damaged file
+            _log.warning("%s is started again: %s", path, str(error).partition("\n")[0])
+    _remove(entry for entry in path.iterdir() if not entry.name.startswith(LOCK))
+    return make().all(is_owned=True)
+
+
+def _is_stopped(path: Path, fingerprint: str) -> bool:
+    """Whether the folder has this run, unfinished."""
+    try:
+        about = RunFolder.open(path).about
+    except JustrightError:
+        return False
+    return about.get("asked", {}).get("print") == fingerprint and not about["is_finished"]
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class SuiteCosts:
+    """Costs of the missing runs; less if features or views are cached."""
+
+    n_runs: int
+    seconds: float  # with the requested number of jobs
+    n_bytes: int  # features and stored views; other files are small
+
+    def __str__(self) -> str:
+        from justright.runs.costs import time_text
+
+        time, disk = time_text(self.seconds), size_text(self.n_bytes)
+        return f"{self.n_runs:,} runs, about {time}, up to {disk} of features and views; less if some are cached."
+
+
+def suite_costs(suite: Suite, todo: Todo, data: Path | None = None, n_jobs: int = 1) -> SuiteCosts:
+    """Estimate the costs: each method is measured on its first problem, the rest is arithmetic."""
+    from justright.features.backbone import load_backbone
+    from justright.runs.costs import CostPlan, Rates
+    from justright.runs.measured_rates import measure
+    from justright.runs.work import Work
+
+    seconds, n_bytes, n_runs = 0.0, 0, 0
+    rates: dict[str, Rates] = {}
+    for number, (described, runs) in enumerate(todo):
+        problem = problem_of(described, data)
+        specs = [suite.spec(setting, seed, problem.n_target_classes, described) for setting, seed in runs]
+        if number == 0:
+            first = specs[0]
+            backbone = load_backbone(first.backbone, first.checkpoint, first.device, first.img_size)
+        banks = dict[tuple[str, int], tuple[float, int]]()
+        for spec in specs:
+            work = Work.of(problem, spec)
+            plan = CostPlan(work, spec, backbone)
+            if spec.method not in rates:
+                rates[spec.method] = measure(plan, problem.target)
+            plan = replace(plan, rates=rates[spec.method])
+            seconds += START_SECONDS + sum(plan.seconds()[stage] for stage in ("estimate", "train", "check"))
+            view_seed = spec.seed if getattr(plan.config, "views_by_seed", False) else 0
+            files = [file for file in plan.files() if file.stage == "bank"]
+            for n_views, file in zip(plan.stored_views().values(), files, strict=True):
+                banks[file.what, view_seed] = n_views * work.n_images * plan.rates.view, file.n_bytes
+        n_runs += len(runs)
+        seconds += work.n_images * plan.rates.extract + sum(bank[0] for bank in banks.values())
+        n_bytes += work.n_images * backbone.dim * 4 + sum(bank[1] for bank in banks.values())
+    return SuiteCosts(n_runs, seconds / max(1, min(n_jobs, len(process_parts(todo, n_jobs)))), n_bytes)
