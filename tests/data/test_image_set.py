@@ -1,14 +1,18 @@
+"""ImageSet: labels, classes, ids, content, saving and sending to workers."""
+
 from __future__ import annotations
 
 import pickle
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from justright.data import ImageSet, glyph_set, image_set, open_archive, open_folder, open_images
+from justright.data.image_set import SENT, sent, sent_in_parts
 from justright.utils.errors import BadImageError, DataError
 from justright.utils.types import UNLABELED
 
@@ -22,9 +26,12 @@ def test_equal_content_has_an_equal_id_wherever_it_lies(make_tree, tmp_path):
     assert in_zip.ids[0] == in_folder.ids[0] != in_folder.ids[1]
 
 
-def test_ids_do_not_depend_on_the_number_of_threads(make_tree):
-    images = open_folder(make_tree({"cats": 9}))
-    assert images.with_ids(n_threads=1).ids == images.with_ids(n_threads=5).ids
+def test_ids_do_not_depend_on_threads(make_tree, monkeypatch):
+    root = make_tree({"cats": 9})
+    monkeypatch.setattr(image_set, "HASHED_AT_ONCE", 2)
+    in_threads = open_folder(root).with_ids().ids
+    monkeypatch.setattr(image_set, "HASHED_AT_ONCE", 64)
+    assert open_folder(root).with_ids().ids == in_threads
 
 
 def test_asking_for_unknown_ids_says_how_to_get_them(make_tree):
@@ -109,9 +116,32 @@ def test_content_ids_are_those_of_the_files_whatever_the_table_claims(make_tree)
     assert claimed.content_ids() == images.content_ids() == plain.ids
     assert claimed.filled_with(plain.ids).ids == claimed.ids
     (root / "a" / "1.png").unlink()
+    gone = ImageSet(claimed.table, claimed.readers)  # nothing cached
     with pytest.raises(BadImageError):
-        claimed.content_ids()
-    assert claimed.content_ids(is_strict=False) == [plain.ids[0], "", plain.ids[2]]
+        gone.content_ids()
+    assert gone.content_ids(is_strict=False) == [plain.ids[0], "", plain.ids[2]]
+
+
+def test_content_is_hashed_once_for_a_set_and_its_subsets(make_tree, monkeypatch):
+    root = make_tree({"a": 3})
+    images = open_folder(root)
+    ids = images.content_ids()
+    monkeypatch.setattr(ImageSet, "computed_id", None)
+    assert images.content_ids() == ids
+    assert images.take([2, 0]).content_ids() == [ids[2], ids[0]]
+    assert images.named("b").without_labels().named_by(["x", "y", "z"]).content_ids() == ids
+    assert ImageSet.concat([images, images.take([1])]).content_ids() == [*ids, ids[1]]
+    assert images.with_ids().ids == ids
+
+
+def test_fresh_content_sees_changed_files(make_tree):
+    root = make_tree({"a": 2})
+    images = open_folder(root)
+    ids = images.content_ids()
+    (root / "a" / "0.png").write_bytes((root / "a" / "1.png").read_bytes())
+    assert images.content_ids() == ids
+    assert images.content_column(is_fresh=True).to_pylist() == [ids[1], ids[1]]
+    assert images.content_ids() == [ids[1], ids[1]]
 
 
 def test_content_ids_are_a_column_of_many_blocks_and_fill_what_has_no_id(make_tree, monkeypatch):
@@ -146,3 +176,27 @@ def test_drawn_images_cannot_change():
     images = glyph_set(1, ["greek"]).with_content()
     assert images.known_content(0) == images.content_ids()[0]
     assert images.changed() == []
+
+
+LETTERS = open_images("glyphs:scripts=hebrew,per_class=4")
+
+
+def test_a_part_gives_the_images_of_its_rows():
+    rows = np.array([3, 4, 40])
+    part = ImageSet(sent(LETTERS, rows), LETTERS.readers)
+    assert part.paths == [LETTERS.paths[row] for row in rows]
+    assert [part.image(slot).tobytes() for slot in range(3)] == [LETTERS.image(int(row)).tobytes() for row in rows]
+
+
+def test_labels_stay_here_and_a_part_is_small_however_large_the_set_is():
+    many = ImageSet.concat([LETTERS] * 50)
+    part = sent(many, range(1000, 1016))
+    assert part.column_names == list(SENT)
+    assert len(pickle.dumps(part)) < 10_000
+
+
+def test_parts_are_the_whole_in_order():
+    parts = list(sent_in_parts(LETTERS, 30))
+    assert [part.num_rows for part in parts] == [30, 30, 28]
+    assert [path for part in parts for path in part["path"].to_pylist()] == LETTERS.paths
+    assert sent(LETTERS, np.array([], int)).num_rows == 0

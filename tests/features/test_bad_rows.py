@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.features.tiny_extraction import BAD, run
 
+from justright.data.image_set import sent
 from justright.data.quarantine import TooManyBadError
-from justright.data.sent_images import sent
 from justright.features.bad_rows import content_ids
 
 

@@ -11,8 +11,7 @@ from tests.features.tiny_banks import bank_of, tiny
 from tests.lost_workers import FAR_ENGINES, deadly
 
 from justright.data import from_dataset, open_folder
-from justright.data.image_set import ImageSet
-from justright.data.sent_images import sent
+from justright.data.image_set import ImageSet, sent
 from justright.data.transforms import ImageRecipe, Plain, Strong, draw_view, transform_named
 from justright.features.bank_records import record_type
 from justright.features.view_work import ViewDrawer, ViewTask, ViewWork

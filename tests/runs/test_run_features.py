@@ -83,8 +83,9 @@ def test_a_set_that_no_store_has_is_left_to_be_computed(problem, stores, tmp_pat
 
 
 def refused(problem, stores, backbone=None):
+    sets = [ImageSet(images.table, images.readers) for images in (problem.pool.images, problem.target)]  # opened anew
     with pytest.raises(DataError) as error:
-        GivenStores(stores, backbone or tiny(), [problem.pool.images, problem.target])
+        GivenStores(stores, backbone or tiny(), sets)
     return str(error.value)
 
 

@@ -1,9 +1,9 @@
-"""ImageSet: one frozen table of images, the same for a benchmark and a person's own folder."""
+"""ImageSet: an immutable table of images, the same for a benchmark and a user's own folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -38,20 +38,21 @@ from justright.utils.hashing import BLOCK, hash_bytes
 from justright.utils.parallel import in_threads
 from justright.utils.types import UNLABELED, Array, Labels
 
-HASHED_AT_ONCE = 64  # images that a thread is given together: to be given one alone takes longer than to hash it
+HASHED_AT_ONCE = 64  # images per task of a thread: starting a task takes longer than hashing an image
+N_THREADS = 8
+SENT = ("id", "source", "path", "dataset")  # columns that a worker needs
 CHANGED = "the file was changed or replaced since the run"
 
 
 @dataclass(frozen=True)
 class ImageSet:
-    """A table of images and the readers that find their pixels. Nothing is decoded before it is asked for.
+    """A table of images and the readers of their pixels. Images are decoded when they are read.
 
     Columns:
-        id: a name, given by whoever listed the images or made of the content; null until `with_ids`.
+        id: given by the table of the user, or the content id; null before `with_ids`.
         source, path: where the pixels are.
-        label: the data set's official class index, -1 where unknown.
-        class_name: what the class is called.
-        dataset: what the data set is called.
+        label: the data set's official class index, -1 if unknown.
+        class_name, dataset: names of the class and the data set.
         split: the data set's own train or test.
         superclass, superclass2, ...: the groups above the class, fine to coarse.
         content: only in the sets of a run, see `with_content`.
@@ -59,14 +60,15 @@ class ImageSet:
 
     table: pa.Table
     readers: Mapping[str, Reader]
+    _content: pa.ChunkedArray | None = field(default=None, repr=False, compare=False)  # content ids, once computed
 
     @classmethod
     def of(
         cls, reader: Reader, *, dataset: str, path: Any, superclasses: Sequence[Any] = (), **columns: Any
     ) -> ImageSet:
-        """Images that one reader finds. Each column is a sequence with one entry an image, or absent.
+        """Make a set from the images of one reader. Each column is a sequence with one entry per image, or None.
 
-        `superclasses` holds one such sequence a level, fine to coarse.
+        `superclasses` holds one such sequence per level, fine to coarse.
         """
         if unknown := sorted(set(columns) - set(COLUMNS)):
             raise TypeError(f"unknown columns {unknown}; an ImageSet has {sorted(COLUMNS)}")
@@ -87,27 +89,26 @@ class ImageSet:
 
     @cached_property
     def labels(self) -> Labels:
-        """One label an image, -1 where unknown."""
+        """One label per image, -1 if unknown."""
         labels = self.table["label"].to_numpy().astype(np.int64)
         labels.flags.writeable = False
         return labels
 
     @property
     def ids(self) -> list[str]:
-        """One id an image, as the table says; a list may claim any, so what is stored is found by `content_ids`."""
+        """The id of each image in the table. A user's table may hold any, so caches use `content_ids` instead."""
         if self.table["id"].null_count:
-            problem = "the ids of these images are not known yet"
-            raise DataError(problem, advice="images.with_ids() reads each file once")
+            raise DataError("these images have no ids yet", advice="images.with_ids(), which reads each file once")
         return list(self.table["id"].to_pylist())
 
     @property
     def paths(self) -> list[str]:
-        """Where each image lies inside its source."""
+        """The path of each image inside its source."""
         return list(self.table["path"].to_pylist())
 
     @property
     def datasets(self) -> list[str]:
-        """The data sets in this table, in order of appearance."""
+        """The names of the data sets, in order of appearance."""
         return list(self.table["dataset"].unique().to_pylist())
 
     @cached_property
@@ -118,7 +119,7 @@ class ImageSet:
 
     @cached_property
     def hierarchy(self) -> dict[int, tuple[str, ...]]:
-        """Super-categories by label, from coarse to fine; empty where there are none."""
+        """Super-categories by label, from coarse to fine; empty if there are none."""
         coarse_first = reversed(superclass_columns(self.table))
         levels = [self._first_of_each_class[name].to_pylist() for name in coarse_first]
         return {label: tuple(level[i] for level in levels if level[i]) for i, label in enumerate(self.classes)}
@@ -129,7 +130,7 @@ class ImageSet:
         return self.table.take(pa.array(first[labels != UNLABELED]))
 
     def image(self, row: int) -> Image.Image:
-        """Decode one image, RGB; BadImageError with a reason where that fails."""
+        """Decode one image, RGB; raises BadImageError with the reason."""
         path = self.table["path"][row].as_py()
         reader = self._reader(row)
         if not reader.has_files or self.known_content(row) is None:
@@ -137,7 +138,7 @@ class ImageSet:
         return decode(self.encoded(row), path)
 
     def encoded(self, row: int) -> bytes:
-        """One image as a file holds it; BadImageError where that is not what the column `content` says."""
+        """The file of one image; raises BadImageError if its content is not that of the column `content`."""
         path, content = self.table["path"][row].as_py(), self.known_content(row)
         reader = self._reader(row)
         data = reader.encoded(path)
@@ -146,15 +147,12 @@ class ImageSet:
         return data
 
     def known_content(self, row: int) -> str | None:
-        """The content id that an image had when a run read it; None where nothing is known."""
-        found: str | None = self.table[CONTENT][row].as_py() if CONTENT in self.table.column_names else None
-        return found
+        """The content id that an image had when a run read it; None if unknown."""
+        content: str | None = self.table[CONTENT][row].as_py() if CONTENT in self.table.column_names else None
+        return content
 
     def computed_id(self, row: int) -> str:
-        """The id of one image computed from its content, whatever id the table has.
-
-        Images without a file cannot change, so their id is the one that a run wrote into the column `content`.
-        """
+        """The content id of one image. An image without a file has the one that a run wrote, since it cannot change."""
         reader = self._reader(row)
         content = None if reader.has_files else self.known_content(row)
         return reader.content_id(self.table["path"][row].as_py()) if content is None else content
@@ -162,41 +160,49 @@ class ImageSet:
     def _reader(self, row: int) -> Reader:
         return self.readers[self.table["source"][row].as_py()]
 
-    def content_ids(self, n_threads: int = 8, *, is_strict: bool = True) -> list[str]:
+    def content_ids(self, *, is_strict: bool = True) -> list[str]:
         """`content_column` as a list."""
-        return list(self.content_column(n_threads, is_strict=is_strict).to_pylist())
+        return list(self.content_column(is_strict=is_strict).to_pylist())
 
-    def content_column(self, n_threads: int = 8, *, is_strict: bool = True) -> pa.ChunkedArray:
-        """One id an image, made of what its file holds now, whatever id the table has. Equal content, equal id.
+    def content_column(self, *, is_strict: bool = True, is_fresh: bool = False) -> pa.ChunkedArray:
+        """The hash of each image's content, whatever id the table has. Computed once for a set and its subsets.
 
-        Each file is read once a process, and again only if it changed. An unreadable one raises BadImageError; unless
-        `is_strict`, its id is empty.
+        Parameters:
+            is_strict: raise BadImageError for an unreadable image; otherwise its id is empty.
+            is_fresh: look at the files again; only those that changed are read.
         """
+        content = self._content
+        if content is None or is_fresh:
+            content = self._compute_content()
+            object.__setattr__(self, "_content", content)
+        if is_strict and (row := pc.index(content, "").as_py()) >= 0:
+            self.computed_id(row)  # raises the reason
+            return self.content_column(is_fresh=True)  # it is readable by now
+        return content
 
+    def _compute_content(self) -> pa.ChunkedArray:
         def content_id(row: int) -> str:
             try:
                 return self.computed_id(row)
             except BadImageError:
-                if is_strict:
-                    raise
                 return ""
 
         def of_some(rows: range) -> list[str]:
             return list(map(content_id, rows))
 
-        # threads help: reading and hashing both release the interpreter's lock; a few images are read before they start
+        # reading and hashing release the interpreter's lock; a few images are read before threads would start
         n, n_some = len(self), HASHED_AT_ONCE
         some = (range(start, min(start + n_some, n)) for start in range(0, n, n_some))
-        each = chain.from_iterable(in_threads(of_some, some, n_threads if n > n_some else 0))
-        found = iter(track(each, n, "hashing images"))
-        parts = iter(lambda: pa.array(list(islice(found, BLOCK)), pa.string()), pa.array([], pa.string()))
+        ids = chain.from_iterable(in_threads(of_some, some, N_THREADS if n > n_some else 0))
+        tracked = iter(track(ids, n, "hashing images"))
+        parts = iter(lambda: pa.array(list(islice(tracked, BLOCK)), pa.string()), pa.array([], pa.string()))
         return pa.chunked_array(list(parts), pa.string())
 
     def with_content(self, content: pa.ChunkedArray | None = None) -> ImageSet:
-        """The same table with a column `content`: `content`, or what the files hold now.
+        """The same table with a column `content`: the given one, or what the files hold now.
 
-        From then on `image` and `encoded` refuse a file that holds something else. Images without a file keep the id
-        that they have here after the table was saved and opened again.
+        From then on `image` and `encoded` reject a file with other content. Images without a file keep this id after
+        the table is saved and opened again.
         """
         if content is None:
             content = self.content_column(is_strict=False)
@@ -205,81 +211,91 @@ class ImageSet:
         return ImageSet(table.append_column(CONTENT, content), self.readers)
 
     def changed(self) -> list[str]:
-        """The files that are not what the column `content` says, with the reason.
+        """The files whose content is not that of the column `content`, with the reason.
 
-        Where nothing is known of a file, it has to be an image at least.
+        A file without a known content must at least be an image.
         """
-        now = self.content_column(is_strict=False)
-        found = []
-        for row, (path, content) in enumerate(zip(self.paths, now.to_pylist(), strict=True)):
-            known = self.known_content(row)
+        current = self.content_column(is_strict=False, is_fresh=True)
+        reasons = []
+        for row, (path, content) in enumerate(zip(self.paths, current.to_pylist(), strict=True)):
+            expected = self.known_content(row)
             if not content:
-                found.append(f"{path}: missing or unreadable")
-            elif known is not None and content != known:
-                found.append(f"{path}: {CHANGED}")
-            elif known is None and self._reader(row).has_files:
+                reasons.append(f"{path}: missing or unreadable")
+            elif expected is not None and content != expected:
+                reasons.append(f"{path}: {CHANGED}")
+            elif expected is None and self._reader(row).has_files:
                 try:
                     self.image(row)
                 except BadImageError as error:
-                    found.append(error.problem)
-        return found
+                    reasons.append(error.problem)
+        return reasons
 
-    def with_ids(self, n_threads: int = 8, *, is_strict: bool = True) -> ImageSet:
-        """The same table with a content id for every image that has no id. Reads the files of those once.
+    def with_ids(self, *, is_strict: bool = True) -> ImageSet:
+        """Fill missing ids with content ids.
 
-        An unreadable one raises BadImageError; unless `is_strict`, it stays without an id.
+        An unreadable image raises BadImageError; unless `is_strict`, it stays without an id.
         """
         rows = np.flatnonzero(self.table["id"].is_null().to_numpy())
         if not len(rows):
             return self
-        found = self.take(rows).content_column(n_threads, is_strict=is_strict)
-        if len(rows) < len(self):  # to their places among those that have one
-            place = np.cumsum(self.table["id"].is_null().to_numpy()) - 1
-            found = found.take(pa.array(np.maximum(place, 0)))
-        return self.filled_with(found)
+        if len(rows) == len(self):
+            return self.filled_with(self.content_column(is_strict=is_strict))
+        missing = zip(rows.tolist(), self.take(rows).content_ids(is_strict=is_strict), strict=True)
+        content = [""] * len(self)
+        for row, content_id in missing:
+            content[row] = content_id
+        return self.filled_with(content)
 
     def filled_with(self, content_ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
-        """The same images with these ids where the table has none; an empty one is none."""
-        found = column("id", content_ids, len(self))
-        found = pc.if_else(pc.equal(found, ""), pa.scalar(None, pa.string()), found)
-        return self.named_by(pc.coalesce(self.table["id"], found))
+        """Fill missing ids with these; an empty one counts as missing."""
+        ids = column("id", content_ids, len(self))
+        ids = pc.if_else(pc.equal(ids, ""), pa.scalar(None, pa.string()), ids)
+        return self.named_by(pc.coalesce(self.table["id"], ids))
 
     def named_by(self, ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
-        """The same images under these ids."""
-        return ImageSet(with_columns(self.table, {"id": column("id", ids, len(self))}), self.readers)
+        """The same images with these ids."""
+        return self._with({"id": column("id", ids, len(self))})
 
     def named(self, dataset: str) -> ImageSet:
         """The same images as one data set of this name."""
-        same = names_column([nfc(dataset)], np.zeros(len(self), np.int32))
-        return ImageSet(with_columns(self.table, {"dataset": same}), self.readers)
+        return self._with({"dataset": names_column([nfc(dataset)], np.zeros(len(self), np.int32))})
+
+    def _with(self, columns: Mapping[str, Any]) -> ImageSet:
+        return ImageSet(with_columns(self.table, columns), self.readers, self._content)
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> ImageSet:
         """The images at these positions, in this order."""
-        return ImageSet(self.table.take(pa.array(np.asarray(rows, dtype=np.int64))), self.readers)
+        indices = pa.array(np.asarray(rows, dtype=np.int64))
+        content = None if self._content is None else self._content.take(indices)
+        return ImageSet(self.table.take(indices), self.readers, content)
 
     def of_classes(self, labels: Iterable[int]) -> ImageSet:
-        """The images of these classes, order kept."""
+        """The images of these classes, in order."""
         return self.take(np.flatnonzero(np.isin(self.labels, list(labels))))
 
     def of_split(self, split: str) -> ImageSet:
-        """The images of the data set's own part of that name ("train", "test"), order kept."""
+        """The images of the data set's own split of this name ("train", "test"), in order."""
         return ImageSet(self.table.filter(pc.equal(self.table["split"].cast(pa.string()), split)), self.readers)
 
     def without_labels(self) -> ImageSet:
-        """The same images with every column gone that tells their class."""
+        """The same images without labels, class names, splits and super-categories."""
         hidden = {name: column(name, None, len(self)) for name in ("label", "class_name", "split")}
-        return ImageSet(with_columns(self.table.select(list(COLUMNS)), hidden), self.readers)
+        return ImageSet(with_columns(self.table.select(list(COLUMNS)), hidden), self.readers, self._content)
 
     @staticmethod
     def concat(sets: Sequence[ImageSet]) -> ImageSet:
-        """One table after the other, labels as they are; `merge_pool` gives several sets one label space."""
+        """Concatenate tables, labels unchanged; `merge_pool` gives several sets one label space."""
         table = pa.concat_tables([images.table for images in sets], promote_options="default").unify_dictionaries()
-        return ImageSet(table, {source: reader for images in sets for source, reader in images.readers.items()})
+        readers = {source: reader for images in sets for source, reader in images.readers.items()}
+        parts = [images._content for images in sets]
+        chunks = [chunk for part in parts if part is not None for chunk in part.chunks]
+        content = None if any(part is None for part in parts) else pa.chunked_array(chunks, pa.string())
+        return ImageSet(table, readers, content)
 
     def save(self, path: Path) -> None:
-        """Write the table as Parquet; `open_images` reads it back.
+        """Write the table as Parquet, for `open_images`.
 
-        Roots are written relative to the file. Pictures that live in memory only are written into it.
+        Roots are written relative to the file. Images in memory are written into it.
         """
         used = self.table["source"].unique().to_pylist()
         saved_as = {source: self.readers[source].saved_as(path.parent) for source in used}
@@ -291,3 +307,18 @@ class ImageSet:
             table = with_columns(table, {"path": pa.array(rows)})
             table = table.append_column(SAVED_BYTES, pa.array(images, pa.binary()))
         write_parquet(table, path)
+
+
+def sent(images: ImageSet, rows: range | Int[Array, " rows"]) -> pa.Table:
+    """The rows of a table, in ascending order, as sent to a worker; there `ImageSet(table, readers)` opens them."""
+    if not len(rows):
+        return images.table.select(SENT).slice(0, 0)
+    first, last = int(rows[0]), int(rows[-1])
+    near = images.table.select(SENT).slice(first, last - first + 1)  # take would go through the whole table
+    return near.take(pa.array([int(row) - first for row in rows])).combine_chunks()
+
+
+def sent_in_parts(images: ImageSet, n_rows: int) -> Iterator[pa.Table]:
+    """All images as sent to workers, `n_rows` at a time."""
+    for start in range(0, len(images), n_rows):
+        yield sent(images, range(start, min(start + n_rows, len(images))))

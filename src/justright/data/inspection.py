@@ -14,10 +14,9 @@ from jaxtyping import Bool, Int, UInt64
 
 from justright.data.decoding import decode, format_against_suffix
 from justright.data.duplicates import look_of
-from justright.data.image_set import ImageSet
+from justright.data.image_set import ImageSet, sent_in_parts
 from justright.data.quarantine import Quarantined, reason_of
 from justright.data.readers import Reader
-from justright.data.sent_images import sent_in_parts
 from justright.utils.context import track
 from justright.utils.hashing import hash_bytes
 from justright.utils.parallel import Engine, threads

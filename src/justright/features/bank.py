@@ -159,7 +159,7 @@ class ViewBank(Views):
         build = BankBuild(self.images, self.backbone, work, self.batch_size, staged)
         build.run(missing, self.engine, f"computing {self.what}")
         paths = [path for block in missing for path in block.paths]
-        if not self.images.content_column().equals(self.ids):
+        if not self.images.content_column(is_fresh=True).equals(self.ids):
             for path in paths:
                 path.unlink(missing_ok=True)
             raise DataError("images changed while their views were computed", advice="run again once they stay")

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
-from justright.data.image_set import ImageSet
-from justright.data.sent_images import sent
+from justright.data.image_set import ImageSet, sent
 from justright.features import bank_records
 from justright.features.backbone import Backbone
 from justright.features.cache_section import Digests, digests

@@ -19,10 +19,9 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 
 from justright.data.columns import NAME, with_columns
-from justright.data.image_set import ImageSet
+from justright.data.image_set import ImageSet, sent_in_parts
 from justright.data.quarantine import MAX_BAD
 from justright.data.readers import Reader
-from justright.data.sent_images import sent_in_parts
 from justright.features.backbone import Backbone
 from justright.features.bad_rows import Reasons, content_ids, quarantined, refuse_bad_rows
 from justright.features.cache import FeatureCache

@@ -19,8 +19,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from justright.data.image_set import ImageSet
-from justright.data.sent_images import sent
+from justright.data.image_set import ImageSet, sent
 from justright.features.bad_rows import Reasons, refuse_bad_rows
 from justright.features.batch_work import BatchWork, computed
 from justright.features.cache_section import CacheSection, digests
