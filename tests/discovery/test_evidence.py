@@ -3,15 +3,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
-from justright.discovery.evidence import MOST_OUTER, NAMES, CategoryShapes, Member, evidence
+from justright.discovery.evidence import MOST_OUTER, MOST_WIDTH, NAMES, CategoryShapes, Member, evidence
 
 RNG = np.random.default_rng(0)
 N, N_CATEGORIES = 80, 6
 CATEGORY = RNG.integers(N_CATEGORIES, size=N)
 OTHERS = [np.where(RNG.random(N) < 0.6, CATEGORY, RNG.integers(7, size=N)) for _ in range(4)]
 ALIKE = RNG.random(N)
-CLUSTERS = CategoryShapes(RNG.random(6), np.exp(RNG.normal(size=6) * 2), np.bincount(CATEGORY, minlength=6), 2, 0.3)
+CLUSTERS = CategoryShapes(
+    RNG.random(6), np.exp(RNG.normal(size=6) * 2), np.bincount(CATEGORY, minlength=6), 2, 0.3, 0.6
+)
 
 
 def of_member_as_loops(category, cluster, image):
@@ -39,7 +42,7 @@ def test_agrees_with_loops():
             row += [sum(each[column] for each in told) / len(told) for column in range(3)]
         outer = math.log(min(max(CLUSTERS.outer[a], 1 / MOST_OUTER), MOST_OUTER))
         large = max(0.0, math.log((CLUSTERS.size[a] + 1) / (N / N_CATEGORIES + 1)))
-        row += [math.sqrt(CLUSTERS.inner[a]), outer, large, float(a >= 2), 0.3]
+        row += [math.sqrt(CLUSTERS.inner[a]), outer, large, float(a >= 2), 0.3, 0.6]
         np.testing.assert_allclose(found[image], row, rtol=1e-5, atol=1e-6)
 
 
@@ -53,3 +56,8 @@ def test_a_cluster_that_no_anchor_has_is_no_error():
     member = Member.of(CATEGORY, OTHERS[0], N_CATEGORIES + 2, 7)
     overlap, repeated, _ = member.columns(np.array([N_CATEGORIES + 1]), np.array([0]))
     assert overlap[0] == repeated[0] == 0
+
+
+def test_a_wide_interval_of_k_counts_up_to_the_widest_that_was_fitted_on():
+    clusters = CategoryShapes(np.ones(2), np.ones(2), np.ones(2, dtype=np.int64), 1, k_width=3.0)
+    assert clusters.columns(np.array([0, 1]))[-1] == pytest.approx([MOST_WIDTH] * 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from justright.discovery import joint
-from justright.discovery.evidence import NAMES
+from justright.discovery.evidence import NAMES, USUAL_WIDTH
 from justright.discovery.joint import METHOD_WEIGHT, JointAnswer, Seen, Space, joint_answer, probabilities
 from justright.discovery.probability import probability_right
 
@@ -114,6 +114,12 @@ def test_what_is_kept_of_an_answer_gives_the_same_categories():
     np.testing.assert_allclose(again.evidence, before.evidence, atol=0.05)
 
 
+def test_answers_of_older_versions_have_the_usual_width():
+    about = answered()[2].about()
+    del about["k_width"]
+    assert JointAnswer.of(answered()[2].tensors(), about).clusters.k_width == USUAL_WIDTH
+
+
 def test_arrays_that_do_not_fit_are_refused():
     _, _, answer, _ = answered()
     tensors = answer.tensors()
@@ -128,7 +134,13 @@ def test_arrays_that_do_not_fit_are_refused():
     for name, changed in damaged.items():
         with pytest.raises(ValueError, match="do not belong together"):
             JointAnswer.of(tensors | {name: changed}, answer.about())
-    for name, number in {"n_known": 99, "n_labeled": -1, "temperature": 0.0, "below": float("nan")}.items():
+    for name, number in {
+        "n_known": 99,
+        "n_labeled": -1,
+        "temperature": 0.0,
+        "below": float("nan"),
+        "k_width": float("inf"),
+    }.items():
         with pytest.raises(ValueError, match="do not belong together"):
             JointAnswer.of(tensors, answer.about() | {name: number})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from dataclasses import replace
@@ -22,6 +23,7 @@ from justright.data.export import write_tree
 from justright.data.readers import FolderReader
 from justright.discovery import loop
 from justright.discovery.consensus import consensus
+from justright.discovery.evidence import MOST_WIDTH
 from justright.discovery.methods import METHODS
 from justright.features.backbone import load_backbone
 from justright.features.table import FeatureTable
@@ -296,7 +298,11 @@ def test_k_is_estimated_once(problem, backbone, tmp_path):
     spec = spec_of(n_target=None, method="kmeans", settings={})
     run = Run(problem, spec, tmp_path / "run", backbone).all()
     assert run.about["k_source"] == "combined"
-    assert run.about["n_target"] == run.count["estimates"]["combined"]["n_categories"]
+    estimate = run.count["estimates"]["combined"]
+    assert run.about["n_target"] == estimate["n_categories"]
+    low, high = estimate["interval"]
+    width = pq.read_table(run.path / "evidence.parquet")["k_width"].to_numpy()
+    assert width == pytest.approx(min(math.log(high / low), MOST_WIDTH)), "evidence tells how uncertain K is"
     written = (run.path / "count.json").stat().st_mtime_ns
     Run(problem, spec, run.path, backbone).all()
     assert (run.path / "count.json").stat().st_mtime_ns == written

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from justright.discovery.evidence import USUAL_WIDTH
 from justright.discovery.joint import MOST_ANCHORS, Seen, joint_answer, probabilities
 from justright.discovery.predictions import UNCALIBRATED
 from justright.discovery.probability import probability_right
@@ -23,6 +24,7 @@ def join(
     target: Float[Array, "target dim"],
     reference: int = 0,
     below: float = 0.0,
+    k_width: float = USUAL_WIDTH,
 ) -> Any:
     """Give the method of the `reference` the joint answer of all of them; its own is kept as `own_labels_`.
 
@@ -30,6 +32,7 @@ def join(
         methods: after `fit` on the same images, each with another seed.
         pool, target: features before training, of all labeled images and of the target.
         below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
+        k_width: log(high / low) of the 90 % interval of the estimate of K.
     """
     method = methods[reference]
     rows = method.class_rows_
@@ -48,7 +51,7 @@ def join(
     labeled = seen(np.asarray(pool[rows[places]]), [each.class_features_[places] for each in methods])
     given = np.where(method.is_given_, method.labels_, UNLABELED)
     answer, found = joint_answer(
-        labeled, labels, target_at, given, method.n_categories, temperatures[reference], reference, below
+        labeled, labels, target_at, given, method.n_categories, temperatures[reference], reference, below, k_width
     )
     method.joint_, method.evidence_, method.own_labels_ = answer, found.evidence, method.labels_
     method.labels_ = found.category

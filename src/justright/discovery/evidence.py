@@ -20,6 +20,7 @@ NAMES = (
     "large",
     "is_new",
     "below",
+    "k_width",
 )
 """Columns of evidence for the category a of an image.
 
@@ -32,7 +33,9 @@ inner, outer: how near a is to being two clusters, or one with another, as `Ward
 large: how many times as large a is as the mean category, as a logarithm; 0 if it is smaller.
 is_new: whether a is a discovered cluster.
 below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
+k_width: log(high / low) of the 90 % interval of the estimate of K, at most `MOST_WIDTH`.
 """
+USUAL_WIDTH, MOST_WIDTH = 0.7, 1.2  # the mean where K was not estimated; the widest that was fitted on
 MOST_OUTER = 5.0  # beyond this a cluster is simply apart
 
 
@@ -69,14 +72,16 @@ class CategoryShapes:
     size: Int[Array, " categories"]  # images of the target
     n_known: int
     below: float = 0.0
+    k_width: float = USUAL_WIDTH
 
     def columns(self, category: Int[Array, " images"]) -> list[Float[Array, " images"]]:
-        """inner, outer, large, is_new and below of each image."""
+        """inner, outer, large, is_new, below and k_width of each image."""
         outer = np.log(np.clip(self.outer, 1 / MOST_OUTER, MOST_OUTER))
         large = np.maximum(np.log((self.size + 1) / (self.size.mean() + 1)), 0)
         is_new = np.arange(len(self.size)) >= self.n_known
-        below = np.full(len(self.size), self.below)
-        return [each[category].astype(np.float32) for each in (np.sqrt(self.inner), outer, large, is_new, below)]
+        of_problem = np.full((2, len(self.size)), [[self.below], [min(self.k_width, MOST_WIDTH)]])
+        columns = (np.sqrt(self.inner), outer, large, is_new, *of_problem)
+        return [column[category].astype(np.float32) for column in columns]
 
 
 def evidence(

@@ -20,7 +20,7 @@ from justright.clustering.arrays import squared_norms, sum_by_group
 from justright.clustering.principal import in_directions, principal_directions
 from justright.clustering.spreading import nearest_rows, share_alike, spread
 from justright.clustering.ward import MOST_ROWS, constrained_ward
-from justright.discovery.evidence import MEMBERS, CategoryShapes, Member, evidence
+from justright.discovery.evidence import MEMBERS, USUAL_WIDTH, CategoryShapes, Member, evidence
 from justright.geometry import unit_rows
 from justright.geometry.rows import evenly_spaced
 from justright.utils.types import UNLABELED, Array, Mask
@@ -181,12 +181,13 @@ class JointAnswer:
 
     def about(self) -> dict[str, int | float]:
         """All other values."""
-        numbers = {"n_known": self.clusters.n_known, "below": self.clusters.below}
+        numbers = {"n_known": self.clusters.n_known, "below": self.clusters.below, "k_width": self.clusters.k_width}
         return numbers | {"n_labeled": self.n_labeled, "temperature": self.temperature}
 
     @staticmethod
     def of(tensors: Mapping[str, Array], about: Mapping[str, int | float]) -> JointAnswer:
         """The inverse of `tensors` and `about`; raises ValueError if shapes or values are inconsistent."""
+        about = {"k_width": USUAL_WIDTH, **about}  # absent in runs of older versions
         _expect_consistent(tensors, about)
         frozen, tuned = (
             PrincipalView(tensors[f"{name} center"], tensors[f"{name} directions"]) for name in ("frozen", "tuned")
@@ -198,7 +199,7 @@ class JointAnswer:
             tensors["category"].astype(np.int64),
             tensors["members"].astype(np.int64),
             (tensors["tuned centroids"], tensors["frozen centroids"]),
-            CategoryShapes(*shapes, int(about["n_known"]), float(about["below"])),
+            CategoryShapes(*shapes, int(about["n_known"]), float(about["below"]), float(about["k_width"])),
             int(about["n_labeled"]),
             tensors["similarity"],
             float(about["temperature"]),
@@ -238,7 +239,7 @@ def _expect_consistent(tensors: Mapping[str, Array], about: Mapping[str, int | f
         tensors["similarity"].ndim == 1 and len(tensors["similarity"]) > 0,
         0 <= about["n_labeled"] <= n_anchors,
         0 <= about["n_known"] <= n_categories,
-        np.isfinite(about["below"]) and 0 < about["temperature"] < np.inf,
+        np.isfinite([about["below"], about["k_width"]]).all() and 0 < about["temperature"] < np.inf,
     )
     if not all(checks):
         raise ValueError("the arrays of the joint answer do not belong together")
@@ -258,6 +259,7 @@ def joint_answer(
     temperature: float,
     reference: int = 0,
     below: float = 0.0,
+    k_width: float = USUAL_WIDTH,
 ) -> tuple[JointAnswer, Followed]:
     """Categories of the target, known classes first, and what new images follow.
 
@@ -268,6 +270,7 @@ def joint_answer(
         temperature: of the probabilities of that training.
         reference: the training that new images are seen by.
         below: log(K_estimated / K) if K was given and is smaller than the estimate; otherwise 0.
+        k_width: log(high / low) of the 90 % interval of the estimate of K.
     """
     n_known, n_target = int(labels.max(initial=-1)) + 1, len(given)
     rows = evenly_spaced(n_target, min(n_target, MOST_ANCHORS))
@@ -283,7 +286,7 @@ def joint_answer(
     by_method = [each.argmax(axis=1) for each in seen.probability]
     by_clusters = [_clustered(part, fixed, n_categories)[0] for part in parts[:2]]
     size = np.bincount(category[len(labels) :], minlength=n_categories)
-    clusters = CategoryShapes(inner, outer, size, n_known, below)
+    clusters = CategoryShapes(inner, outer, size, n_known, below, k_width)
     one = space if len(space.tuned) == 1 else space.of_training(reference)
     one_parts = parts if one is space else one.parts(seen.of_training(reference))
     answer = JointAnswer(

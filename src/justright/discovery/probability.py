@@ -1,6 +1,6 @@
 """From evidence to the probability that a category is right, and to the number of images that are.
 
-The numbers were fitted on problems whose truth is known (`benchmarks/study_confidence.py --fit`) and judged on others;
+The numbers were fitted on problems whose truth is known (`benchmarks/study_confidence.py`) and judged on others;
 docs/discovery.md tells which these are and how far the result was off.
 """
 
@@ -17,7 +17,7 @@ from scipy.special import expit
 from justright.discovery.evidence import NAMES
 from justright.utils.types import Array
 
-INTERCEPT = -2.077
+INTERCEPT = -0.974
 COEFFICIENTS = {
     "alike": 2.679,
     "overlap method": -0.061,
@@ -34,6 +34,7 @@ COEFFICIENTS = {
     "large": -1.391,
     "is_new": -0.105,
     "below": -0.878,
+    "k_width": -1.496,
 }
 # The spread of the mean confidence about the accuracy over problems, as a share of the images: what all images of a
 # problem have in common and no evidence shows.

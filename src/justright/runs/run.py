@@ -125,7 +125,7 @@ class Run:
                 self._check(method, pool, target)
             with self._timed("predict"):
                 if self.spec.answer == "joint":
-                    join(methods, pool.features, target.features, reference, self._below(n_target))
+                    join(methods, pool.features, target.features, reference, **self._k_doubt(n_target))
                 self._predict(method)
             with self._timed("evaluate"):
                 judged = self._evaluate()
@@ -221,12 +221,19 @@ class Run:
             self.folder.save_json("count.json", known)
         return dict(known["estimates"][name])
 
-    def _below(self, n_target: int) -> float:
-        """log of the estimate over K, where K was given and is below it; else 0."""
+    def _k_doubt(self, n_target: int) -> dict[str, float]:
+        """How far K, if given, is below the estimate, and how wide the interval of the estimate is; see `join`."""
         count = RunFolder(self.out).count
-        if self.spec.n_target is None or count is None or self.spec.counter not in count["estimates"]:
-            return 0.0
-        return max(0.0, math.log(count["estimates"][self.spec.counter]["n_categories"] / n_target))
+        if count is None or self.spec.counter not in count["estimates"]:
+            return {}
+        estimate = count["estimates"][self.spec.counter]
+        doubt: dict[str, float] = {}
+        if self.spec.n_target is not None:
+            doubt["below"] = max(0.0, math.log(estimate["n_categories"] / n_target))
+        if estimate["interval"] is not None:
+            low, high = estimate["interval"]
+            doubt["k_width"] = math.log(high / low)
+        return doubt
 
     def _learn(self, weight: np.ndarray, n_target: int) -> tuple[Sequence[Any], int]:
         """The method after training, with each seed, and the place of the one that stands for all."""
