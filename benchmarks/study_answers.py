@@ -32,7 +32,7 @@ from justright.evaluation.calibration import calibration
 from justright.evaluation.files import JudgedPredictions, classes_named
 from justright.evaluation.scores import GROUPS
 from justright.report.drawing import COLORS, INK, LINE, quiet_panels, to_svg
-from justright.runs.baselines import baseline_scores
+from justright.runs.frozen_check import baseline_scores
 from justright.runs.run_folder import RunFolder
 from justright.utils.files import write_text
 from justright.utils.types import UNLABELED

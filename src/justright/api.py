@@ -91,8 +91,6 @@ def discover(
     from justright.discovery.processes import joined_processes
     from justright.features.backbone import load_backbone
     from justright.features.feature_network import usable
-    from justright.runs.labeled_checks import label_warnings
-    from justright.runs.left_out import copies_left_out, left_out_by_name, summary
     from justright.runs.owner import owned
     from justright.runs.problem import joined, make_problem
     from justright.runs.request import (
@@ -106,6 +104,7 @@ def discover(
     from justright.runs.run import Run
     from justright.runs.run_features import expect_network
     from justright.runs.run_folder import RunFolder
+    from justright.runs.source_checks import copies_left_out, label_warnings, left_out_by_name, summary
     from justright.utils.remote import place_of
 
     if truth is not None and target_has_labels:

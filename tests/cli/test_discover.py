@@ -361,7 +361,7 @@ def no_work(monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--k", "5"], "--k counts known and new categories: at least 12 here, or leave it out"),
+        (["--k", "5"], "--k counts known and new categories: at least 12 here"),
         (["--k", "5000"], "--k 5,000 for 132 images of the target and 11 known classes"),
         (["--method", "simgcd", "--k", "5000"], "--k 5,000 for 132 images"),
         (["--epochs", "2"], "kmeans does not train, so --epochs does not apply"),

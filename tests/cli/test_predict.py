@@ -60,7 +60,7 @@ def test_files_that_get_no_row_are_counted(run, split, tmp_path, monkeypatch):
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     text = " ".join(done.output.split())
-    assert "1 file was left out: 1 not recognised by name (notes.txt)" in text
+    assert "1 file was skipped: 1 not recognized by name (notes.txt)" in text
     assert "1 that cannot be read left out" in text
     found = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
     assert (found["images"], found["unreadable"], found["not recognised by name"]) == (22 * 8, 1, 1)

@@ -6,9 +6,9 @@ from tests.report.html_checks import part, text_of
 
 from justright.report.elements import Missing
 from justright.report.pool_and_target import left_out_part, overview
-from justright.runs.left_out import LeftOut, write_left_out
 from justright.runs.problem import OWN
 from justright.runs.run_folder import RunFolder
+from justright.runs.source_checks import LeftOut, write_left_out
 
 
 def shown(run) -> str:
@@ -42,7 +42,7 @@ def test_files_that_were_left_out_are_counted_and_listed(own_run):
     assert said([]) == Missing("No file was left out")
     some = [LeftOut(f"/photos/<{n}>.jpg", "target", "not_an_image", "no <image>") for n in range(3)]
     html = part("run", "left_out", said(some))
-    assert "3 files were left out: 3 unreadable (<0>.jpg, <1>.jpg, <2>.jpg)." in unescape(text_of(html))
+    assert "3 files were skipped: 3 unreadable (<0>.jpg, <1>.jpg, <2>.jpg)." in unescape(text_of(html))
     assert "/photos/<2>.jpg target not an image no <image>" in unescape(text_of(html))
     html = part("run", "left_out", said([*some * 200]))
     assert "left_out.csv lists all 600 files." in text_of(html)

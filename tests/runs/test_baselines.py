@@ -5,8 +5,8 @@ import pytest
 from tests.made_runs import make_run
 
 from justright.clustering.baselines import BASELINES
-from justright.runs import baselines as module
-from justright.runs.baselines import baseline_scores, judged_rows
+from justright.runs import frozen_check as module
+from justright.runs.frozen_check import baseline_scores, judged_rows
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def run(tmp_path_factory):
     return make_run(tmp_path_factory.mktemp("runs") / "run")
 
 
-def test_every_simple_method_is_scored_and_names_count_where_there_are_some(run):
+def test_every_simple_method_is_scored(run):
     found = baseline_scores(run, run.judged(run.truth_file), *run.frozen)
     assert list(found) == list(BASELINES)
     for method, scores in found.items():
@@ -26,7 +26,7 @@ def test_every_simple_method_is_scored_and_names_count_where_there_are_some(run)
         assert scores["names"]["all"] <= scores["all"] + 1e-9
 
 
-def test_labels_of_the_target_change_scores_and_no_cluster(run, monkeypatch):
+def test_true_labels_change_scores_only(run, monkeypatch):
     seen, simple_clusters = [], module.simple_clusters
 
     def remembered(features, method):
@@ -43,7 +43,7 @@ def test_labels_of_the_target_change_scores_and_no_cluster(run, monkeypatch):
     assert wrong["Ward"]["all"] < right["Ward"]["all"]
 
 
-def test_of_many_images_evenly_spaced_ones_are_judged(run, monkeypatch):
+def test_large_targets_are_subsampled(run, monkeypatch):
     monkeypatch.setattr(module, "MOST_ROWS", 60)
     n_clustered = []
 
@@ -56,7 +56,7 @@ def test_of_many_images_evenly_spaced_ones_are_judged(run, monkeypatch):
     assert set(n_clustered) == {(60, 60)}
 
 
-def test_images_that_a_person_labeled_are_not_judged():
+def test_given_labels_are_not_scored():
     is_given = np.array([False, True, False, False, True, False])
     is_judged, place = judged_rows(np.array([0, 1, 3, 5]), is_given)
     assert is_judged.tolist() == [True, False, True, True]

@@ -24,7 +24,7 @@ def found() -> Predictions:
     return Predictions(index, cluster, confidence, np.zeros(9, bool), categories, given)
 
 
-def test_each_category_has_a_row_with_its_expected_purity_and_its_doubt(found, tmp_path):
+def test_category_rows_have_purity_and_doubt(found, tmp_path):
     write_clusters(tmp_path / "clusters.csv", found, DOUBTS)
     with (tmp_path / "clusters.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -54,20 +54,20 @@ def test_each_category_has_a_row_with_its_expected_purity_and_its_doubt(found, t
     ]
 
 
-def test_confidences_that_are_not_calibrated_give_no_purity(found, tmp_path):
+def test_no_purity_without_calibration(found, tmp_path):
     write_clusters(tmp_path / "clusters.csv", found, [], has_purity=False)
     with (tmp_path / "clusters.csv").open(newline="", encoding="utf-8") as file:
         assert {row["expected_purity"] for row in csv.DictReader(file)} == {""}
 
 
-def test_doubts_are_read_as_they_were_written(found):
+def test_doubts_are_read_as_written(found):
     said = doubts_json(found, DOUBTS)
     assert said["doubts"][1] == {"category": "new-001", "doubt": "two kinds", "with": None, "images": ["id 7"]}
     assert doubts_from(said, found) == DOUBTS
     assert doubts_from(None, found) == []
 
 
-def test_doubts_about_other_predictions_are_refused(found):
+def test_doubts_of_other_predictions_raise(found):
     said = {"doubts": [{"category": "gone", "doubt": "two kinds", "with": None, "images": []}]}
     with pytest.raises(DataError, match="does not fit"):
         doubts_from(said, found)

@@ -50,7 +50,7 @@ def frozen():
     return pool, FeatureTable.of(around(TRUE, 0.1, seed=2))
 
 
-def test_clusters_of_frozen_features_are_those_of_k_means_with_known_classes_first(frozen):
+def test_clusters_are_those_of_kmeans(frozen):
     found = frozen_check(method(0.1, 1.0), *frozen)
     assert (found.clusters[TRUE < 2] == TRUE[TRUE < 2]).all(), "known class k is cluster k"
     assert len(set(found.clusters[TRUE >= 2])) == 3
@@ -58,7 +58,7 @@ def test_clusters_of_frozen_features_are_those_of_k_means_with_known_classes_fir
     assert found.scored(TRUE, TRUE < 2).scores == {"all": 1.0, "old": 1.0, "new": 1.0}
 
 
-def test_k_means_sees_principal_directions_where_the_config_of_the_method_says_so(frozen):
+def test_kmeans_uses_principal_directions_if_configured(frozen):
     pool, target = frozen
     known, n_known = np.asarray(pool.features[8:20]), 12
     seen = np.concatenate([known, np.asarray(target.features)])
@@ -76,14 +76,14 @@ def test_k_means_sees_principal_directions_where_the_config_of_the_method_says_s
             assert found.found_again[1] == np.mean(again == np.searchsorted((3, 7), pool.labels[HELD_OUT]))
 
 
-def test_trained_clusters_are_looked_at_in_as_many_directions_as_those_of_k_means(frozen):
+def test_both_silhouettes_use_the_same_number_of_directions(frozen):
     trained = method(0.1, 1.0, directions="always")
     center, directions = principal_directions(trained.features_, 5)
     expected = silhouette_score((trained.features_ - center) @ directions, TRUE, metric="cosine")
     assert frozen_check(trained, *frozen).silhouette[0] == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_dimension_that_says_nothing_does_not_count_against_training(frozen):
+def test_constant_dimension_does_not_count_against_training(frozen):
     pool, target = (
         FeatureTable.of(np.hstack([each.features, _noise(len(each), seed)]), label=each.labels)
         for seed, each in enumerate(frozen)
@@ -98,11 +98,11 @@ def _noise(n_images, seed, n_dims=200):
     return np.random.default_rng(seed).normal(scale=0.05, size=(n_images, n_dims)).astype(np.float32)
 
 
-def test_a_trained_result_is_recommended_where_it_is_as_good(frozen):
+def test_equal_trained_result_is_recommended(frozen):
     found = frozen_check(method(0.05, 1.0), *frozen)
     assert found.silhouette[0] > found.silhouette[1] > 0.5
     assert found.to_json("simgcd")["recommended"] == "simgcd"
-    assert "the trained result is recommended" in found.note("simgcd")
+    assert "is recommended over" in found.note("simgcd")
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_a_trained_result_is_recommended_where_it_is_as_good(frozen):
         (0.05, 1.0, np.minimum(TRUE, 2)),  # clear clusters, and categories without an image
     ],
 )
-def test_a_training_that_made_it_worse_is_not(noise, found_again, clusters, frozen):
+def test_worse_trained_result_is_not_recommended(noise, found_again, clusters, frozen):
     found = frozen_check(method(noise, found_again, clusters), *frozen)
     assert found.to_json("simgcd")["recommended"] == "kmeans"
     assert "training did not help" in found.note("simgcd")
     assert "--method kmeans" in found.note("simgcd")
 
 
-def test_the_truth_changes_no_recommendation(frozen):
+def test_truth_does_not_change_the_recommendation(frozen):
     found = frozen_check(method(0.05, 1.0), *frozen)
     other = np.random.default_rng(0).permutation(TRUE)
     wrong = found.scored(other, other < 2)
@@ -130,7 +130,7 @@ def test_the_truth_changes_no_recommendation(frozen):
     assert wrong.is_worth_it == found.is_worth_it
 
 
-def test_without_held_out_images_the_clusters_alone_decide(frozen):
+def test_without_held_out_images_the_silhouette_decides(frozen):
     trained = method(0.05, float("nan"))
     trained.labeled_rows_, trained.held_out_rows_ = np.arange(20), HELD_OUT[:0]
     found = frozen_check(trained, *frozen)
@@ -139,7 +139,7 @@ def test_without_held_out_images_the_clusters_alone_decide(frozen):
     assert "held-out" not in found.note("simgcd")
 
 
-def test_a_labeled_image_that_training_did_not_see_is_not_shown_to_k_means_either(frozen):
+def test_kmeans_sees_only_labels_of_training(frozen):
     pool, target = frozen
     wrong = pool.labels.copy()
     wrong[8:14] = 10 - wrong[8:14]  # 3 for 7 and 7 for 3; with weight 0 they change nothing
@@ -149,7 +149,7 @@ def test_a_labeled_image_that_training_did_not_see_is_not_shown_to_k_means_eithe
     assert found.found_again == (1.0, 1.0)
 
 
-def test_without_any_labeled_image_the_clusters_alone_decide(frozen):
+def test_without_labels_the_silhouette_decides(frozen):
     pool, target = frozen
     trained = method(0.05, float("nan"))
     trained.known_labels_, trained.labeled_rows_, trained.held_out_rows_ = (), HELD_OUT[:0], HELD_OUT[:0]
@@ -159,7 +159,7 @@ def test_without_any_labeled_image_the_clusters_alone_decide(frozen):
     assert len(set(found.clusters)) == 5
 
 
-def test_known_classes_that_the_target_does_not_show_speak_against_nothing(frozen):
+def test_known_classes_absent_from_the_target_do_not_count(frozen):
     pool, target = frozen
     shown = np.flatnonzero(TRUE >= 2)
     trained = method(0.05, 1.0)
@@ -171,7 +171,7 @@ def test_known_classes_that_the_target_does_not_show_speak_against_nothing(froze
     assert "3 of 5 categories have images" in found.note("simgcd")
 
 
-def test_of_a_large_target_a_part_is_clustered(frozen, monkeypatch):
+def test_large_target_is_subsampled(frozen, monkeypatch):
     monkeypatch.setattr(module, "MOST_IMAGES", 30)
     assert clustered_rows(100).tolist() == list(range(0, 100, 4))
     found = frozen_check(method(0.05, 1.0), *frozen)
@@ -179,7 +179,7 @@ def test_of_a_large_target_a_part_is_clustered(frozen, monkeypatch):
     assert found.scored(TRUE, TRUE < 2).scores["all"] == 1.0
 
 
-def test_a_few_images_more_or_fewer_are_noise():
+def test_small_difference_of_held_out_accuracy_is_noise():
     def is_worth_it(trained, frozen, n_held_out):
         return FrozenCheck((trained, frozen), n_held_out, (0.2, 0.2), (5, 5), np.zeros(3, np.int64)).is_worth_it
 
@@ -199,9 +199,7 @@ def test_a_few_images_more_or_fewer_are_noise():
         (-0.25, -0.2, False),
     ],
 )
-def test_clusters_must_lie_half_as_far_apart_as_those_of_k_means_or_no_worse_where_these_overlap(
-    trained, frozen, expected
-):
+def test_trained_silhouette_must_reach_half_of_kmeans(trained, frozen, expected):
     assert FrozenCheck(None, 0, (trained, frozen), (5, 5), np.arange(5)).is_worth_it is expected
 
 
@@ -216,16 +214,16 @@ def test_clusters_must_lie_half_as_far_apart_as_those_of_k_means_or_no_worse_whe
         (1.0, (0.13, 0.23), 76, True),
     ],
 )
-def test_a_training_that_was_cut_short_and_collapsed_is_not_recommended(trained_share, silhouette, n_used, expected):
+def test_short_collapsed_training_is_not_recommended(trained_share, silhouette, n_used, expected):
     check = FrozenCheck((0.9, 0.9), 40, silhouette, (n_used, 95), np.arange(95), trained_share=trained_share)
     assert check.is_worth_it is expected
     note = check.note("simgcd")
-    assert ("the trained result is recommended" in note) is expected
+    assert ("is recommended over" in note) is expected
     assert ("there was time for 6% of the epochs" in note) == (trained_share < 0.1)
     assert ("training was cut short and did not help" in note and "--minutes" in note) is not expected
 
 
-def test_a_check_is_plain_json():
+def test_check_is_plain_json():
     check = FrozenCheck((0.9, 0.8), 40, (0.2, 0.3), (5, 5), np.zeros(3, np.int64))
     assert check.to_json("gcd") == {
         "found_again": (0.9, 0.8),
@@ -239,7 +237,7 @@ def test_a_check_is_plain_json():
     }
 
 
-def test_images_whose_label_was_given_are_not_judged(frozen):
+def test_given_labels_are_not_scored(frozen):
     trained = method(0.05, 1.0)
     trained.is_given_[:2] = True
     trained.labels_ = np.where(trained.is_given_, 1, TRUE)

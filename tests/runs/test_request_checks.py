@@ -34,9 +34,7 @@ def problem(monkeypatch):
 
 def test_k_counts_known_and_new_categories(problem, tmp_path):
     n = len(problem.target)
-    with pytest.raises(
-        DegenerateError, match=r"--k counts known and new categories: at least 12 here, or leave it out"
-    ):
+    with pytest.raises(DegenerateError, match=r"--k counts known and new categories: at least 12 here"):
         refuse_problem(problem, replace(SPEC, n_target=10), tmp_path)
     with pytest.raises(DegenerateError, match=f"--k {n + 12} for {n} images of the target and 11 known classes"):
         refuse_problem(problem, replace(SPEC, n_target=n + 12), tmp_path)

@@ -1,4 +1,4 @@
-"""What a run has to do is counted as training counts it."""
+"""A run is counted as training counts it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def problem():
 
 @pytest.mark.parametrize("role", ["guide", "rival"])
 @pytest.mark.parametrize("is_weighed", [False, True])
-def test_images_and_classes_are_those_that_training_sees(problem, role, is_weighed):
+def test_counts_equal_those_of_training(problem, role, is_weighed):
     labels = problem.pool.images.labels
     weight = (labels % 3 > 0).astype(float) if is_weighed else None
     work = Work.of(problem, replace(SPEC, pool_role=role), weight=weight)
@@ -35,7 +35,7 @@ def test_images_and_classes_are_those_that_training_sees(problem, role, is_weigh
 
 
 @pytest.mark.parametrize("is_weighed", [False, True])
-def test_a_target_image_that_is_labeled_too_is_counted_once(problem, is_weighed):
+def test_labeled_target_image_counts_once(problem, is_weighed):
     labels = problem.pool.images.labels
     more = ImageSet.concat([problem.target, problem.pool.images.take(problem.own_rows[::3]).without_labels()])
     given, copies = replace(problem, target=more, truth=None).with_given_labels()
@@ -47,13 +47,13 @@ def test_a_target_image_that_is_labeled_too_is_counted_once(problem, is_weighed)
     assert work.n_seen == len(data.seen)
 
 
-def test_classes_of_a_pool_that_competes_are_categories_too(problem):
+def test_rival_classes_are_categories(problem):
     n_others = len(problem.pool.origins) - len(problem.own_classes)
     assert Work.of(problem, SPEC).n_categories == 22
     assert Work.of(problem, replace(SPEC, pool_role="rival")).n_categories == 22 + n_others
 
 
-def test_where_k_is_not_known_it_is_guessed_from_images_and_known_classes(problem):
+def test_unknown_k_is_guessed(problem):
     work = Work.of(problem, replace(SPEC, n_target=None))
     assert (work.n_categories, work.is_k_known) == (2 * len(problem.own_classes), False)
     assert Work.of_sizes(replace(SPEC, n_target=None), 3000, [5, 5], []).n_categories == 100

@@ -33,8 +33,8 @@ from justright.discovery.methods import METHODS
 from justright.discovery.training_data import WEIGHTINGS
 from justright.estimation import BEST, COUNTERS
 from justright.runs.cluster_table import NAME as CLUSTERS
-from justright.runs.left_out import NAME as LEFT_OUT
 from justright.runs.problem import POOL_ROLES
+from justright.runs.source_checks import NAME as LEFT_OUT
 from justright.runs.spec import ANSWERS, AUTO, RunSpec
 
 ABOUT_AUTO = "tries each on hidden classes of your own; takes none unless another is clearly better"

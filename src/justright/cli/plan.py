@@ -137,11 +137,11 @@ def _class_sizes(given: str, n_classes: int | None) -> tuple[list[int], ImageSet
     """Number of images of each class, and the images; a number is split into classes of equal size."""
     import numpy as np
 
-    from justright.runs.work import IMAGES_A_CATEGORY
+    from justright.runs.work import IMAGES_PER_CATEGORY
 
     if not given.replace("_", "").isdecimal():
         images = open_images(given)
         return np.unique(images.labels, return_counts=True)[1].tolist(), images
     n = int(given)
-    n_classes = -(-n // IMAGES_A_CATEGORY) if n_classes is None else n_classes
+    n_classes = -(-n // IMAGES_PER_CATEGORY) if n_classes is None else n_classes
     return [(n + place) // n_classes for place in range(n_classes)] if n_classes else [n] * bool(n), None

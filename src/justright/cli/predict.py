@@ -70,7 +70,7 @@ def predict(
     from justright.data import open_images
     from justright.discovery.model_files import about_model, write_backbone
     from justright.discovery.probability import expected_right
-    from justright.runs.left_out import left_out_by_name, summary
+    from justright.runs.source_checks import left_out_by_name, summary
 
     about = about_model(run)
     images = open_images(source).without_labels()

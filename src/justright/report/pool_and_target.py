@@ -10,8 +10,8 @@ from jaxtyping import Int
 from justright.data.pool import OWN, dataset_title
 from justright.report.elements import Missing, Name, Table, Values, attempt, short
 from justright.report.page_images import PageImages, SheetOrder
-from justright.runs.left_out import summary
 from justright.runs.run_folder import RunFolder
+from justright.runs.source_checks import summary
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 

@@ -1,4 +1,4 @@
-"""What a run says of each category: clusters.csv, and in doubts.json the images that decide each doubt."""
+"""The table of categories, clusters.csv, and the images behind each doubt, doubts.json."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ NAME = "clusters.csv"
 COLUMNS = ("category", "kind", "images", "expected_purity", "doubt", "with")
 
 
-def cluster_table(found: Predictions, doubts: Sequence[Doubt], has_purity: bool = True) -> pa.Table:
-    """One row a category. The purity is empty where no image was predicted or confidences are not calibrated."""
+def cluster_table(predictions: Predictions, doubts: Sequence[Doubt], has_purity: bool = True) -> pa.Table:
+    """One row per category. The purity is empty without predicted images or calibrated confidences."""
     by_category = {doubt.category: doubt for doubt in doubts}
-    about = [by_category.get(number) for number in range(len(found.categories))]
-    names = [category.name for category in found.categories]
-    purity = found.purity.round(4) if has_purity else np.full(len(names), np.nan)
+    doubt_of = [by_category.get(number) for number in range(len(predictions.categories))]
+    names = [category.name for category in predictions.categories]
+    purity = predictions.purity.round(4) if has_purity else np.full(len(names), np.nan)
     columns = (
         names,
-        [category.kind for category in found.categories],
-        found.sizes,
+        [category.kind for category in predictions.categories],
+        predictions.sizes,
         pa.array(purity, from_pandas=True),
-        pa.array([None if doubt is None else doubt.kind for doubt in about], pa.string()),
+        pa.array([None if doubt is None else doubt.kind for doubt in doubt_of], pa.string()),
         pa.array(
-            [None if doubt is None or doubt.other is None else names[doubt.other] for doubt in about], pa.string()
+            [None if doubt is None or doubt.other is None else names[doubt.other] for doubt in doubt_of], pa.string()
         ),
     )
     return pa.table(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def write_clusters(path: Path, found: Predictions, doubts: Sequence[Doubt], has_purity: bool = True) -> None:
+def write_clusters(path: Path, predictions: Predictions, doubts: Sequence[Doubt], has_purity: bool = True) -> None:
     """Write clusters.csv."""
     with replacing(path) as temporary:
-        write_csv(cluster_table(found, doubts, has_purity), temporary)
+        write_csv(cluster_table(predictions, doubts, has_purity), temporary)
 
 
-def doubts_json(found: Predictions, doubts: Sequence[Doubt]) -> dict[str, Any]:
-    """Each doubt with names and the ids of the images that decide it."""
-    names, ids = [category.name for category in found.categories], found.index["id"]
+def doubts_json(predictions: Predictions, doubts: Sequence[Doubt]) -> dict[str, Any]:
+    """Each doubt with names and the ids of the images behind it."""
+    names, ids = [category.name for category in predictions.categories], predictions.index["id"]
     return {
         "doubts": [
             {
@@ -60,16 +60,16 @@ def doubts_json(found: Predictions, doubts: Sequence[Doubt]) -> dict[str, Any]:
     }
 
 
-def doubts_from(said: dict[str, Any] | None, found: Predictions) -> list[Doubt]:
-    """What `doubts_json` gave, for the same predictions; none where a run has no such file."""
-    if not (said and said.get("doubts")):
+def doubts_from(saved: dict[str, Any] | None, predictions: Predictions) -> list[Doubt]:
+    """Read the result of `doubts_json` for the same predictions; empty without one."""
+    if not (saved and saved.get("doubts")):
         return []
-    number = {category.name: place for place, category in enumerate(found.categories)}
-    row = dict(zip(found.ids, range(len(found)), strict=True))
+    number = {category.name: place for place, category in enumerate(predictions.categories)}
+    row = dict(zip(predictions.ids, range(len(predictions)), strict=True))
     try:
         return [
             Doubt(number[each["category"]], number.get(each["with"]), tuple(row[image] for image in each["images"]))
-            for each in said["doubts"]
+            for each in saved["doubts"]
         ]
     except (KeyError, TypeError) as error:
         raise DataError(f"doubts.json does not fit the predictions: {error!r}") from error

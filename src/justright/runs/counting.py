@@ -1,4 +1,4 @@
-"""How many categories the target of a run has: estimated, or given by a person and compared with an estimate."""
+"""Estimate the number of categories K of a run, or check a given K."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from justright.runs.problem import Problem
 from justright.utils.errors import DegenerateError
 from justright.utils.types import UNLABELED
 
-ENOUGH_CLASSES = 10  # that tell how wide a class is, or half of all labeled ones
-MOST_CHECKED = 20_000  # of more images no K is checked: an estimate would take minutes, and memory
+ENOUGH_CLASSES = 10  # classes that show how wide a class is; or half of the labeled ones, if these are fewer
+MOST_CHECKED = 20_000  # images; a given K is not checked for more, because an estimate would take minutes
 
 
 def counted_tables(problem: Problem, pool: FeatureTable, target: FeatureTable) -> tuple[FeatureTable, FeatureTable]:
-    """Features of the labeled images and of the target to count in, each image once.
+    """The features of labeled and target images for an estimate of K, each image once.
 
-    Counters learn from labeled images how wide a class is. Images that were confirmed in a review were brought together
-    by a clustering and lie closer than their class does: with them K comes out too high (docs/findings.md). So they
-    count as unlabeled. Images of the target that were labeled may come from a review too: they tell of classes only
-    where too few others do. The classes themselves are known in any case: K is never below their number.
+    Counters learn from labeled images how wide a class is. Images confirmed in a review were grouped by a clustering
+    and are closer together than their class: with them K would be too high (docs/findings.md), so they count as
+    unlabeled. Labeled images of the target may come from a review too; they are used only if there are too few others.
+    K is never below the number of known classes.
     """
     is_own = np.isin(pool.labels, problem.own_classes)
     is_reviewed, is_given = is_own & problem.is_reviewed(), problem.is_given_too()
@@ -32,13 +32,13 @@ def counted_tables(problem: Problem, pool: FeatureTable, target: FeatureTable) -
         return pool, target
     n_own = len(np.unique(pool.labels[is_own]))
     for is_unsure in (is_reviewed | is_given, is_reviewed):
-        tells = pool.labels[is_own & ~is_unsure]
-        n_tells = len(np.unique(tells))
-        if len(tells) > n_tells >= min(ENOUGH_CLASSES, n_own / 2):
+        labels = pool.labels[is_own & ~is_unsure]
+        n_classes = len(np.unique(labels))
+        if len(labels) > n_classes >= min(ENOUGH_CLASSES, n_own / 2):
             break
     else:
         is_unsure = is_own
-    # a labeled image of the target is left out on one of the two sides
+    # a labeled image of the target is removed from one of the two sides
     labeled = set(np.flatnonzero(is_given & ~is_unsure).tolist())
     rows = problem.rows_of_target(labeled) if labeled else np.zeros(0, dtype=np.int64)
     return pool.take(np.flatnonzero(~is_unsure)), target.take(np.setdiff1d(np.arange(len(target)), rows))
@@ -47,9 +47,9 @@ def counted_tables(problem: Problem, pool: FeatureTable, target: FeatureTable) -
 def fitted_counter(
     name: str, pool: FeatureTable, target: FeatureTable, own: Collection[int], seed: int
 ) -> CategoryCounter:
-    """The counter of this name after it has counted labeled images of the target's own classes, then the target.
+    """The counter of this name, fitted to labeled images of the target's own classes and to the target.
 
-    Where there are no own classes, the target is counted alone, and the pool, if any, tells what classes look like.
+    Without own classes it is fitted to the target alone, with the pool as an example of classes.
     """
     counter, unlabeled = COUNTERS[name](seed=seed), np.full(len(target), UNLABELED)
     rows = np.isin(pool.labels, list(own))
@@ -61,17 +61,17 @@ def fitted_counter(
 
 
 def estimate_record(counter: CategoryCounter, interval: tuple[int, int] | None) -> dict[str, Any]:
-    """What files say of an estimate: K, its interval and the curve it was read from."""
+    """An estimate for JSON: K, its interval and its curve."""
     curve = {"curve": counter.curve_.tolist(), "axes": counter.curve_axes}
     return {"n_categories": counter.n_categories_, "interval": interval} | curve
 
 
 def counted(name: str, pool: FeatureTable, target: FeatureTable, own: Collection[int], seed: int) -> dict[str, Any]:
-    """What count.json says after the counter of this name has counted."""
+    """The content of count.json: the estimate of the counter of this name."""
     counter, is_own = fitted_counter(name, pool, target, own, seed), np.isin(pool.labels, list(own))
     estimate = estimate_record(counter, counter.interval() if counter.is_interval_quick else None)
     n_images = int(is_own.sum()) + len(target)
-    # a class of which every labeled image is an image of the target has no row of its own here
+    # a class whose labeled images are all images of the target has no rows here
     estimate["n_categories"] = max(estimate["n_categories"], len(own))
     if estimate["interval"] is not None:
         estimate["interval"] = tuple(max(bound, len(own)) for bound in estimate["interval"])
@@ -79,36 +79,32 @@ def counted(name: str, pool: FeatureTable, target: FeatureTable, own: Collection
 
 
 def refuse_k(given: int, n_known: int, n_images: int) -> None:
-    """Raise if K is below the number of known classes, or so large that some category would have no image.
+    """Raise if K is below the number of known classes, or so large that a category would have no image.
 
     Parameters:
-        given: the K that a person gave.
-        n_known: labeled classes that the target may show; K may equal it, if nothing new is expected.
-        n_images: images of the target.
+        given: K, from the user.
+        n_known: labeled classes that the target may contain; K may equal it.
+        n_images: number of target images.
     """
     if given < n_known:
         raise DegenerateError(
             f"--k {given:,} with {n_known:,} known classes. --k counts known and new categories: at least "
-            f"{n_known + 1:,} here, or leave it out",
-            advice=f"--k {n_known:,} only if the target shows nothing new",
+            f"{n_known + 1:,} here",
+            advice=f"omit --k, or use --k {n_known:,} if the target has no new categories",
         )
     if given - n_known > n_images:
         known = f" and {n_known:,} known classes" if n_known else ""
         raise DegenerateError(
             f"--k {given:,} for {n_images:,} images of the target{known}",
             expected=f"at most {n_known + n_images:,}, so that each new category has an image",
-            advice="a smaller --k, or leave it out",
+            advice="use a smaller --k, or omit it",
         )
 
 
 def k_note(given: int, estimate: Mapping[str, Any]) -> str | None:
-    """What to say of a K that lies outside the interval of an estimate; None where it lies inside, or there is none.
+    """A warning if K is outside the interval of an estimate, as in count.json; else None.
 
-    How often that is right: docs/findings.md. What a wrong K costs: docs/discovery.md.
-
-    Parameters:
-        given: the K that a person gave.
-        estimate: as in count.json.
+    How often the warning is right: docs/findings.md. What a wrong K costs: docs/discovery.md.
     """
     if estimate["interval"] is None:
         return None
@@ -118,6 +114,5 @@ def k_note(given: int, estimate: Mapping[str, Any]) -> str | None:
     side, cost = ("small", "share clusters") if given < low else ("large", "are split")
     return (
         f"--k {given:,} looks too {side}: these images suggest {estimate['n_categories']:,} categories "
-        f"({low:,} to {high:,}). With too {side} a K categories {cost}; leave --k out to take the estimate, unless you "
-        "know better"
+        f"({low:,} to {high:,}). With too {side} a K categories {cost}; omit --k to use the estimate"
     )

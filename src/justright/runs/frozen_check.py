@@ -1,4 +1,4 @@
-"""Was training worth it? Asked without a label of the target, against k-means on the features as they were before."""
+"""Compare a trained result with simple methods on frozen features, and recommend one without labels of the target."""
 
 from __future__ import annotations
 
@@ -10,25 +10,29 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from justright.clustering import SemiSupKMeans
+from justright.clustering.baselines import BASELINES, MOST_ROWS, FrozenFeatures, simple_clusters
 from justright.clustering.principal import in_directions, principal_directions
+from justright.data.pool import OWN
 from justright.evaluation import evaluate
+from justright.evaluation.files import JudgedPredictions, classes_named
 from justright.evaluation.scores import GROUPS
 from justright.features.table import FeatureTable
-from justright.runs.baselines import ScoresByMethod, judged_rows
+from justright.geometry import evenly_spaced
+from justright.runs.run_folder import RunFolder
 from justright.utils.types import UNLABELED, Array, Labels, Mask
 
-MOST_IMAGES = 20_000  # of the target that are clustered
-N_COMPARED = 2_000  # of those, for the silhouette, whose time grows with the square
+MOST_IMAGES = 20_000  # target images that are clustered
+N_COMPARED = 2_000  # of these for the silhouette, which takes quadratic time
 N_INIT = 3
-# How far apart the trained clusters must lie, as a share of what k-means reaches on its own ground. How often that was
-# right on problems that nothing was chosen on: docs/discovery.md
+# The silhouette of the trained clusters must reach this share of that of k-means; validated in docs/discovery.md
 LEAST_SHARE = 0.5
-# Of the categories that have images by k-means so many must have some: a training that was cut short leaves many
-# without. Known classes that the target does not show have none in either.
+# Share of the categories used by k-means that training must use too: a training that was cut short uses few
 LEAST_USED = 0.8
-# A training that had time for less than this share of its epochs must do better than that: docs/discovery.md
+# A training that had time for less than this share of its epochs must pass stricter limits: docs/discovery.md
 LEAST_TRAINED = 0.2
 LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT = 0.9, 0.95
+
+ScoresByMethod = dict[str, dict[str, Any]]  # All, Old, New, and the same three under "names"
 
 FROZEN = "k-means on frozen features"
 KEPT = ("found_again", "n_held_out", "silhouette", "used", "scores", "trained_share", "baselines")
@@ -36,18 +40,18 @@ KEPT = ("found_again", "n_held_out", "silhouette", "used", "scores", "trained_sh
 
 @dataclass(frozen=True, eq=False)
 class FrozenCheck:
-    """What speaks for the trained result and what for k-means on frozen features; a pair has the trained one first.
+    """Evidence for the trained result and for k-means on frozen features; pairs have the trained one first.
 
     Attributes:
-        found_again: share of held-out labeled images that are put into their class; None where none were held out.
-        n_held_out: how many these are; a few more or fewer of them found are noise.
-        silhouette: how far clusters of the target lie apart, each in its own features, in as many principal directions
-            where k-means takes such.
-        used: how many categories have images after training, and how many there are.
+        found_again: accuracy on held-out labeled images; None if there are none.
+        n_held_out: number of held-out images.
+        silhouette: of the clusters of the target, each in its own features, both in principal directions if k-means
+            uses them.
+        used: number of categories with images after training, and of all categories.
         trained_share: share of the planned epochs that there was time for; 1 unless `minutes` ended training.
-        clusters: of the `clustered_rows` of the target, by k-means; known classes first, as in the method.
-        scores: All, Old and New of k-means, where the truth is known; the recommendation does not see them.
-        baselines: the same of every simple method, also if names count; None where they were not computed.
+        clusters: of k-means for the `clustered_rows` of the target; known classes first.
+        scores: All, Old and New of k-means if the truth is known; not used for the recommendation.
+        baselines: the same for every simple method, also with names; None if they were not computed.
     """
 
     found_again: tuple[float, float] | None
@@ -64,13 +68,13 @@ class FrozenCheck:
         """Whether the trained result is recommended."""
         if self.found_again is not None:
             trained, frozen = self.found_again
-            both = (trained + frozen) / 2  # of all found again, as if it made no difference
+            both = (trained + frozen) / 2  # the common accuracy, if training made no difference
             noise = math.sqrt(2 * both * (1 - both) / self.n_held_out)
             if frozen - trained > 2 * noise:
                 return False
         share, used = (LEAST_SHARE_CUT_SHORT, LEAST_USED_CUT_SHORT) if self.is_cut_short else (LEAST_SHARE, LEAST_USED)
         trained, frozen = self.silhouette
-        is_apart = trained >= min(share * frozen, frozen)  # a share of less than 0 would be more than all of it
+        is_apart = trained >= min(share * frozen, frozen)  # a share of a negative value would be larger than the value
         return is_apart and self.used[0] >= used * len(np.unique(self.clusters))
 
     @property
@@ -79,25 +83,24 @@ class FrozenCheck:
         return self.trained_share < LEAST_TRAINED
 
     def note(self, method: str) -> str:
-        """Both results and the recommendation, in a sentence."""
-        said = [f"clusters apart by {self.silhouette[0]:.2f} ({method}) and {self.silhouette[1]:.2f} ({FROZEN})"]
+        """Both results and the recommendation in one sentence."""
+        facts = ["silhouette: {:.2f} trained, {:.2f} k-means".format(*self.silhouette)]
         if self.found_again is not None:
-            again = "{:.0%} and {:.0%}".format(*self.found_again)
-            said.insert(0, f"of held-out labeled images {again} are found again")
+            facts.insert(0, "held-out accuracy: {:.0%} trained, {:.0%} k-means".format(*self.found_again))
         if self.used[0] < self.used[1]:
-            said.append(f"{self.used[0]:,} of {self.used[1]:,} categories have images")
+            facts.append(f"{self.used[0]:,} of {self.used[1]:,} categories have images")
         if self.is_cut_short:
-            said.append(f"there was time for {self.trained_share:.0%} of the epochs")
+            facts.append(f"there was time for {self.trained_share:.0%} of the epochs")
         if self.is_worth_it:
-            return f"checked against {FROZEN}: {', '.join(said)}; the trained result is recommended"
-        what = "training was cut short and did not help" if self.is_cut_short else "training did not help"
-        more = ", or give it more --minutes" if self.is_cut_short else ""
-        return f"{what}, {', '.join(said)}: take {FROZEN} instead, --method kmeans --out another-folder{more}"
+            return f"the trained result of {method} is recommended over {FROZEN} ({'; '.join(facts)})"
+        problem = "training was cut short and did not help" if self.is_cut_short else "training did not help"
+        advice = ", or more --minutes" if self.is_cut_short else ""
+        return f"{problem} ({'; '.join(facts)}): use --method kmeans with another --out{advice}"
 
     def scored(self, y_true: Labels, is_old: Mask, is_given: Bool[Array, " target"] | None = None) -> FrozenCheck:
-        """The same with the accuracies of k-means, from the true labels of the target.
+        """Add the accuracy of k-means, from the true labels of the target.
 
-        Images whose label was given are not judged: `is_given` tells which of all they are, and y_true lacks them.
+        is_given: target images whose label was given. They are not scored, and y_true does not contain them.
         """
         is_given = np.zeros(len(y_true), dtype=bool) if is_given is None else is_given
         is_judged, rows = judged_rows(clustered_rows(len(is_given)), is_given)
@@ -111,7 +114,7 @@ class FrozenCheck:
 
 
 def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> FrozenCheck:
-    """Compare a method that was trained with clusters of frozen features of the same images.
+    """Compare a trained method with k-means on frozen features of the same images.
 
     Parameters:
         method: after `fit`.
@@ -127,7 +130,7 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
     if method.config_.in_directions(method.backbone.cut.ends_in_norm):  # as `--method kmeans` would
         axes = principal_directions(features, n_clusters)
         features, held_out_features = (in_directions(each, *axes) for each in (features, held_out_features))
-        # in few directions all clusters lie farther apart, so those of both results are compared in as many
+        # clusters are farther apart in fewer directions, so both are compared in the same number
         trained = in_directions(trained, *principal_directions(trained, n_clusters))
     else:
         trained = method.assigner_.compared(trained)
@@ -142,12 +145,12 @@ def frozen_check(method: Any, pool: FeatureTable, target: FeatureTable) -> Froze
 
 
 def clustered_rows(n_target: int) -> Int[Array, " clustered"]:
-    """The images of the target that are compared: all, or evenly spaced ones where there are too many."""
+    """The target images that are compared: all, or evenly spaced ones of a large target."""
     return np.arange(0, n_target, -(-n_target // MOST_IMAGES))
 
 
 def _silhouette(features: Float[Array, "images dim"], cluster: Int[Array, " images"]) -> float:
-    """The silhouette, from -1 to 1, by cosine, over a part of the images; -1 for a single cluster."""
+    """The cosine silhouette of some of the images; -1 for a single cluster."""
     from sklearn.metrics import silhouette_score
 
     step = -(-len(features) // N_COMPARED)
@@ -155,3 +158,52 @@ def _silhouette(features: Float[Array, "images dim"], cluster: Int[Array, " imag
     if not 1 < len(np.unique(cluster)) < len(cluster):
         return -1.0
     return float(silhouette_score(features, cluster, metric="cosine"))
+
+
+def baseline_scores(
+    run: RunFolder, judged: JudgedPredictions, pool: FeatureTable, target: FeatureTable
+) -> ScoresByMethod:
+    """All, Old and New of each of `BASELINES` with the K of the run, also with names.
+
+    At most `MOST_ROWS` evenly spaced images of the target and of the labeled images are used.
+
+    Parameters:
+        run: its predictions have K and the known classes.
+        judged: the predictions of the run with the truth.
+        pool, target: features before training.
+    """
+    known = [each.name for each in run.predictions.categories if each.kind == "known"]
+    number = {name: k for k, name in enumerate(known)}
+    names = [(name or "").removeprefix(f"{OWN}/") for name in pool.index["class_name"].to_pylist()]
+    labels = np.array([number.get(name, UNLABELED) for name in names], dtype=np.int64)
+    labeled = np.flatnonzero(labels != UNLABELED)
+    labeled, rows = labeled[evenly_spaced(len(labeled), MOST_ROWS)], evenly_spaced(len(target), MOST_ROWS)
+    features = FrozenFeatures(
+        np.asarray(target.features[rows], dtype=np.float32),
+        np.asarray(pool.features[labeled], dtype=np.float32),
+        labels[labeled],
+        n_known=len(known),
+        n_clusters=len(run.predictions.categories),
+        n_absent=sum(name not in run.own_classes for name in known),
+        seed=int(run.about.get("seed", 0)),
+    )
+    is_judged, place = judged_rows(rows, judged.is_given)
+    named = classes_named(known, judged.class_names) if judged.class_names else None
+    found = {}
+    for method in BASELINES:
+        clusters = simple_clusters(features, method)[is_judged]
+        called = None
+        if named is not None:
+            called = np.append(named, UNLABELED)[np.minimum(clusters, len(known))]
+        sides = judged.y_true[place], clusters, judged.is_old[place]
+        scores = evaluate(*sides, called=called, n_resamples=0).to_dict()
+        found[method] = {each: scores[each] for each in (*GROUPS, "names")}
+    return found
+
+
+def judged_rows(
+    rows: Int[Array, " rows"], is_given: Bool[Array, " target"]
+) -> tuple[Bool[Array, " rows"], Int[Array, " judged"]]:
+    """Which of these target rows are scored (those without a given label), and their places among all scored rows."""
+    is_judged = ~is_given[rows]
+    return is_judged, (np.cumsum(~is_given) - 1)[rows[is_judged]]

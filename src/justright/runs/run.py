@@ -33,19 +33,18 @@ from justright.discovery.probability import ExpectedRight, expected_right
 from justright.evaluation import evaluate
 from justright.evaluation.files import JudgedPredictions, copy_truth, expect_truth
 from justright.features.table import FeatureTable
-from justright.runs.baselines import baseline_scores
 from justright.runs.cluster_table import NAME as CLUSTERS
 from justright.runs.cluster_table import doubts_json, write_clusters
 from justright.runs.costs import CostPlan
 from justright.runs.counting import MOST_CHECKED, counted, counted_tables, k_note
-from justright.runs.frozen_check import FROZEN, FrozenCheck, frozen_check
-from justright.runs.left_out import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
+from justright.runs.frozen_check import FROZEN, FrozenCheck, baseline_scores, frozen_check
 from justright.runs.owner import owned
 from justright.runs.problem import Problem
 from justright.runs.request_checks import own_names, refuse_problem, refuse_request
 from justright.runs.run_features import GivenStores, fingerprints, frozen_features
 from justright.runs.run_folder import DOUBTS, RunFolder
 from justright.runs.run_selection import RunSelection
+from justright.runs.source_checks import NAME, LeftOut, counts, summary, unreadable_files, write_left_out
 from justright.runs.spec import RunSpec, config_of
 from justright.runs.work import Work
 from justright.utils.context import notify

@@ -1,4 +1,4 @@
-"""How much there is to do in a run: images, classes, categories and seeds, as training will count them."""
+"""The size of a run: images, classes, categories and seeds, as training counts them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from justright.runs.problem import Problem
 from justright.runs.spec import RunSpec, config_of
 from justright.utils.types import Array
 
-IMAGES_A_CATEGORY = 30  # of the target, where K is not known yet
-NEW_A_KNOWN = 1  # new categories for each known class, where K is not known yet
+IMAGES_PER_CATEGORY = 30  # assumed if K is unknown
+NEW_PER_KNOWN = 1  # new categories per known class, assumed if K is unknown
 
 
 @dataclass(frozen=True)
 class Work:
-    """A run in numbers."""
+    """Counts of a run."""
 
     n_target: int
     n_labeled: int = 0  # labeled images of all kinds
     n_classes: int = 0  # of all kinds
-    n_known: int = 0  # classes that get a category of their own
+    n_known: int = 0  # classes that are categories
     n_guide_classes: int = 0  # classes that only guide
-    n_guides: int = 0  # images of these that training sees
-    n_unused: int = 0  # images that training does not see: held out, of weight 0, or once more as unlabeled
-    n_categories: int = 2  # K, and the classes of a pool that competes
+    n_guides: int = 0  # images of these classes in training
+    n_unused: int = 0  # images not in training: held out, of weight 0, or both labeled and in the target
+    n_categories: int = 2  # K, plus the classes of a rival pool
     is_k_known: bool = True  # else K is a guess
     n_devices: int = 1  # processes that train together
-    n_seeds: int = 1  # trainings from the same features and views, one after the other
+    n_seeds: int = 1  # trainings on the same features and views
 
     @property
     def n_images(self) -> int:
@@ -40,7 +40,7 @@ class Work:
 
     @property
     def n_used(self) -> int:
-        """Images that training sees, in batches or as guides."""
+        """Images in training, in batches or as guides."""
         return self.n_images - self.n_unused
 
     @property
@@ -60,15 +60,15 @@ class Work:
         """From the sizes of labeled classes.
 
         Parameters:
-            own: of classes that images of the target may show.
-            others: of classes of other kinds.
-            n_unweighed: labeled images of weight 0, which are not in these sizes.
+            own: sizes of classes that the target may contain.
+            others: sizes of the classes of the pool.
+            n_unweighed: labeled images of weight 0, not in these sizes.
         """
         is_rival, share = spec.pool_role == "rival", config_of(spec).held_out_share
         known = [*own, *others] if is_rival else own
         n_target_categories = spec.n_target
         if n_target_categories is None:
-            n_target_categories = max(2, (1 + NEW_A_KNOWN) * len(own), -(-n_target // IMAGES_A_CATEGORY))
+            n_target_categories = max(2, (1 + NEW_PER_KNOWN) * len(own), -(-n_target // IMAGES_PER_CATEGORY))
         return Work(
             n_target,
             n_labeled=sum(own) + sum(others) + n_unweighed,
@@ -85,16 +85,16 @@ class Work:
 
     @staticmethod
     def of(problem: Problem, spec: RunSpec, n_devices: int = 1, weight: Float[Array, " labeled"] | None = None) -> Work:
-        """From the images of a run, and once it is known, from the weight of each labeled one."""
+        """From the images of a run and, once known, the weight of each labeled one."""
         labels, own = problem.pool.images.labels, set(problem.own_classes)
         kept = labels if weight is None else labels[weight > 0]
         classes, sizes = (each.tolist() for each in np.unique(kept, return_counts=True))
         by_class = dict(zip(classes, sizes, strict=True))
-        mine = [size for label, size in by_class.items() if label in own]
-        others = [size for label, size in by_class.items() if label not in own]
-        work = Work.of_sizes(spec, len(problem.target), mine, others, n_devices, len(labels) - len(kept))
+        own_sizes = [size for label, size in by_class.items() if label in own]
+        other_sizes = [size for label, size in by_class.items() if label not in own]
+        work = Work.of_sizes(spec, len(problem.target), own_sizes, other_sizes, n_devices, len(labels) - len(kept))
         if not problem.given:
             return work
-        # a target image that is a labeled image too is seen once
+        # an image that is both labeled and in the target counts once
         rows = np.flatnonzero(problem.is_given_too() & np.isin(labels, classes))
         return replace(work, n_unused=work.n_unused + len(problem.rows_of_target(rows.tolist())))

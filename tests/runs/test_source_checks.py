@@ -13,7 +13,10 @@ from tests.features.tiny_extraction import run
 
 from justright.data import ImageSet, folder, open_images
 from justright.features.backbone import load_backbone
-from justright.runs.left_out import (
+from justright.runs.problem import make_problem
+from justright.runs.run import Run
+from justright.runs.run_folder import RunFolder
+from justright.runs.source_checks import (
     LeftOut,
     copies_left_out,
     counts,
@@ -23,9 +26,6 @@ from justright.runs.left_out import (
     unreadable_files,
     write_left_out,
 )
-from justright.runs.problem import make_problem
-from justright.runs.run import Run
-from justright.runs.run_folder import RunFolder
 from justright.runs.spec import RunSpec
 from justright.utils.errors import DataError
 
@@ -42,7 +42,7 @@ def spoiled(make_tree):
     return root
 
 
-def test_files_are_left_out_by_name_from_folders_and_zips(spoiled, make_tree, tmp_path, monkeypatch):
+def test_files_are_skipped_by_name_in_folders_and_zips(spoiled, make_tree, tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "reads_heif", lambda: False)
     with zipfile.ZipFile(tmp_path / "pool.zip", "w") as made:
         made.write(spoiled / "0.png", "oak/0.png")
@@ -60,7 +60,7 @@ def test_files_are_left_out_by_name_from_folders_and_zips(spoiled, make_tree, tm
     assert "no_heif" not in counts(left_out_by_name([], [], [str(spoiled)]))
 
 
-def test_unreadable_images_are_told_by_row_and_side(make_tree, tmp_path):
+def test_unreadable_images_are_listed(make_tree, tmp_path):
     own, others = (open_images(make_tree({"a": 3}, name, first)) for name, first in (("own", 0), ("others", 9)))
     (tmp_path / "own" / "a" / "1.png").write_bytes(b"")
     (tmp_path / "others" / "a" / "1.png").write_bytes(b"no picture")
@@ -73,25 +73,25 @@ def test_unreadable_images_are_told_by_row_and_side(make_tree, tmp_path):
     ]
 
 
-def test_copies_are_those_that_one_set_has_alone(make_tree):
+def test_copies_are_images_of_the_first_set_only(make_tree):
     images = open_images(make_tree({"a": 3}))
     both = ImageSet.concat([images, images])
     assert copies_left_out(both, both) == []
     assert [each.path.rpartition("/")[2] for each in copies_left_out(both, both.take([0, 2, 3, 4, 5]))] == ["1.png"]
 
 
-def test_a_person_reads_how_many_why_and_the_first_names():
+def test_summary_has_counts_reasons_and_names():
     reasons = ["empty", "truncated", "unreadable", "unreadable", "no_heif", "not_recognised", "copy"]
     files = [LeftOut(f"/photos/{n}\x1b.png", "target", reason, "") for n, reason in enumerate(reasons)]
     assert summary(files) == (
-        "7 files were left out: 4 unreadable (0\\x1b.png, 1\\x1b.png, 2\\x1b.png, ...); 1 in HEIF, which needs pip "
-        "install 'justright[heif]' (4\\x1b.png); 1 not recognised by name (5\\x1b.png); 1 labeled but in the "
-        "target too (6\\x1b.png)"
+        "7 files were skipped: 4 unreadable (0\\x1b.png, 1\\x1b.png, 2\\x1b.png, ...); 1 in HEIF, which needs pip "
+        "install 'justright[heif]' (4\\x1b.png); 1 not recognized by name (5\\x1b.png); 1 labeled and also in the "
+        "target (6\\x1b.png)"
     )
     assert summary([]) == ""
 
 
-def test_the_list_is_read_as_it_was_written(tmp_path):
+def test_list_is_read_as_written(tmp_path):
     odd = LeftOut('/photos/a, "b"\nc.png', "target", "empty", "the file is empty")
     write_left_out(tmp_path, [odd, LeftOut("/photos/\udcff.txt", "pool", "not_recognised", "")])
     assert read_left_out(tmp_path / "left_out.csv") == [
@@ -105,7 +105,7 @@ def test_the_list_is_read_as_it_was_written(tmp_path):
         read_left_out(tmp_path / "left_out.csv")
 
 
-def test_a_run_keeps_the_list_and_says_it(spoiled, make_tree, tmp_path, monkeypatch, caplog):
+def test_run_saves_the_list_and_warns(spoiled, make_tree, tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(folder, "reads_heif", lambda: False)
     labeled = open_images(make_tree({"a": 4, "b": 4}, "own"))
@@ -121,8 +121,8 @@ def test_a_run_keeps_the_list_and_says_it(spoiled, make_tree, tmp_path, monkeypa
     found = RunFolder.open(tmp_path / "run")
     expected = {"not_recognised": 1, "no_heif": 1, "copy": 1, "empty": 1, "not_an_image": 1}
     assert found.about["left_out"] == counts(found.left_out) == expected
-    assert any("5 files were left out: 2 unreadable (30.png, 31 ü.png)" in note for note in found.about["notes"])
-    assert "2 files were left out" in caplog.text
+    assert any("5 files were skipped: 2 unreadable (30.png, 31 ü.png)" in note for note in found.about["notes"])
+    assert "2 files were skipped" in caplog.text
     with (tmp_path / "run" / "left_out.csv").open(encoding="utf-8") as file:
         assert next(csv.DictReader(file)) == {
             "path": str(spoiled / "notes, old.txt"),
