@@ -11,7 +11,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 from justright.data.catalog.glyphs import SCRIPTS, classes_of, draw_glyph
-from justright.data.export import contact_sheet
+from justright.report.page_images import contact_sheet
 from justright.utils.seeding import generator
 
 COLUMNS = 13

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from justright.cli import main
 from justright.data import glyph_set
-from justright.data.export import write_tree
+from justright.data.folder import write_tree
 from justright.discovery.methods import METHODS
 from justright.runs.run_folder import RunFolder
 from justright.selection import SELECTORS

@@ -20,7 +20,7 @@ from justright.benchmark.results import (
 )
 from justright.benchmark.suite import read_suite
 from justright.data import glyph_set
-from justright.data.export import write_tree
+from justright.data.folder import write_tree
 from justright.discovery import gcd
 from justright.runs.spec import RunSpec
 from justright.utils.errors import DataError

@@ -19,7 +19,7 @@ from justright.data import open_folder, open_images
 from justright.data import readers as readers_module
 from justright.data.catalog.glyphs import GlyphReader
 from justright.data.decoding import is_image_start
-from justright.data.export import write_tree
+from justright.data.folder import write_tree
 from justright.data.objects import ObjectReader
 from justright.data.readers import BytesReader, FolderReader, ZipReader
 from justright.features.backbone import load_backbone

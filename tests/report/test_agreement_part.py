@@ -10,7 +10,7 @@ from tests.made_runs import make_run
 from tests.report.html_checks import check, part, text_of
 
 from justright.data import ImageSet
-from justright.data.export import write_tree
+from justright.data.folder import write_tree
 from justright.data.readers import FolderReader
 from justright.discovery.predictions import Category, Predictions, category_names
 from justright.report.agreement_part import Agreement, RunPair

@@ -10,7 +10,7 @@ from tests.made_runs import make_run
 from tests.review.acting import act
 
 from justright.data import ImageSet
-from justright.data.export import write_tree
+from justright.data.folder import write_tree
 from justright.data.readers import FolderReader
 from justright.review.open_review import OpenReview
 from justright.runs.run_folder import RunFolder

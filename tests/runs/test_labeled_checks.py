@@ -19,7 +19,7 @@ def test_similar_names_are_shown_escaped(make_tree):
     pool = merge_pool([named(open_images(make_tree({"cat": 1, "Cat": 1, "dog": 1, "dog\u200b": 1}, "own")), OWN)])
     (said,) = label_warnings(pool)
     assert "'Cat' and 'cat'; 'dog' and 'dog\\u200b'" in said
-    assert "by case or by characters that do not show" in said
+    assert "by case or by invisible characters" in said
 
 
 def test_names_of_the_target_are_compared(make_tree):

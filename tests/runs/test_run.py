@@ -19,7 +19,7 @@ from tests.leases import left_by_a_dead_process
 from justright.benchmark.demo import OWN
 from justright.clustering.baselines import BASELINES
 from justright.data import ImageSet, gcd_split, glyph_set, merge_pool, random_half
-from justright.data.export import write_tree
+from justright.data.folder import write_tree
 from justright.data.readers import FolderReader
 from justright.discovery import loop
 from justright.discovery.consensus import consensus

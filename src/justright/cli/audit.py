@@ -34,7 +34,7 @@ N_LINES = 4  # images of one finding that are printed
     type=click.IntRange(0, MAX_NEAR),
     default=NEAR,
     help="How many of 64 bits may differ between the perceptual hashes of near copies. 2 is strict; from 6 on, "
-    "different photos of the same arrangement are taken for copies.",
+    "different photos of the same arrangement count as copies.",
 )
 @engine_option
 @click.option(
@@ -124,17 +124,17 @@ def _show(report: AuditReport, terminal: Terminal, out: Path | None) -> None:
     rest = f"see {out}" if out else "see --out or --json"
     entries: list[tuple[str, str, str]] = []
     for kind, group in groupby(report.findings, key=lambda finding: finding.kind):
-        found = list(group)
-        entries += [(KINDS[kind].title, _where(finding), printable(finding.reason)) for finding in found[:N_SHOWN]]
-        if len(found) > N_SHOWN:
-            entries.append(("", f"… and {len(found) - N_SHOWN:,} more, {rest}", ""))
+        findings = list(group)
+        entries += [(KINDS[kind].title, _where(finding), printable(finding.reason)) for finding in findings[:N_SHOWN]]
+        if len(findings) > N_SHOWN:
+            entries.append(("", f"… and {len(findings) - N_SHOWN:,} more, {rest}", ""))
     terminal.table("Found", ("what", "where", "why"), entries)
 
 
 def _where(finding: Finding) -> str:
-    """The images or classes, one a line; paths inside the working folder are shown relative to it."""
+    """The images or classes, one per line; paths inside the current folder are relative to it."""
     here = os.path.join(os.getcwd(), "")
     lines = [location(image.source, image.path).removeprefix(here) for image in finding.images]
-    lines += [f"{each.side} {each.dataset}: {each.class_name}" for each in finding.classes]
+    lines += [f"{place.side} {place.dataset}: {place.class_name}" for place in finding.classes]
     more = [f"… and {len(lines) - N_LINES:,} more"] if len(lines) > N_LINES else []
     return "\n".join([*map(printable, lines[:N_LINES]), *more])

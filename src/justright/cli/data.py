@@ -13,7 +13,7 @@ from justright.data import ClassSplit, ImageSet, gcd_split, glyph_set, open_imag
 from justright.data.catalog import DATA_SETS
 from justright.data.catalog.glyphs import SCRIPTS
 from justright.data.columns import superclass_columns
-from justright.data.export import write_tree
+from justright.data.folder import write_tree
 from justright.data.splits import RANDOM_HALF, SSB_NAMES, exchanged, published_split
 from justright.utils.types import UNLABELED
 
@@ -40,8 +40,8 @@ def data(ctx: click.Context, terminal: Terminal, is_list: bool) -> None:
         if is_list or terminal != Terminal():
             raise click.UsageError(f"options go behind the command: justright data {ctx.invoked_subcommand} ...")
     elif is_list:
-        known = [{"name": name} | {field: getattr(each, field) for field in FIELDS} for name, each in DATA_SETS.items()]
-        terminal.table("Data sets", ("name", *FIELDS[:-1]), (list(each.values())[:-1] for each in known))
+        known = [{"name": name} | {field: getattr(one, field) for field in FIELDS} for name, one in DATA_SETS.items()]
+        terminal.table("Data sets", ("name", *FIELDS[:-1]), (list(row.values())[:-1] for row in known))
         terminal.result(known)
     else:
         click.echo(ctx.get_help())
@@ -88,8 +88,8 @@ def glyphs(terminal: Terminal, out: Path, per_class: int, scripts: str | None, s
     images = glyph_set(per_class, scripts.split(",") if scripts else SCRIPTS, seed, size)
     n_written = write_tree(images, out)
     counts = {"images": len(images), "classes": len(images.classes), "written": n_written, "folder": str(out)}
-    said = f"{len(images):,} images of {len(images.classes)} characters in {out}, {n_written:,} drawn now"
-    terminal.result(counts, said)
+    text = f"{len(images):,} images of {len(images.classes)} characters in {out}, {n_written:,} drawn now"
+    terminal.result(counts, text)
 
 
 @data.command(cls=Command, tables={"SOURCE may be": SOURCES})
@@ -161,7 +161,7 @@ def split(
 
 
 def _roles(images: ImageSet, classes: Path | None, seed: int) -> tuple[ClassSplit, str]:
-    """Old and new classes, and where they come from. Another seed draws another half where a half is drawn."""
+    """Old and new classes, and the rule that chose them; the seed only matters for a random half."""
     if classes is not None:
         return read_class_split(classes, images.classes), str(classes)
     split, rule = published_split(images)
@@ -181,6 +181,6 @@ def summary(images: ImageSet) -> dict[str, Any]:
 
 
 def _counts(images: ImageSet, column: str) -> dict[str, int]:
-    """How often each name stands in a column; rows without a name do not count."""
+    """The number of rows per name in a column; rows without a name do not count."""
     pairs = images.table[column].drop_null().value_counts().to_pylist()
     return {pair["values"]: pair["counts"] for pair in pairs}

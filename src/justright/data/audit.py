@@ -27,12 +27,12 @@ from justright.utils.parallel import Engine
 from justright.utils.types import UNLABELED, Array
 
 Side = Literal["labeled", "pool", "target"]
-"""Images of the target's own classes, labeled images of other kinds, unlabeled images; as `justright discover` says."""
+"""The roles in `justright discover`: labeled images of the target's own classes, of other kinds, unlabeled images."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How a kind of finding is called on screen, and whether it must be mended."""
+    """The title of a kind of finding, and whether it must be fixed."""
 
     title: str
     is_problem: bool
@@ -54,18 +54,18 @@ KINDS = {
     "wrong_suffix": Kind("wrong file ending", False),
     "ignored_file": Kind("ignored file", False),
 }
-"""Problems make the command fail; remarks are good to know and may be meant so."""
+"""Problems make the command fail; remarks may be intended."""
 
 
 def location(source: str, path: str) -> str:
-    """Where a person finds an image: the file, or the archive and the name inside it."""
+    """The file of an image, or the archive and the name inside it."""
     kind, _, root = source.partition(":")
     return os.path.join(root, path) if kind in ("folder", "zip") else f"{source}:{path}"
 
 
 @dataclass(frozen=True)
 class ImagePlace:
-    """One image: whose it is, where it lies and the class it is filed under."""
+    """One image: its role, where it is, and its class."""
 
     side: Side
     dataset: str
@@ -85,7 +85,7 @@ class ClassPlace:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something a person should know before using the data."""
+    """One thing to know before using the data."""
 
     kind: str
     reason: str
@@ -100,7 +100,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class AuditedSource:
-    """One set of images that was read, and what of it is bad."""
+    """One set of images that was read, and its bad images."""
 
     side: Side
     name: str
@@ -110,7 +110,7 @@ class AuditedSource:
 
 @dataclass(frozen=True)
 class AuditReport:
-    """Everything an audit found, findings in the order of KINDS; `to_json` says it for a machine."""
+    """The result of an audit, with findings in the order of KINDS."""
 
     sources: tuple[AuditedSource, ...]
     findings: list[Finding]
@@ -118,7 +118,7 @@ class AuditReport:
 
     @property
     def n_images(self) -> int:
-        """How many images were read, good and bad."""
+        """Number of images read, good and bad."""
         return sum(source.n_images for source in self.sources)
 
     @property
@@ -128,7 +128,7 @@ class AuditReport:
 
     @property
     def n_problems(self) -> int:
-        """How many findings must be mended before the data is used."""
+        """Number of findings that must be fixed before the data is used."""
         return sum(finding.is_problem for finding in self.findings)
 
     def refuse_above(self, max_bad: float) -> None:
@@ -137,7 +137,7 @@ class AuditReport:
             refuse_above(max_bad, source.quarantined, source.n_images, source.name)
 
     def to_json(self) -> dict[str, object]:
-        """The report as plain values; bad images stand under their source, the rest under findings."""
+        """The report as plain values; bad images are under their source, the rest under findings."""
         counts = Counter(finding.kind for finding in self.findings)
         bad = Counter(image.kind for image in self.quarantined)
         others = [finding for finding in self.findings if finding.kind != BAD_FILE]
@@ -153,7 +153,7 @@ class AuditReport:
 
 
 NUMBER_BEFORE_NAME = re.compile(r"^\d+[\s._-]+(?=\D)")
-ALIKE = "differ only by case or by characters that do not show"
+ALIKE = "differ only by case or by invisible characters"
 BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 
@@ -161,7 +161,7 @@ BETWEEN_WORDS = re.compile(r"[\s_-]+")
 class _Source:
     side: Side
     images: ImageSet
-    found: Inspection
+    result: Inspection
 
     def place(self, row: int) -> ImagePlace:
         values = self.images.table.slice(row, 1).select(["dataset", "source", "path", "class_name", "label"])
@@ -178,13 +178,14 @@ def audit(
     engine: Engine | None = None,
     pool: Sequence[ImageSet] = (),
 ) -> AuditReport:
-    """Read every image once and report what a person should know: labeled ones, those of a pool, and the target.
+    """Read every image once and report bad files, copies, conflicting labels and odd classes.
 
-    The target has no labels, also where it has folders: they are no classes.
-
-    `near` is how many of 64 bits the perceptual hashes of near copies may differ in. Flat images are left out of
-    that search, since all of them would look alike. `ignored` are files that were no images by name. An `engine` takes
-    the place of `n_workers` threads.
+    Parameters:
+        labeled, target, pool: as in `justright discover`; folders of the target are no classes.
+        near: the perceptual hashes of near copies differ in at most this many of 64 bits. Flat images are not
+            compared, since all of them look alike.
+        ignored: files that are no images by name, to be listed.
+        engine: where to run, instead of `n_workers` threads.
     """
     sides: list[tuple[Side, ImageSet]] = [("labeled", images) for images in labeled]
     sides += [("pool", images) for images in pool]
@@ -194,16 +195,19 @@ def audit(
     findings = [*_odd_files(sources), *_copies(sources, near), *_odd_classes(sources)]
     findings += [Finding("ignored_file", why_unrecognized(place.path), (place,)) for place in ignored]
     audited = [
-        AuditedSource(s.side, ", ".join(s.images.datasets), len(s.images), tuple(s.found.bad.values())) for s in sources
+        AuditedSource(
+            source.side, ", ".join(source.images.datasets), len(source.images), tuple(source.result.bad.values())
+        )
+        for source in sources
     ]
     order = list(KINDS)
-    return AuditReport(tuple(audited), sorted(findings, key=lambda each: order.index(each.kind)), near)
+    return AuditReport(tuple(audited), sorted(findings, key=lambda finding: order.index(finding.kind)), near)
 
 
 def comparable_name(class_name: str) -> str | None:
-    """The name without case, underscores, a number before it ("001.Gull"), the folders above it, and invisible marks.
+    """The name without case, underscores, leading number ("001.Gull"), folders above it, and invisible characters.
 
-    None for a name that is only a number: 7 in one data set says nothing about 7 in another.
+    None for a name that is only a number: 7 means different classes in two data sets.
     """
     leaf = class_name.rstrip("/").rpartition("/")[2]
     words = BETWEEN_WORDS.sub(" ", NUMBER_BEFORE_NAME.sub("", unicodedata.normalize("NFKC", leaf))).strip()
@@ -211,32 +215,32 @@ def comparable_name(class_name: str) -> str | None:
 
 
 def ignored_files(source: Path, side: Side) -> list[ImagePlace]:
-    """The files of a folder or zip that are not taken for images because of their names, hidden ones left out."""
+    """The files of a folder or zip that are no images by name, without hidden ones."""
     is_folder = source.is_dir()
     dataset, kind = source.resolve().name if is_folder else source.stem, "folder" if is_folder else "zip"
     return [ImagePlace(side, dataset, f"{kind}:{source.absolute()}", path) for path in unrecognized(source)]
 
 
 def _odd_files(sources: list[_Source]) -> Iterator[Finding]:
-    """Files that cannot be read, and those whose name promises another format."""
+    """Files that cannot be read, and files with the suffix of another format."""
     for source in sources:
-        for row, bad in source.found.bad.items():
+        for row, bad in source.result.bad.items():
             yield Finding(BAD_FILE, bad.reason, (source.place(row),))
-        for row, real in source.found.misnamed.items():
+        for row, real in source.result.misnamed.items():
             yield Finding("wrong_suffix", f"holds {real}", (source.place(row),))
 
 
 def _copies(sources: list[_Source], near: int) -> Iterator[Finding]:
-    """Groups of copies, exact and near, across all sources at once."""
+    """Groups of exact and near copies across all sources."""
     if not sources:
         return
-    contents = np.unique(np.concatenate([s.found.content_ids for s in sources]), return_inverse=True)[1].astype(int)
-    good = np.flatnonzero(np.concatenate([s.found.is_good for s in sources]))
+    contents = np.unique(np.concatenate([s.result.content_ids for s in sources]), return_inverse=True)[1].astype(int)
+    good = np.flatnonzero(np.concatenate([s.result.is_good for s in sources]))
     for group in groups_of(contents[good]):
         yield from _about_group(sources, good[group], "exact", "same content")
-    seen = np.flatnonzero(np.concatenate([s.found.has_look for s in sources]))
-    hashes = np.concatenate([s.found.hashes for s in sources])[seen]
-    colors = np.concatenate([s.found.colors for s in sources])[seen]
+    seen = np.flatnonzero(np.concatenate([s.result.has_look for s in sources]))
+    hashes = np.concatenate([s.result.hashes for s in sources])[seen]
+    colors = np.concatenate([s.result.colors for s in sources])[seen]
     for group in groups_of(near_components(hashes, colors, near)):
         if len(np.unique(contents[seen[group]])) > 1:
             yield from _about_group(sources, seen[group], "near", "look alike")
@@ -256,9 +260,7 @@ def _about_group(
     if is_conflict:
         names = sorted({place.class_name for place in places if place.class_name is not None})
         yield Finding(f"conflict_{how}", f"{likeness}, but filed under {', '.join(names)}", places)
-    if (
-        is_shared and how == "exact" and sides == {"labeled", "target"}
-    ):  # as where people copy photos into class folders
+    if is_shared and how == "exact" and sides == {"labeled", "target"}:  # photos copied into class folders
         yield Finding("given_exact", f"{likeness}, in {_all(sides)}: `justright discover` keeps the label", places)
     elif is_shared:
         yield Finding(f"shared_{how}", f"{likeness}, in {_all(sides)}", places)
@@ -267,20 +269,20 @@ def _about_group(
 
 
 def _disagree(owners: list[int], labels: list[int], places: tuple[ImagePlace, ...]) -> bool:
-    """Whether copies are filed under different classes: by label inside a data set, by name between data sets."""
+    """Whether copies have different classes: by label inside a data set, by name between data sets."""
     by_dataset: dict[tuple[int, str], set[int]] = defaultdict(set)
     names = set()
     for owner, label, place in zip(owners, labels, places, strict=True):
         if label != UNLABELED:
             by_dataset[owner, place.dataset].add(label)
             names.add(comparable_name(place.class_name or ""))
-    if any(len(found) > 1 for found in by_dataset.values()):
+    if any(len(labels_here) > 1 for labels_here in by_dataset.values()):
         return True
     return len(by_dataset) > 1 and len(names - {None}) > 1
 
 
 def _odd_classes(sources: list[_Source]) -> Iterator[Finding]:
-    """Classes of one image or none, names that look alike, and names that several data sets use."""
+    """Classes of one image or none, names that look alike, and names in several data sets."""
     same_name: dict[str, dict[tuple[int, str], ClassPlace]] = defaultdict(dict)
     for number, source in enumerate(sources):
         in_dataset: dict[str, dict[str, ClassPlace]] = defaultdict(dict)
@@ -293,7 +295,7 @@ def _odd_classes(sources: list[_Source]) -> Iterator[Finding]:
                 same_name[name].setdefault((number, place.dataset), place)
         for named in in_dataset.values():
             for group in look_alikes(named):
-                yield Finding("alike_names", ALIKE, classes=tuple(named[each] for each in group))
+                yield Finding("alike_names", ALIKE, classes=tuple(named[name] for name in group))
     for name, places in same_name.items():
         if len(places) > 1:
             sides = {place.side for place in places.values()}
@@ -307,10 +309,10 @@ def _all(sides: Collection[Side]) -> str:
 
 
 def _classes(source: _Source) -> Iterator[tuple[ClassPlace, int, int]]:
-    """Each class with how many of its images are good, and how many there are."""
+    """Each class with the number of its good images and of all its images."""
     table = source.images.table
     named = pa.table({name: table[name].cast(pa.string()) for name in ("dataset", "class_name")})
-    named = named.append_column("label", table["label"]).append_column("good", pa.array(source.found.is_good))
+    named = named.append_column("label", table["label"]).append_column("good", pa.array(source.result.is_good))
     counts = named.group_by(["dataset", "class_name", "label"]).aggregate([("good", "sum"), ("good", "count")])
     for row in counts.sort_by([("dataset", "ascending"), ("label", "ascending")]).to_pylist():
         if (name := _name(row["class_name"], row["label"])) is not None:

@@ -1,7 +1,7 @@
-"""Copies of images: exact ones by content, near ones by a perceptual hash and the color of the whole.
+"""Near copies of images, by a perceptual hash and the mean color.
 
-The hash is imagehash's `phash`: 64 bits of the signs of low frequencies. Scaling, re-encoding and brightness hardly
-touch it. It is blind to color, so an orange and a lemon on white look alike; the mean color settles that. See
+The hash is imagehash's `phash`: 64 bits, the signs of low frequencies. Scaling, re-encoding and brightness hardly
+change it. It ignores color, so an orange and a lemon on white have equal hashes; the mean color separates them. See
 docs/decisions.md, "near duplicates".
 """
 
@@ -21,27 +21,27 @@ from justright.utils.errors import DataError
 from justright.utils.types import Array
 
 NEAR = 4
-"""Near copies differ in at most this many of the 64 bits. Distances are even, for half of the bits are set."""
+"""Near copies differ in at most this many of the 64 bits. Distances are even, because half of the bits are set."""
 
 MAX_NEAR = 10
-"""Beyond this, photos of one composition begin to meet by chance, and the search loses its speed."""
+"""Beyond this, different photos of one composition match, and the search is slow."""
 
 HASH_BITS = 64
-HASH_PIXELS = 32  # the side that phash shrinks an image to
+HASH_PIXELS = 32  # side of the image that phash hashes
 
 FLAT_CONTRAST = 8
-"""An image whose gray levels span less than this has no structure to hash: all such images would look alike."""
+"""An image whose gray levels span less than this has no structure to hash: all such images look alike."""
 
 COLOR_STEPS = 1000
 COLOR_TOLERANCE = 16
-"""How far the shares of red, green and blue of two near copies may lie apart, in thousandths."""
+"""Largest difference of the shares of red, green and blue of two near copies, in thousandths."""
 
 EDGES_AT_ONCE = 1_000_000
 
 
 def look_of(image: Image.Image) -> tuple[int, tuple[int, int, int]] | None:
     """The perceptual hash and the shares of red, green and blue in thousandths; None for a flat image."""
-    # phash would shrink the image itself; done here, in color and in two steps, it serves both and costs a fifth
+    # phash would shrink the image itself; one shrunk image in color serves both and takes a fifth of the time
     small = image.resize((HASH_PIXELS, HASH_PIXELS), Image.Resampling.LANCZOS, reducing_gap=2.0)
     gray = small.convert("L")
     darkest, brightest = gray.getextrema()
@@ -63,17 +63,17 @@ def groups_of(keys: Int[Array, " images"]) -> Iterator[Int[Array, " members"]]:
 def near_components(
     hashes: UInt64[Array, " images"], colors: Int[Array, "images 3"], near: int = NEAR
 ) -> Int[Array, " images"]:
-    """One number an image; images joined by a chain of near copies share it.
+    """The number of a component for each image; images connected by a chain of near copies share it.
 
-    Exact: hashes at most `near` bits apart agree wholly on one of `near + 1` bands of bits, so only images that
-    share a band are compared. Memory stays linear in the images, also when all of them look alike.
+    Exact: hashes at most `near` bits apart are equal in one of `near + 1` bands of bits, so only images with an equal
+    band are compared. Memory is linear in the number of images, even if all of them look alike.
     """
     if not 0 <= near <= MAX_NEAR:
-        raise DataError(f"near copies are sought within {near} bits", expected=f"0 to {MAX_NEAR}")
+        raise DataError(f"near copies within {near} bits", expected=f"0 to {MAX_NEAR}")
     looks, which = np.unique(np.column_stack([hashes, colors.astype(np.uint64)]), axis=0, return_inverse=True)
     component = np.arange(len(looks))
     for band in range(near + 1):
-        # every (near + 1)-th bit: neighboring frequencies go together, so a run of bits has fewer values
+        # every (near + 1)-th bit: neighboring frequencies correlate, so adjacent bits would have fewer values
         mask = np.uint64(sum(1 << bit for bit in range(band, HASH_BITS, near + 1)))
         for left, right in _close_in_band(looks[:, 0], looks[:, 1:].astype(np.int64), mask, near):
             component = _joined(component, left, right)
@@ -83,31 +83,31 @@ def near_components(
 def _close_in_band(
     hashes: UInt64[Array, " looks"], colors: Int[Array, "looks 3"], mask: np.uint64, near: int
 ) -> Iterator[Int[Array, "2 edges"]]:
-    """Near pairs among the looks that agree under the mask, a bounded number at a time."""
+    """Yield near pairs among the looks that are equal under the mask, a bounded number at a time."""
     order = np.argsort(hashes & mask, kind="stable")
     hashes, colors = hashes[order], colors[order]
     band = hashes & mask
     first = np.arange(len(order))
-    found: list[Array] = []
-    n_found = 0
-    for step in count(1):  # each look with the one `step` places further in its bucket, all buckets at once
+    pairs: list[Array] = []
+    n_pairs = 0
+    for step in count(1):  # each look and the one `step` places further in its bucket, all buckets at once
         first = first[: np.searchsorted(first, len(order) - step)]
         first = first[band[first] == band[first + step]]
         if not len(first):
             break
         pair = first[np.bitwise_count(hashes[first] ^ hashes[first + step]) <= near]
         pair = pair[np.abs(colors[pair] - colors[pair + step]).max(axis=1, initial=0) <= COLOR_TOLERANCE]
-        found.append(np.stack([order[pair], order[pair + step]]))
-        n_found += len(pair)
-        if n_found > EDGES_AT_ONCE:
-            yield np.concatenate(found, axis=1)
-            found, n_found = [], 0
-    if found:
-        yield np.concatenate(found, axis=1)
+        pairs.append(np.stack([order[pair], order[pair + step]]))
+        n_pairs += len(pair)
+        if n_pairs > EDGES_AT_ONCE:
+            yield np.concatenate(pairs, axis=1)
+            pairs, n_pairs = [], 0
+    if pairs:
+        yield np.concatenate(pairs, axis=1)
 
 
 def _joined(component: Int[Array, " looks"], left: Array, right: Array) -> Int[Array, " looks"]:
-    """The components after these pairs are joined too."""
+    """The components after merging these pairs."""
     n = len(component)
     edges = coo_array((np.ones(len(left), bool), (component[left], component[right])), shape=(n, n))
     _, merged = connected_components(edges, directed=False)

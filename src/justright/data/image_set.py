@@ -254,13 +254,14 @@ class ImageSet:
 
     def named_by(self, ids: Sequence[str] | pa.ChunkedArray) -> ImageSet:
         """The same images with these ids."""
-        return self._with({"id": column("id", ids, len(self))})
+        return self.replaced({"id": column("id", ids, len(self))})
 
     def named(self, dataset: str) -> ImageSet:
         """The same images as one data set of this name."""
-        return self._with({"dataset": names_column([nfc(dataset)], np.zeros(len(self), np.int32))})
+        return self.replaced({"dataset": names_column([nfc(dataset)], np.zeros(len(self), np.int32))})
 
-    def _with(self, columns: Mapping[str, Any]) -> ImageSet:
+    def replaced(self, columns: Mapping[str, Any]) -> ImageSet:
+        """The same images with other values in these columns."""
         return ImageSet(with_columns(self.table, columns), self.readers, self._content)
 
     def take(self, rows: Sequence[int] | Int[Array, " rows"]) -> ImageSet:

@@ -23,15 +23,15 @@ from justright.utils.parallel import Engine, threads
 from justright.utils.types import Array
 
 N_WORKERS = 8
-"""Threads: reading waits for the disk, and Pillow decodes outside the interpreter's lock."""
+"""Threads: reading waits for the disk, and Pillow releases the interpreter's lock while it decodes."""
 
 PART_ROWS = 16
-"""Images that a worker is given at once: sending them costs little beside reading them."""
+"""Images per task of a worker."""
 
 
 @dataclass(frozen=True)
 class Inspection:
-    """What one pass found, aligned with the rows of the set. Bad images have the content id ""."""
+    """The result of one pass, aligned with the rows of the set. Bad images have the content id ""."""
 
     content_ids: list[str]
     has_look: Bool[Array, " images"]
@@ -56,7 +56,7 @@ class _GoodImage:
 
 
 def inspect_images(images: ImageSet, n_workers: int = N_WORKERS, engine: Engine | None = None) -> Inspection:
-    """Read every file once; the result depends neither on the number of threads nor on the engine, if one is given."""
+    """Read every file once; the result does not depend on the number of threads or the engine."""
     n = len(images)
     content_ids, has_look = [""] * n, np.zeros(n, bool)
     hashes, colors = np.zeros(n, np.uint64), np.zeros((n, 3), np.int32)
@@ -84,7 +84,7 @@ def _inspect_all(readers: Mapping[str, Reader], places: pa.Table) -> list[_GoodI
 def _inspect(reader: Reader, at: Mapping[str, str]) -> _GoodImage | Quarantined:
     path, data = at["path"], b""
     try:
-        # where id and image both come from the bytes of a file, one reading serves both
+        # if id and image both come from the bytes of a file, it is read once
         if type(reader).image is Reader.image and type(reader).content_id is Reader.content_id:
             data = reader.encoded(path)
             content_id, image = hash_bytes(data), decode(data, path)
@@ -92,8 +92,7 @@ def _inspect(reader: Reader, at: Mapping[str, str]) -> _GoodImage | Quarantined:
             content_id, image = reader.content_id(path), reader.image(path)
         look = look_of(image)
     except Exception as error:
-        # decoders fail on damaged files in more ways than anyone has listed; one file must not end the work, and
-        # nothing is hidden, for the reason carries the error
+        # decoders raise many kinds of errors for damaged files; the reason carries each
         kind, reason = reason_of(error, path, data)
         return Quarantined(**at, kind=kind, reason=reason)
     return _GoodImage(content_id, look, format_against_suffix(data, path))

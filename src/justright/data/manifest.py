@@ -26,7 +26,6 @@ from justright.data.columns import (
     superclass_columns,
     text_column,
     whole_labels,
-    with_columns,
 )
 from justright.data.image_set import ImageSet
 from justright.data.parquet import read_parquet
@@ -86,7 +85,7 @@ def images_of_table(table: pa.Table, reader: Reader, dataset: str, origin: str, 
     if "dataset" not in table.column_names:
         return images
     names = pc.fill_null(nfc_column(text_column(table, "dataset", origin)), nfc(dataset)).cast(NAME)
-    return ImageSet(with_columns(images.table, {"dataset": names}), images.readers)
+    return images.replaced({"dataset": names})
 
 
 def path_column(table: pa.Table, origin: str) -> str:

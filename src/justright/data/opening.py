@@ -27,8 +27,8 @@ from justright.data.readers import FolderReader
 from justright.utils.errors import DataError, MissingDataError
 
 ACCEPTED = (
-    "a folder with one folder a class, a table (.csv or .parquet), a zip of images, NAME:FOLDER for a data set that "
-    "`justright data --list` names, or glyphs"
+    "a folder with one folder per class, a table (.csv or .parquet), a zip of images, NAME:FOLDER for a data set of "
+    "`justright data --list`, or glyphs"
 )
 OBJECTS = (
     "a folder, zip, CSV or Parquet file; a list of paths; a dict of class and paths; a DataFrame or Arrow table with "
@@ -46,7 +46,7 @@ def open_images(source: Any, name: str | None = None) -> ImageSet:
             a list of paths; a dict from class to paths or folders; a pandas DataFrame or Arrow table with a column
             `path` and perhaps `label`, `class_name`, `id`, `split`; a torchvision-style data set or a list of images;
             a Hugging Face `datasets.Dataset`; an ImageSet. Relative paths start at the current folder.
-        name: what to call the data set; by default made from the source.
+        name: the name of the data set; by default that of the source.
     """
     images = _open(source, name)
     return images if name is None else images.named(name)
@@ -180,7 +180,7 @@ def _arrow_table(frame: Any, origin: str) -> pa.Table:
 
 
 def unrecognized(source: Any) -> list[str]:
-    """The files of a folder or a zip that are not taken for images because of their names; hidden ones do not count."""
+    """The files of a folder or a zip that are no images by name, without hidden ones."""
     if not isinstance(source, str | os.PathLike):
         return []
     path = Path(source)

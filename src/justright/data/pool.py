@@ -9,7 +9,7 @@ from numbers import Integral
 import numpy as np
 import pyarrow as pa
 
-from justright.data.columns import names_column, with_columns
+from justright.data.columns import names_column
 from justright.data.image_set import ImageSet
 from justright.utils.errors import DataError
 from justright.utils.seeding import generator
@@ -109,4 +109,4 @@ def _relabeled(part: ImageSet, own: list[Origin], first: int) -> ImageSet:
     position = np.searchsorted([origin.label for origin in own], part.labels)
     names = names_column([origin.name for origin in own], position)
     labels = pa.array((first + position).astype(np.int32))
-    return ImageSet(with_columns(part.table, {"label": labels, "class_name": names}), part.readers)
+    return part.replaced({"label": labels, "class_name": names})

@@ -1,4 +1,4 @@
-"""Images that cannot be used: set aside with path and reason, never swapped for others, never silently dropped."""
+"""Bad images: recorded with path and reason, never replaced, never silently dropped."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from justright.data.decoding import format_of, is_cut_off
 from justright.utils.errors import BadImageError, BadKind, DataError
 
 MAX_BAD = 0.05
-"""A source with a larger share of bad images than this is refused: something is wrong with it as a whole."""
+"""A source with a larger share of bad images than this is rejected."""
 
 N_EXAMPLES = 3
 
@@ -30,19 +30,19 @@ class Quarantined:
 
 
 class TooManyBadError(DataError):
-    """So many images of a source are bad that going on without them would be another data set."""
+    """Too many images of a source are bad to continue without them."""
 
 
 def reason_of(error: Exception, path: str, data: bytes = b"") -> tuple[BadKind, str]:
-    """The kind of a failure and a sentence about it; `data` is what could be read of the file."""
+    """The kind of an error and a sentence about it; `data` is what could be read of the file."""
     if not isinstance(error, BadImageError):
         return BadKind.UNREADABLE, f"{type(error).__name__}: {error}"
     text, kind = error.problem.removeprefix(f"{path}: "), error.kind
     if kind is BadKind.NOT_AN_IMAGE and (name := format_of(data)):
-        # Pillow cannot identify a file that ends inside its header, though its first bytes tell what it was to be
-        return BadKind.TRUNCATED, f"begins like {name}, but ends or is damaged before the picture"
+        # Pillow cannot identify a file that ends inside its header, though its first bytes show its format
+        return BadKind.TRUNCATED, f"starts like {name}, but ends or is damaged before the pixels"
     if kind is BadKind.UNREADABLE and is_cut_off(data):
-        return BadKind.TRUNCATED, "truncated (shorter than its header says)"
+        return BadKind.TRUNCATED, "truncated (shorter than its header states)"
     return kind, f"{text}, expected {error.expected}" if error.expected else text
 
 
@@ -56,16 +56,16 @@ def refuse_above(max_bad: float, bad: Sequence[Quarantined], n_images: int, name
         raise TooManyBadError(
             f"no image of {name} can be read, {n_images:,} of {n_images:,} are bad:\n{examples}{more}",
             expected="at least one readable image",
-            advice="mend or replace these files; `justright audit` lists the reason of each",
+            advice="fix or replace these files; `justright audit` lists the reason of each",
         )
     raise TooManyBadError(
         f"{len(bad):,} of {n_images:,} images of {name} are bad ({len(bad) / n_images:.1%}):\n{examples}{more}",
         expected=f"at most {max_bad:.4g} of a source ({max_bad:.1%})",
-        advice="mend or remove these files; if the rest is meant to be used without them, raise the limit "
+        advice="fix or remove these files, or raise the limit to use the rest without them "
         "(--max-bad of audit, discover, extract and predict)",
     )
 
 
 def printable(text: str) -> str:
-    """Names of files may hold line breaks and codes that move the cursor: shown, not sent."""
+    """Escape line breaks and control codes in file names."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Int
 from PIL import Image, ImageOps
 
-from justright.data.export import contact_sheet
 from justright.data.image_set import ImageSet
 from justright.report.elements import Missing, Picture
 from justright.utils.context import track
@@ -145,3 +144,14 @@ def _opaque(n_tiles: int, pixels: int, columns: int) -> Image.Image:
 def _n_characters(picture: Picture | None) -> int:
     """What the picture takes of the page, with the forty letters around it."""
     return 0 if picture is None else len(picture.uri) + len(picture.alt) + 40
+
+
+def contact_sheet(images: Sequence[Image.Image], columns: int, gap: int) -> Image.Image:
+    """Put images of one size into rows of `columns`, left to right, on white."""
+    width, height = images[0].size
+    n_rows = -(-len(images) // columns)
+    sheet = Image.new("RGB", (columns * (width + gap) - gap, n_rows * (height + gap) - gap), "white")
+    for number, image in enumerate(images):
+        row, column = divmod(number, columns)
+        sheet.paste(image, (column * (width + gap), row * (height + gap)))
+    return sheet

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Int
 
 from justright.data import ImageSet, Pool, Split, Truth, merge_pool
-from justright.data.columns import column, names_column, with_columns
+from justright.data.columns import column
 from justright.data.pool import OWN as OWN
 from justright.features.table import FeatureTable
 from justright.utils.errors import DataError, DegenerateError
@@ -223,13 +223,12 @@ def joined(sets: Sequence[ImageSet]) -> ImageSet | None:
         "label": column("label", [number.get(name, UNLABELED) for name in names], len(images)),  # type: ignore[arg-type]
         "class_name": column("class_name", names, len(images)),
     }
-    return ImageSet(with_columns(images.table, changed), images.readers).take(rows)
+    return images.replaced(changed).take(rows)
 
 
 def named(images: ImageSet, dataset: str) -> ImageSet:
     """The same images as one data set of another name."""
-    same = names_column([dataset], np.zeros(len(images), np.int32))
-    return ImageSet(with_columns(images.table, {"dataset": same}), images.readers)
+    return images.named(dataset)
 
 
 def _readable(images: ImageSet, table: FeatureTable) -> ImageSet:
@@ -243,4 +242,4 @@ def _readable(images: ImageSet, table: FeatureTable) -> ImageSet:
             expected="one each",
             advice=f"delete {table.path}; it is computed again",
         )
-    return ImageSet(with_columns(images.table, {"id": table.index["id"]}), images.readers)
+    return images.named_by(table.index["id"])
