@@ -29,7 +29,7 @@ from justright.discovery.simgcd import SimGCD
 from justright.discovery.simgcd_config import SimGCDConfig
 from justright.features.backbone import Backbone
 from justright.features.guarded_timm import VisionTransformer
-from justright.features.stored_views import Views
+from justright.features.views import Views
 from justright.utils.hashing import in_blocks
 
 N_CLASSES = 20

@@ -28,7 +28,7 @@ from justright.discovery.loop import SHARE_WITHOUT_NORM, Training
 from justright.discovery.processes import Processes
 from justright.discovery.schedules import learning_rate
 from justright.features.bank import ViewBank
-from justright.features.stored_views import FreshViews
+from justright.features.views import FreshViews
 from justright.utils.errors import DataError
 
 CALM = {"learning_rate": 0.01}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from justright.features.cache import FeatureCache
-from justright.features.cache_section import digests
+from justright.features.cache import FeatureCache, digests
 
 KEY = {"backbone": {"name": "tiny", "pooling": "class"}, "computation": {"precision": "float32"}}
 IDS = digests([f"image {i}" for i in range(6)])

@@ -11,11 +11,9 @@ from justright.data import ImageSet
 from justright.data.folder import open_folder
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
-from justright.features.cache import FeatureCache
-from justright.features.cache_section import digests
+from justright.features.cache import FeatureCache, KeptBanks, digests
 from justright.features.extract import extract
 from justright.features.extracted_views import ExtractedViews
-from justright.features.kept_banks import KeptBanks
 from justright.utils.context import use
 from justright.utils.errors import DataError
 
@@ -96,7 +94,9 @@ def test_a_damaged_or_lost_file_is_computed_again(backbone, tmp_path, alone, cap
     staged = ExtractedViews(backbone, tmp_path / "banks")
     first, _ = sorted(staged.folder.glob("*.ids.npy"))
     damaged = first.with_name(first.name.replace(".ids", ""))
-    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    data = bytearray(damaged.read_bytes())
+    data[-1] ^= 1
+    damaged.write_bytes(data)
     assert shards(plain(backbone, noise(N), tmp_path / "banks", shard_bytes=4000)) == alone
     assert "is damaged" in caplog.text
 

@@ -8,26 +8,17 @@ import sys
 
 import pytest
 
-from justright.features import kept_banks
-from justright.features.kept_banks import KeptBanks, alone, building, hold
+from justright.features import cache
+from justright.features.cache import KeptBanks
+from justright.utils.locks import ReaderLease
 
 READER = """
 import sys, time
 from pathlib import Path
-from justright.features.kept_banks import hold
-held = hold(Path(sys.argv[1]), sys)
+from justright.utils.locks import ReaderLease
+held = ReaderLease(Path(sys.argv[1]))
 print("reading", flush=True)
 time.sleep(60)
-"""
-
-BUILDER = """
-import sys
-from pathlib import Path
-from justright.features.kept_banks import building
-bank = Path(sys.argv[1])
-print("waiting", flush=True)
-with building(bank):
-    print((bank / "view").read_text(), flush=True)
 """
 
 
@@ -86,11 +77,11 @@ def test_a_bank_without_an_index_is_listed_and_cleared_and_no_banks_are_none(roo
 
 
 def test_a_bank_that_is_read_stays_whoever_clears(root):
-    kept, held = KeptBanks(root), hold(root / "old", names)
+    kept, held = KeptBanks(root), ReaderLease(root / "old")
     assert kept.clear(limit=100) == 5000
     assert kept.clear() == 0
     assert names(kept) == ["old"]
-    held()
+    held.release()
     assert kept.clear() == 1000
 
 
@@ -100,7 +91,7 @@ def test_room_is_made_for_a_new_bank_by_those_used_longest_ago(root, caplog):
     assert names(kept) == ["middle", "new", "old"]
     kept.make_room(500)
     assert names(kept) == ["middle", "new"]
-    assert "1 KB of view banks" in caplog.text
+    assert "1 KB of the least recently used view banks" in caplog.text
     kept.make_room(10**9)
     assert names(kept) == []
 
@@ -126,61 +117,12 @@ def test_a_bank_that_another_machine_reads_stays_until_it_falls_silent(root):
 
 
 def test_a_bank_that_another_process_removes_at_this_moment_is_passed_over(root, monkeypatch):
-    about = kept_banks._about
+    about = cache._describe_bank
 
     def remove_first(folder):
         if folder.name == "middle":
             shutil.rmtree(folder)
         return about(folder)
 
-    monkeypatch.setattr(kept_banks, "_about", remove_first)
+    monkeypatch.setattr(cache, "_describe_bank", remove_first)
     assert names(KeptBanks(root)) == ["new", "old"]
-
-
-def is_free(bank):
-    with alone(bank) as answer:
-        return answer
-
-
-def test_a_bank_is_free_unless_somebody_reads_it_and_readers_do_not_hinder_each_other(tmp_path):
-    bank = tmp_path / "bank"
-    bank.mkdir()
-    assert is_free(bank)
-    one, two = hold(bank, is_free), hold(bank, is_free)
-    one()
-    assert not is_free(bank)
-    two()
-    assert is_free(bank)
-
-
-def test_a_killed_reader_reads_no_more(tmp_path):
-    bank = tmp_path / "bank"
-    bank.mkdir()
-    with subprocess.Popen([sys.executable, "-c", READER, bank], stdout=subprocess.PIPE, text=True) as reader:
-        assert reader.stdout.readline() == "reading\n"
-        assert not is_free(bank)
-        reader.kill()
-        reader.wait()
-    assert is_free(bank)
-
-
-def test_with_a_bank_its_lock_goes_and_comes_again_with_the_next_reader(tmp_path):
-    bank = tmp_path / "bank"
-    bank.mkdir()
-    with alone(bank) as answer:
-        assert answer
-        shutil.rmtree(bank)
-    held = hold(bank, is_free)
-    assert not is_free(bank)
-    held()
-
-
-def test_who_comes_second_waits_and_finds_what_the_first_has_built(tmp_path):
-    bank = tmp_path / "bank"
-    with building(bank):
-        second = subprocess.Popen([sys.executable, "-c", BUILDER, bank], stdout=subprocess.PIPE, text=True)
-        assert second.stdout.readline() == "waiting\n"
-        (bank / "view").write_text("built")
-    with second:
-        assert second.stdout.readline() == "built\n"
-    assert second.returncode == 0

@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from justright.cli.terminal import Terminal, with_terminal
-from justright.features.cache import FeatureCache, parse_size
-from justright.features.kept_banks import KeptBanks
+from justright.features.cache import FeatureCache, KeptBanks, parse_size
 from justright.utils.files import bytes_of, home, leftovers, remove_leftovers, size_text
 
 FEATURES = ("name", "backbone", "pooling", "precision", "images", "size", "last used")

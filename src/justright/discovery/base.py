@@ -35,7 +35,7 @@ from justright.discovery.training_data import TrainingData, Weighting
 from justright.features.backbone import Backbone
 from justright.features.bank import open_views
 from justright.features.extract import extract
-from justright.features.stored_views import Views
+from justright.features.views import Views
 from justright.utils.errors import DataError, DegenerateError
 from justright.utils.files import home
 from justright.utils.parallel import Engine

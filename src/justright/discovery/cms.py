@@ -19,7 +19,7 @@ from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Ou
 from justright.discovery.shifted_clusters import by_shifted_clusters
 from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Backbone
-from justright.features.stored_views import Views
+from justright.features.views import Views
 from justright.losses import CMSObjective, CMSSettings, LossParts
 from justright.utils.settings import COUNT, NOT_NEGATIVE, SHARE, at_least, one_of, setting
 

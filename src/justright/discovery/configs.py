@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from jaxtyping import Int
 
-from justright.features.bank_records import BANK_PRECISIONS, BankPrecision
-from justright.features.choices import PRECISIONS, Precision
+from justright.features.choices import BANK_PRECISIONS, PRECISIONS, BankPrecision, Precision
 from justright.losses import ContrastiveSettings
 from justright.utils.errors import JustrightError
 from justright.utils.settings import (

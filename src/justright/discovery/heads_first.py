@@ -14,7 +14,7 @@ from torch import Tensor
 from justright.discovery.learner import features_of
 from justright.discovery.training_data import TrainingData
 from justright.features.cuts import Stored
-from justright.features.stored_views import Views
+from justright.features.views import Views
 from justright.utils.context import track
 from justright.utils.seeding import generator
 from justright.utils.types import Array

@@ -20,7 +20,7 @@ from justright.discovery.processes import Processes
 from justright.discovery.training_data import TrainingData
 from justright.features.backbone import Backbone, Stored
 from justright.features.chunked_suffix import chunked_suffix
-from justright.features.stored_views import Views
+from justright.features.views import Views
 from justright.features.workers import on_one_core_each, one_core_a_thread
 from justright.losses import LossParts
 from justright.utils.parallel import n_cores

@@ -27,7 +27,7 @@ from justright.discovery.processes import Processes
 from justright.discovery.records import EpochRecords
 from justright.discovery.schedules import learning_rate, n_epochs_with
 from justright.discovery.training_data import TrainingData
-from justright.features.stored_views import Views
+from justright.features.views import Views
 from justright.losses import LossParts
 from justright.utils.context import track
 from justright.utils.types import Array

@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from justright.discovery.learner import Learner, features_of
 from justright.discovery.training_data import TrainingData
-from justright.features.stored_views import Views
+from justright.features.views import Views
 from justright.utils.types import Array
 
 MOST_IMAGES = 2048  # of the target that are asked: enough to tell a change of one in a hundred

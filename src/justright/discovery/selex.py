@@ -17,7 +17,7 @@ from justright.discovery.gcd import GCDConfig, GCDLearner
 from justright.discovery.learner import BatchLabels, BatchWeights, FitInputs, Outputs, features_of
 from justright.discovery.trained import TrainedDiscovery
 from justright.features.backbone import Stored
-from justright.features.stored_views import Views
+from justright.features.views import Views
 from justright.losses import LossParts, SelExObjective, SelExSettings
 from justright.losses.self_expertise import apart_by_clusters, apart_by_reach
 from justright.utils.seeding import generator

@@ -14,7 +14,7 @@ from justright.discovery.guide import Guide
 from justright.discovery.heads_first import N_FRESH, FeatureViews
 from justright.discovery.learner import FitInputs, Learner, mean_feature
 from justright.discovery.loop import Training
-from justright.features.stored_views import Views
+from justright.features.views import Views
 from justright.utils.seeding import generator
 
 

@@ -14,9 +14,9 @@ from torch import Tensor
 from justright.data.image_set import ImageSet
 from justright.data.readers import Reader
 from justright.data.transforms import ImageRecipe
-from justright.features import bank_records
 from justright.features.bad_rows import Reasons, reason_at
 from justright.features.feature_network import FeatureNetwork
+from justright.features.views import pack
 from justright.features.workers import refuse_other_tools
 from justright.utils.types import Array
 
@@ -65,4 +65,4 @@ def computed(network: FeatureNetwork, batch: Tensor, layout: np.dtype[np.void] |
     if layout is None or not len(batch):
         return WorkedBatch(network(batch), bad, None)
     features, stored = network.with_views(batch)
-    return WorkedBatch(features, bad, bank_records.packed(layout, network.backbone.stored_names, stored))
+    return WorkedBatch(features, bad, pack(layout, network.backbone.stored_names, stored))

@@ -13,6 +13,8 @@ Precision = Literal["float32", "bfloat16", "float16"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
 Pooling = Literal["class", "average", "patches"]
 POOLINGS: tuple[str, ...] = get_args(Pooling)
+BankPrecision = Literal["float32", "float16"]  # of stored views
+BANK_PRECISIONS: tuple[str, ...] = get_args(BankPrecision)
 
 
 @dataclass(frozen=True)

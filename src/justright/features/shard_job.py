@@ -22,7 +22,7 @@ from jaxtyping import Float, Int
 from justright.data.image_set import ImageSet, sent
 from justright.features.bad_rows import Reasons, refuse_bad_rows
 from justright.features.batch_work import BatchWork, computed
-from justright.features.cache_section import CacheSection, digests
+from justright.features.cache import CacheSection, digests
 from justright.features.extracted_views import ExtractedViews
 from justright.features.feature_network import FeatureNetwork
 from justright.features.store_writer import StoreWriter

@@ -227,8 +227,8 @@ class CostPlan:
         ]
 
     def _view_files(self) -> Iterator[PlannedFiles]:
-        from justright.features.bank_records import record_type
-        from justright.features.kept_banks import KeptBanks
+        from justright.features.cache import KeptBanks
+        from justright.features.views import record_type
 
         stored = KeptBanks().all()
         for (stream, precision), n_views in self.stored_views().items():

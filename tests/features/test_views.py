@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tests.features.tiny_banks import bank_of, tiny
+from tests.features.tiny_banks import ROWS, VIEWS, bank_of, noise, tiny
 from tests.lost_workers import FAR_ENGINES, deadly
 
 from justright.data import from_dataset, open_folder
 from justright.data.image_set import ImageSet, sent
-from justright.data.transforms import ImageRecipe, Plain, Strong, draw_view, transform_named
-from justright.features.bank_records import record_type
-from justright.features.view_work import ViewDrawer, ViewTask, ViewWork
+from justright.data.transforms import ImageRecipe, Plain, Strong, Weak, draw_view, transform_named
+from justright.features.bank import ViewTask, ViewWork
+from justright.features.views import FreshViews, ViewDrawer, record_type
 from justright.features.workers import tools
 from justright.utils.errors import BadImageError, JustrightError
 from justright.utils.parallel import ENGINES
@@ -67,13 +67,13 @@ def test_a_machine_of_another_kind_is_refused(drawn):
         replace(work, tools=work.tools | {"torch": "1.0"})(task)
 
 
-def noise(n: int = 6) -> ImageSet:
+def small_noise(n: int = 6) -> ImageSet:
     rng = np.random.default_rng(0)
     return from_dataset([(rng.integers(0, 256, (24, 30, 3), dtype=np.uint8), 0) for _ in range(n)], "noise").with_ids()
 
 
 def test_each_row_gets_the_view_of_its_number_on_any_number_of_threads():
-    images, rows, numbers = noise(), [5, 0, 5, 3], [0, 7, 1, 1 << 61]
+    images, rows, numbers = small_noise(), [5, 0, 5, 3], [0, 7, 1, 1 << 61]
     expected = [
         draw_view(images.image(row), Strong(), RECIPE, seed=3, image_id=images.ids[row], view=number)
         for row, number in zip(rows, numbers, strict=True)
@@ -83,14 +83,14 @@ def test_each_row_gets_the_view_of_its_number_on_any_number_of_threads():
 
 
 def test_all_views_of_some_rows_are_the_same_views():
-    images = noise()
+    images = small_noise()
     first, second = DRAWER.all_of_each(images.take([4, 1]), [4, 1], [2, 9])
     assert torch.equal(first, DRAWER.one_of_each(images, [4, 1], [2, 2], 2))
     assert torch.equal(second, DRAWER.one_of_each(images, [4, 1], [9, 9], 2))
 
 
 def test_an_image_that_is_drawn_twice_is_decoded_once(monkeypatch):
-    images, decoded = noise(), []
+    images, decoded = small_noise(), []
     plainly = ImageSet.image
     monkeypatch.setattr(ImageSet, "image", lambda self, row: decoded.append(row) or plainly(self, row))
     DRAWER.one_of_each(images, [1, 2, 1, 2], [0, 0, 1, 1], 2)
@@ -103,3 +103,61 @@ def test_an_image_that_cannot_be_decoded_is_named_by_its_row(tmp_path):
     images = open_folder(tmp_path).with_ids()
     with pytest.raises(BadImageError, match=r"image 0: bad\.png: not an image"):
         ViewDrawer(Plain(), RECIPE, 0).one_of_each(images, [0], [0], 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"qk_norm": True}], ids=["exact last block", "general path"])
+@pytest.mark.parametrize("transform", [Weak(), Strong()])
+def test_a_bank_and_fresh_views_give_the_same_numbers(tmp_path, options, transform):
+    backbone = tiny(**options)
+    bank = bank_of(tmp_path, backbone=backbone, transform=transform).build()
+    fresh = FreshViews(backbone, noise(), transform)
+    for stored, computed in zip(bank.batch(ROWS, VIEWS), fresh.batch(ROWS, VIEWS), strict=True):
+        torch.testing.assert_close(stored, computed, rtol=1e-5, atol=1e-6)
+
+
+def test_training_from_the_bank_is_training_from_fresh_views(tmp_path):
+    losses = []
+    for kind in ("bank", "fresh"):
+        backbone = tiny()
+        views = bank_of(tmp_path, backbone=backbone).build() if kind == "bank" else FreshViews(backbone, noise())
+        optimizer = torch.optim.SGD(backbone.tuned_parameters(), lr=0.05)
+        for step in range(6):
+            loss = backbone.suffix(views.batch(ROWS, (VIEWS + step) % 3)).pow(4).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    assert losses[:6] == pytest.approx(losses[6:], rel=1e-4)
+    assert losses[0] != pytest.approx(losses[5], rel=1e-2)
+
+
+def test_choose_gives_each_image_different_views(tmp_path):
+    bank, fresh = bank_of(tmp_path), FreshViews(tiny(), noise())
+    for views in (bank, fresh):
+        chosen = views.choose(epoch=3, step=2, n_images=50, n_views=2)
+        assert chosen.shape == (2, 50)
+        assert (chosen[0] != chosen[1]).all()
+        assert np.array_equal(chosen, views.choose(3, 2, 50, 2))
+        assert not np.array_equal(chosen, views.choose(3, 3, 50, 2))
+    assert set(bank.choose(0, 0, 200).ravel()) == {0, 1, 2}
+    with pytest.raises(JustrightError, match="at most 3"):
+        bank.choose(0, 0, 5, n_views=4)
+
+
+def test_bad_images_are_named_and_can_be_left_out(tmp_path, make_tree):
+    from justright.data.folder import open_folder
+
+    root = make_tree({"cats": 4})
+    (root / "cats" / "1.png").write_bytes(b"no image")
+    images = open_folder(root)
+    bad = images.paths.index("cats/1.png")
+    with pytest.raises(JustrightError, match=r"(?s)cats/1.png: not an image.*good rows"):
+        bank_of(tmp_path / "bank", images).build()
+    good = images.take([row for row in range(4) if row != bad])
+    bank, fresh = bank_of(tmp_path / "bank", good).build(), FreshViews(tiny(), good)
+    torch.testing.assert_close(
+        bank.batch(np.arange(3), np.zeros(3, int)),
+        fresh.batch(np.arange(3), np.zeros(3, int)),
+        rtol=1e-5,
+        atol=1e-6,
+    )
