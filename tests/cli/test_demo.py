@@ -14,7 +14,7 @@ from justright.cli.demo import rows_over_seeds
 from justright.data.catalog.glyphs import classes_of
 from justright.features import automatic, feature_network
 from justright.report import drawing, feature_map
-from justright.report.seed_groups import mean_and_spread
+from justright.report.compared_runs import mean_and_spread
 from justright.runs.run_folder import RunFolder
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from justright.evaluation import Scores
-from justright.report.seed_groups import ComparedRun
+from justright.report.compared_runs import ComparedRun
 from justright.runs.run_folder import RunFolder
 
 

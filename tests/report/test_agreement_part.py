@@ -13,9 +13,8 @@ from justright.data import ImageSet
 from justright.data.folder import write_tree
 from justright.data.readers import FolderReader
 from justright.discovery.predictions import Category, Predictions, category_names
-from justright.report.agreement_part import Agreement, RunPair
+from justright.report.compared_runs import Agreement, ComparedRun, RunPair
 from justright.report.comparison import Comparison
-from justright.report.seed_groups import ComparedRun
 from justright.runs.run_folder import RunFolder
 
 

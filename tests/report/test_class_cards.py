@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from tests.report.html_checks import part, text_of
 
-from justright.report.class_cards import class_cards, nearest_clusters
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
+from justright.report.run_report import class_cards, nearest_clusters
 from justright.runs.selection import Selection
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from justright.discovery.predictions import Predictions, category_names
-from justright.report.cluster_views import Surroundings, look_at_clusters
+from justright.report.clusters import Surroundings, look_at_clusters
 
 
 def unit(x):

@@ -4,11 +4,9 @@ import re
 
 from tests.report.html_checks import part, text_of
 
-from justright.report.cluster_views import look_at_clusters, target_features
-from justright.report.clusters import cluster_cards
+from justright.report.clusters import cluster_cards, look_at_clusters, review_of, target_features
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
-from justright.report.review_part import review_of
 from justright.runs.run_folder import RunFolder
 
 

@@ -7,8 +7,7 @@ from tests.made_runs import make_run
 from tests.report.fake_runs import fake_run
 from tests.report.html_checks import check, opened, part, text_of
 
-from justright.report.comparison import Comparison
-from justright.report.comparison_page import ComparisonPage, write_comparison
+from justright.report.comparison import Comparison, ComparisonPage, write_comparison
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from justright.evaluation import Counts, break_down, matched_confusion
 from justright.report.drawing import to_svg
-from justright.report.error_figures import MOST_CELLS, draw_confusion, draw_errors
+from justright.report.run_figures import MOST_CELLS, draw_confusion, draw_errors
 
 
 def drawn(n_classes: int = 6, n: int = 300, seed: int = 0):

@@ -5,7 +5,7 @@ from html import unescape
 from tests.report.html_checks import part, text_of
 
 from justright.report.elements import Missing
-from justright.report.pool_and_target import left_out_part, overview
+from justright.report.run_parts import left_out_part, overview
 from justright.runs.problem import OWN
 from justright.runs.run_folder import RunFolder
 from justright.runs.source_checks import LeftOut, write_left_out

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.report.html_checks import part, text_of
 
-from justright.report.provenance import asked, flat_texts, reproduction, resolved, timings
+from justright.report.run_parts import asked, flat_texts, reproduction, resolved, timings
 
 
 def test_settings_become_one_level():

@@ -12,10 +12,10 @@ from tests.report.html_checks import part, text_of
 from justright.cli import main
 from justright.discovery.predictions import Predictions, category_names
 from justright.discovery.probability import expected_right
-from justright.report.cluster_views import look_at_clusters
+from justright.report.clusters import look_at_clusters
 from justright.report.elements import Missing
 from justright.report.page_images import PageImages
-from justright.report.result_part import next_steps, result_part, sentence
+from justright.report.run_parts import next_steps, result_part, sentence
 from justright.runs.run_folder import RunFolder
 
 

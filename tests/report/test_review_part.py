@@ -8,8 +8,8 @@ from tests.report.html_checks import check, text_of
 from tests.review import acting
 
 from justright.evaluation import CheckedAccuracy
-from justright.report import review_part
-from justright.report.review_part import MOST_MADE, made_table, review_cells, review_of
+from justright.report import clusters
+from justright.report.clusters import MOST_MADE, made_table, review_cells, review_of
 from justright.report.run_report import RunPage
 from justright.review.findings import Review, ReviewedCluster
 from justright.review.open_review import OpenReview
@@ -98,12 +98,12 @@ def summary(run) -> str:
 def test_the_summary_counts_clusters_and_reviewers_and_gives_the_interval(finished, monkeypatch):
     checked = CheckedAccuracy(0.8125, 0.71, 0.889, 0.95, 30, 240, 30.0, 0.64, 0.91, 210)
     review = Review(("anna", "ben"), 24, {"open": 18, "kept": 4, "disputed": 2}, checked, {}, (), 210)
-    monkeypatch.setattr(review_part, "findings", lambda run: review)
+    monkeypatch.setattr(clusters, "findings", lambda run: review)
     assert review_of(finished)["review"] is review
     assert "2 reviewers looked at 6 of 24 clusters: 4 kept, 2 disputed." in summary(finished)
     assert "About 81.2 % of the images were in the right cluster, [71.0, 88.9] at 95%: 30 of 240" in summary(finished)
     assert "same checks, interval 0.66 times as long. 210 more checks tell it to 4 points." in summary(finished)
-    monkeypatch.setattr(review_part, "findings", lambda run: Review(("anna",), 24, {"open": 24}, None, {}, (), 195))
+    monkeypatch.setattr(clusters, "findings", lambda run: Review(("anna",), 24, {"open": 24}, None, {}, (), 195))
     assert "1 reviewer looked at 0 of 24 clusters. No image was checked at random" in summary(finished)
     assert "about 195 checks tell it to 4 points" in summary(finished)
 

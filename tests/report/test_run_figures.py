@@ -6,9 +6,9 @@ import pytest
 from tests.report.fake_runs import fake_run
 
 from justright.benchmark.summary import SettingRow
-from justright.report.comparison import Comparison
+from justright.report.comparison import Comparison, draw_scores
 from justright.report.drawing import to_svg
-from justright.report.run_figures import draw_counts, draw_scores, draw_suite, draw_training, reported
+from justright.report.run_figures import draw_counts, draw_suite, draw_training, reported
 
 
 def test_a_saved_estimate_is_drawn_with_its_k_and_interval(finished):

@@ -18,7 +18,7 @@ from justright.report import feature_map, run_report
 from justright.report.drawing import for_page, to_svg
 from justright.report.elements import environment
 from justright.report.run_report import MOST_BYTES, RunPage, write_report
-from justright.report.selection_figures import draw_selection
+from justright.report.selection_report import draw_selection
 from justright.runs.feature_pool import merge_tables
 from justright.runs.run_folder import RunFolder
 from justright.runs.selection import Selection, save_selection

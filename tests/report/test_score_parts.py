@@ -7,7 +7,7 @@ from tests.report.html_checks import part, text_of
 
 from justright.evaluation import break_down
 from justright.report.elements import Missing
-from justright.report.score_parts import errors_part, judged, percent, scores_part
+from justright.report.run_parts import errors_part, judged, percent, scores_part
 from justright.runs.run_folder import RunFolder
 
 

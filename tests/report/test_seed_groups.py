@@ -8,7 +8,7 @@ from scipy import stats
 from tests.report.fake_runs import fake_run
 
 from justright.evaluation import Scores
-from justright.report.seed_groups import SeedGroup, change, mean_and_spread
+from justright.report.compared_runs import SeedGroup, change, mean_and_spread
 
 
 def group(values, half=0.0):

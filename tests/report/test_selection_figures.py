@@ -7,7 +7,7 @@ import pytest
 
 from justright.features.table import FeatureTable
 from justright.report.drawing import for_page, to_svg
-from justright.report.selection_figures import draw_selection
+from justright.report.selection_report import draw_selection
 from justright.runs.selection import Selection, load_selection, save_selection
 from justright.selection import SELECTORS, BetaSelector, BinsSelector, CuiSelector, UniformSelector
 

@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from justright.api import Result
+from justright.review import server
+from justright.review.security import Access
 from justright.review.server import listen, saved_token
+from justright.runs.run_folder import RunFolder
 from justright.utils.errors import JustrightError
 
 
@@ -33,3 +37,13 @@ def test_an_address_of_another_machine_cannot_be_listened_on():
 def test_an_empty_host_is_refused(host):
     with pytest.raises(JustrightError, match="the host is empty"):
         listen(host, 0)
+
+
+def test_a_result_opens_its_review(finished_run, monkeypatch, capsys):
+    def announce(opened, host, port, reviewer, ready):
+        assert (opened.run.path, host, port, reviewer) == (finished_run, "127.0.0.1", 0, "anna")
+        ready(Access(host, 8473, "token"))
+
+    monkeypatch.setattr(server, "serve", announce)
+    Result(RunFolder.open(finished_run)).review(reviewer="anna")
+    assert "http://127.0.0.1:8473/token/" in capsys.readouterr().out

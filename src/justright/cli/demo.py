@@ -17,8 +17,8 @@ from justright.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from justright.benchmark.demo import DemoResult
+    from justright.report.compared_runs import ScoreChange
     from justright.report.comparison import Comparison
-    from justright.report.seed_groups import ScoreChange
 
 
 @click.command()
@@ -52,8 +52,7 @@ def demo(terminal: Terminal, out: Path, full: bool, seed: int, device: str) -> N
         _run_full(terminal, out, seed, device)
         return
     from justright.benchmark.demo import run_demo
-    from justright.report.comparison import Comparison
-    from justright.report.comparison_page import write_comparison
+    from justright.report.comparison import Comparison, write_comparison
     from justright.report.run_report import write_report
 
     terminal.say("Drawing characters and finding new ones among them, on this machine alone.")
@@ -140,8 +139,7 @@ def _in_words(change: ScoreChange) -> str:
 
 def _run_full(terminal: Terminal, out: Path, seed: int, device: str) -> None:
     from justright.benchmark.demo import run_full_demo
-    from justright.report.comparison import Comparison
-    from justright.report.comparison_page import write_comparison
+    from justright.report.comparison import Comparison, write_comparison
 
     terminal.say("All methods, selectors and labeled sets, three seeds each. This takes long; stopped, it goes on.")
     result: dict[str, object] = {}
@@ -157,7 +155,7 @@ def _run_full(terminal: Terminal, out: Path, seed: int, device: str) -> None:
 
 def rows_over_seeds(runs: list[RunFolder]) -> list[tuple[str, ...]]:
     """A row per setting or labeled set: its name, and mean and spread of All, Old and New over its seeds."""
-    from justright.report.seed_groups import mean_and_spread
+    from justright.report.compared_runs import mean_and_spread
 
     by_name: dict[str, list[RunFolder]] = {}
     for run in runs:

@@ -104,7 +104,7 @@ def evaluate(
         terminal.say(f"Scores written to {out}")
     if errors or confusion:
         from justright.report.drawing import to_svg  # matplotlib is slow to import
-        from justright.report.error_figures import draw_confusion, draw_errors
+        from justright.report.run_figures import draw_confusion, draw_errors
 
         if errors:
             write_text(errors, to_svg(draw_errors(found)))

@@ -41,8 +41,7 @@ def report(terminal: Terminal, runs: tuple[Path, ...], out: Path | None) -> None
         value = {name: run.about.get(name) for name in ("method", "selector", "seed", "n_categories", "k_source")}
         value["scores"], text = (None, "") if scores is None else (scores.to_dict(), str(scores))
     else:
-        from justright.report.comparison import Comparison
-        from justright.report.comparison_page import write_comparison
+        from justright.report.comparison import Comparison, write_comparison
 
         comparison, place = Comparison.of(folders), out or Path("comparison.html")
         write_comparison(comparison, place)

@@ -1,1 +1,1 @@
-"""What was found, for people: figures, tables and pages."""
+"""Reports for people: figures, tables and HTML pages."""

@@ -1,19 +1,23 @@
-"""Every cluster as a card: its central images, its outliers, how sure the method is, and what is nearest."""
+"""The clusters of a run as cards: images, confidence, nearest clusters, and the verdicts of a review."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float, Int
 
-from justright.discovery.predictions import Predictions
+from justright.discovery.doubts import Doubt
+from justright.discovery.predictions import Category, Predictions
+from justright.geometry import ClassSums, row_chunks, unit_rows
 from justright.geometry.rows import evenly_spaced
-from justright.report.cluster_views import ClusterView
-from justright.report.elements import Name, Table, Values, Words, join, short
+from justright.report.elements import Missing, Name, Table, Values, Words, attempt, join, optional, short
 from justright.report.page_images import PageImages, SheetOrder
-from justright.report.review_part import COLUMNS as REVIEW_COLUMNS
-from justright.report.review_part import review_cells
-from justright.review.findings import Review
+from justright.review.findings import Review, ReviewedCluster, findings
+from justright.runs.run_folder import RunFolder
+from justright.utils.types import Array
 
 MOST_CLUSTERS = 3000  # more cards than this are cut: those stay where most images are likely wrong
 # central images, outliers, pixels a side, columns: the more clusters, the less of each, so that all are there
@@ -24,6 +28,104 @@ CALIBRATED = (*COLUMNS[:3], "expected purity %", "likely wrong", *COLUMNS[4:7], 
 N_DECIDING = 8
 N_NEITHER = 24
 LONGEST_ALT = 60
+REVIEW_COLUMNS = ("name by reviewers", "verdict", "images after review", "images that left")
+MOST_REVIEWERS, MOST_PLACES, MOST_MADE = 3, 3, 500  # longer lists are summed up: a page has to stay small
+DONE = {"keep": "kept", "reject": "rejected"}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is near a category, which helps to name it; None where there is no such thing, or no features."""
+
+    known: tuple[str, float] | None = None  # the known class with the nearest centroid, other than itself; the cosine
+    cluster: tuple[str, float] | None = None  # the same among discovered clusters
+    apart: float | None = None  # mean cosine of its images to its own centroid, less that to the nearest other one
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterView:
+    """A category and its images."""
+
+    number: int  # of the category in the predictions
+    category: Category  # its name and kind
+    rows: Int[Array, " rows"]  # of the target, from the most to the least central; without those called neither
+    n_neither: int  # how many images were called neither
+    purity: float | None  # the mean confidence of its images that nobody labeled; None where there are none
+    n_likely_wrong: float  # how many images are expected not to be of the category: the sum of one less the confidence
+    near: Surroundings = Surroundings()
+    doubt: Doubt | None = None
+
+    @property
+    def n_images(self) -> int:
+        """All images of the category, those called neither too."""
+        return len(self.rows) + self.n_neither
+
+    def ends(self, n_central: int, n_outlying: int) -> tuple[Int[Array, " central"], Int[Array, " outlying"]]:
+        """The images in the middle, and those at the edge with the farthest first; at most a quarter is edge."""
+        n_edge = min(n_outlying, len(self.rows) // 4)
+        n_middle = min(n_central, len(self.rows) - n_edge)
+        return self.rows[:n_middle], self.rows[len(self.rows) - n_edge :][::-1]
+
+
+def look_at_clusters(
+    predictions: Predictions, features: Float[Array, "target dim"] | None, doubts: Sequence[Doubt] = ()
+) -> list[ClusterView]:
+    """Every category that has an image, the one with most images likely wrong first. Without features rows go by
+    confidence, and nothing is known to be near."""
+    centrality = predictions.confidence.astype(np.float64)
+    near: dict[int, Surroundings] = {}
+    if features is not None and len(predictions):
+        sums, of_directions = ClassSums().update(features, predictions.cluster), ClassSums()
+        unit = unit_rows(sums.centroids())
+        place, cosines = np.searchsorted(sums.classes, predictions.cluster), []
+        for block in row_chunks(features):  # a block in memory at a time
+            own, place = place[: len(block)], place[len(block) :]
+            rows = unit_rows(block)
+            of_directions.update(rows, own)
+            cosines.append(np.einsum("id,id->i", rows, unit[own]))
+        centrality = np.concatenate(cosines)
+        categories = [predictions.categories[cluster] for cluster in sums.classes.tolist()]
+        found = _surroundings(categories, unit, of_directions.centroids())
+        near = dict(zip(sums.classes.tolist(), found, strict=True))
+    by_cluster = np.split(np.lexsort((-centrality, predictions.cluster)), np.cumsum(predictions.sizes))
+    views, by_category = [], {doubt.category: doubt for doubt in doubts}
+    for number, (category, rows) in enumerate(zip(predictions.categories, by_cluster[:-1], strict=True)):
+        if len(rows):
+            is_neither, is_open = predictions.is_neither[rows], ~predictions.is_given[rows]
+            purity = float(predictions.purity[number]) if is_open.any() else None
+            wrong = float((1 - predictions.confidence[rows[is_open]]).sum())
+            about = near.get(number, Surroundings()), by_category.get(number)
+            views.append(ClusterView(number, category, rows[~is_neither], int(is_neither.sum()), purity, wrong, *about))
+    return sorted(views, key=lambda view: -view.n_likely_wrong)
+
+
+def _surroundings(
+    categories: Sequence[Category], unit: Float[Array, "clusters dim"], mean_direction: Float[Array, "clusters dim"]
+) -> list[Surroundings]:
+    """The surroundings of each category, from directions of centroids and mean directions of images."""
+    is_known = np.array([category.kind == "known" for category in categories])
+    found = []
+    for place in range(len(unit)):  # a row at a time: all pairs of many thousands would fill the memory
+        is_other = np.arange(len(unit)) != place
+        cosine = unit @ unit[place]
+        of_images = unit @ mean_direction[place]  # the mean over cosines is the cosine of the mean, for directions
+        apart = float(of_images[place] - of_images[is_other].max()) if is_other.any() else None
+        nearest: dict[str, tuple[str, float]] = {}
+        for name, side in (("known", is_known), ("cluster", ~is_known)):
+            if len(places := np.flatnonzero(is_other & side)):
+                best = places[cosine[places].argmax()]
+                nearest[name] = categories[best].name, float(cosine[best])
+        found.append(Surroundings(**nearest, apart=apart))
+    return found
+
+
+def target_features(run: RunFolder) -> tuple[Float[Array, "target dim"] | None, str]:
+    """What tells how central an image is, and where it comes from: "after training", "before training" or nowhere."""
+    tuned, frozen = optional(lambda: run.tuned), optional(lambda: run.frozen)
+    for features, source in ((tuned, "after training"), (frozen and frozen[1].features, "before training")):
+        if features is not None and features.ndim == 2 and len(features) == len(run.predictions):
+            return features, source
+    return None, ""
 
 
 def cluster_cards(
@@ -113,3 +215,74 @@ def _orders(
         SheetOrder(rows, pixels, columns, f"{what} {short(view.category.name, LONGEST_ALT)}")
         for rows, what, view in ends + some
     ]
+
+
+def review_of(run: RunFolder) -> Values:
+    """The review, or why it cannot be shown, or the command that begins one; and the clusters that it made."""
+    review = attempt(lambda: findings(run), "")
+    made = () if isinstance(review, Missing) else review.made
+    return {
+        "review": review,
+        "command": shlex.join(["justright", "review", run.path.resolve().name]),
+        "made": made_table(made),
+        "n_made": len(made),
+    }
+
+
+def review_cells(found: ReviewedCluster | None, n_predicted: int) -> tuple[Words | int | None, ...]:
+    """What stands under `REVIEW_COLUMNS` for a cluster that had so many images; None where there is nothing to say."""
+    if found is None:
+        return (None,) * len(REVIEW_COLUMNS)
+    n_now = None if found.n_images == n_predicted else found.n_images
+    return _called(found) or None, _verdict(found) or None, n_now, _elsewhere(found) or None
+
+
+def made_table(made: Iterable[ReviewedCluster]) -> Table:
+    """Clusters that the run did not find: what was split off, and what was put together from single images."""
+    shown = sorted(made, key=lambda each: -each.n_images)[:MOST_MADE]
+    rows = [(Name(each.name), each.n_images, _verdict(each) or None) for each in shown]
+    return Table(("cluster", "images", "verdict"), rows)
+
+
+def _called(found: ReviewedCluster) -> Words:
+    """The name that people gave, and who would rather have another."""
+    words: list[Words] = []
+    if found.given_name is not None:
+        words.append((Name(found.given_name), " (known class)" if found.kind == "known" else ""))
+    for name in dict.fromkeys(found.other_names.values()):
+        words.append((Name(name), " by ", *_people(who for who, said in found.other_names.items() if said == name)))
+    return join("; ", words)
+
+
+def _verdict(found: ReviewedCluster) -> Words:
+    if _is_merged(found):
+        return "merged into ", Name(found.elsewhere[0][0])
+    if not found.n_images:  # what was said of it while it had images no longer counts
+        return ("no image left",)
+    said = [
+        (f"{DONE[verdict]} by ", *_people(who for who, each in found.verdicts.items() if each == verdict))
+        for verdict in DONE
+        if verdict in found.verdicts.values()
+    ]
+    return (("disputed: ",) if found.status == "disputed" else ()) + join(", ", said)
+
+
+def _elsewhere(found: ReviewedCluster) -> Words:
+    """Where images of the cluster are now, if not in it."""
+    if _is_merged(found):
+        return ()
+    words: list[Words] = [(f"{n:,} in ", Name(name)) for name, n in found.elsewhere[:MOST_PLACES]]
+    if n_more := sum(n for _, n in found.elsewhere[MOST_PLACES:]):
+        words.append((f"{n_more:,} in other clusters",))
+    if found.n_rejected:
+        words.append((f"{found.n_rejected:,} rejected",))
+    return join(", ", words)
+
+
+def _is_merged(found: ReviewedCluster) -> bool:
+    return not found.n_images and len(found.elsewhere) == 1 and not found.n_rejected
+
+
+def _people(reviewers: Iterable[str]) -> Words:
+    names = list(reviewers)
+    return (f"{len(names):,} reviewers",) if len(names) > MOST_REVIEWERS else join(" and ", [(Name(n),) for n in names])

@@ -9,10 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Int
 from markupsafe import Markup, escape
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure, FigureBase
+
+from justright.utils.types import Array
 
 # each can be told from the next, on light and on dark paper
 COLORS = ("#2f6db3", "#d1603d", "#2a9d8f", "#b5892b", "#8a63a8", "#c2568e", "#6f8a3a")
@@ -25,6 +30,12 @@ _VARIABLES = {INK: "var(--ink)", "#000000": "var(--ink)", LINE: "var(--line)", P
 def color_of(number: int) -> str:
     """The color of the first, second, ... of several things."""
     return COLORS[number] if number < len(COLORS) else OTHERS
+
+
+def datasets(column: pa.ChunkedArray) -> tuple[list[str], Int[Array, " rows"]]:
+    """The names in a column, and which of them each row has."""
+    coded = pc.fill_null(column.cast(pa.string()), "").combine_chunks().dictionary_encode()
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy()
 
 
 def quiet_panels(

@@ -14,10 +14,9 @@ from justright.data.image_set import ImageSet
 from justright.data.pool import dataset_title
 from justright.features.table import FeatureTable
 from justright.geometry import unit_rows
-from justright.report.drawing import INK, TIGHT, add_legend, color_of, quiet_panels
+from justright.report.drawing import INK, TIGHT, add_legend, color_of, datasets, quiet_panels
 from justright.report.elements import Missing, Picture, short
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
-from justright.report.pool_and_target import datasets
 from justright.utils.seeding import generator
 from justright.utils.types import Array
 

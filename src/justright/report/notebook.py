@@ -7,11 +7,10 @@ from jaxtyping import Bool
 
 from justright.discovery.predictions import Predictions
 from justright.evaluation import Counts, match_counts
-from justright.report.cluster_views import look_at_clusters, target_features
+from justright.report.clusters import look_at_clusters, target_features
 from justright.report.elements import Missing, Name, attempt, render, short
 from justright.report.page_images import PageImages, SheetOrder, SmallImages
-from justright.report.result_part import sentence
-from justright.report.score_parts import judged
+from justright.report.run_parts import judged, sentence
 from justright.runs.run_folder import RunFolder
 from justright.utils.types import Array
 

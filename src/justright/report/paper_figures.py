@@ -15,7 +15,7 @@ from justright.benchmark.paper import EVERY, PaperTable
 from justright.benchmark.tables import IN_DOUBT, TextTable, notes
 from justright.report.drawing import COLORS, INK, LINE, add_legend, name_rows, panel_grid, quiet_panels
 from justright.report.elements import Table, render, short
-from justright.report.error_figures import TAKEN_FOR
+from justright.report.run_figures import TAKEN_FOR
 from justright.utils.files import write_text
 
 PART = re.compile(r"(?P<transfer>transfer, )?part (?P<number>\d+) of (?P<count>\d+)")

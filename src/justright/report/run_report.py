@@ -8,21 +8,42 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from justright.discovery.configs import MOST_EPOCHS as HEADS_EPOCHS
-from justright.report import provenance
-from justright.report.class_cards import class_cards
-from justright.report.cluster_views import ClusterView, look_at_clusters, target_features
-from justright.report.clusters import cluster_cards
-from justright.report.elements import Missing, Table, Values, attempt, optional, read_parts, render
+from justright.geometry import ClassSums, cosine_similarity, evenly_spaced
+from justright.report.clusters import ClusterView, cluster_cards, look_at_clusters, review_of, target_features
+from justright.report.elements import (
+    Missing,
+    Name,
+    Picture,
+    Table,
+    Values,
+    attempt,
+    cut_in_the_middle,
+    optional,
+    read_parts,
+    render,
+    short,
+)
 from justright.report.feature_map import BUDGET as MAP_BUDGET
 from justright.report.feature_map import draw_map, feature_map, tiles
-from justright.report.page_images import PageImages, SmallImages
-from justright.report.pool_and_target import left_out_part, overview
-from justright.report.result_part import result_part
-from justright.report.review_part import review_of
+from justright.report.page_images import PageImages, SheetOrder, SmallImages
 from justright.report.run_figures import draw_counts, draw_training, reported
-from justright.report.score_parts import errors_part, judged, scores_part
+from justright.report.run_parts import asked as asked_part
+from justright.report.run_parts import (
+    errors_part,
+    judged,
+    left_out_part,
+    overview,
+    reproduction,
+    resolved,
+    result_part,
+    scores_part,
+    timings,
+)
 from justright.runs.run_folder import RunFolder
+from justright.runs.selection import Selection
 from justright.utils.errors import DataError
 from justright.utils.files import write_text
 
@@ -34,6 +55,15 @@ NO_PREDICTIONS = "There are no predictions: the run has not reached them yet"
 MOST_EPOCHS = 200  # of the table; figures show all
 PART_TITLES = {"stage1": "First training", "heads": "Heads alone, before the network was tuned", "": "Training"}
 MOST_OPEN = 24  # more classes than this are folded away at first: they would stand between the reader and the rest
+MOST_CLASSES = 3000  # a longer list is cut in the middle: the page stays within a few megabytes
+SIZES = ((5, 48), (4, 40), (4, 32), (3, 28), (2, 24), (1, 28))  # images a card and pixels a side, from the best on
+MEASURES = {  # columns that a selection may have: what they are called here, and what they are multiplied by
+    "similarity": ("similarity", 1),
+    "distance": ("distance", 1),
+    "weight_std": ("weight varies by", 1),
+    "kept_share": ("kept in resamples %", 100),
+}
+LONGEST_ALT = 60
 
 
 def write_report(run: RunFolder, out: Path | None = None) -> Path:
@@ -68,13 +98,13 @@ class RunPage:
                 "left_out": ("Left out", lambda: left_out_part(self.run)),
                 "count": ("Number of categories", self._count),
                 "training": ("Training", self._training),
-                "asked": ("What was asked", lambda: provenance.asked(about)),
-                "seconds": ("Timings", lambda: provenance.timings(about)),
-                "again": ("How to reproduce", lambda: provenance.reproduction(about)),
+                "asked": ("What was asked", lambda: asked_part(about)),
+                "seconds": ("Timings", lambda: timings(about)),
+                "again": ("How to reproduce", lambda: reproduction(about)),
             }
         )
         name = self.run.path.resolve().name
-        return render("run.html", name=name, about=provenance.resolved(about), result=result.values, parts=parts)
+        return render("run.html", name=name, about=resolved(about), result=result.values, parts=parts)
 
     @cached_property
     def _target(self) -> SmallImages | Missing:
@@ -192,3 +222,62 @@ class RunPage:
         is_calibrated = self.run.expected is not None
         cards = cluster_cards(self.run.predictions, views, self._page_images, review, is_calibrated)
         return said | cards | {"source": source}
+
+
+def class_cards(run: RunFolder, saved: Selection, page_images: PageImages) -> Values:
+    """One card a class, the heaviest first."""
+    near = attempt(lambda: nearest_clusters(run, saved), "The nearest cluster of a class cannot be told")
+    nearest = {} if isinstance(near, Missing) else near
+    rows = sorted(saved.classes.to_pylist(), key=lambda row: -row["weight"])
+    shown, n_left_out = cut_in_the_middle(rows, MOST_CLASSES)
+    has = {name: said for name, said in MEASURES.items() if name in saved.classes.column_names}
+    cells = [
+        (
+            picture,
+            Name(row["class_name"]),
+            row["weight"],
+            row["n_images"],
+            short(row["reason"]),
+            *(None if row[name] is None else factor * row[name] for name, (_, factor) in has.items()),
+            *nearest.get(row["label"], (None, None)),
+        )
+        for row, picture in zip(shown, _pictures(shown, saved, page_images), strict=True)
+    ]
+    columns = ("picture", "class", "weight", "images", "reason", *(said for said, _ in has.values()))
+    return {
+        "cards": Table((*columns, "nearest cluster", "cosine to it"), cells),
+        "near": near,
+        "n_left_out": n_left_out,
+        "page_images": page_images,
+    }
+
+
+def nearest_clusters(run: RunFolder, saved: Selection) -> dict[int, tuple[Name, float]]:
+    """For each class the cluster of the target whose centroid is nearest, and the cosine, in frozen features."""
+    if run.frozen is None:
+        raise DataError("there are no frozen features")
+    pool, target = run.frozen
+    if len(pool) != len(saved.images):
+        raise DataError(f"{len(pool):,} features and {len(saved.images):,} weights of the pool")
+    classes = ClassSums().update(pool.features, saved.images["label"].to_numpy().astype(np.int64))
+    clusters = ClassSums().update(target.features, run.predictions.cluster)
+    cosine = cosine_similarity(classes.centroids(), clusters.centroids())
+    names = [Name(run.predictions.categories[cluster].name) for cluster in clusters.classes.tolist()]
+    nearest = [(names[place], float(row[place])) for row, place in zip(cosine, cosine.argmax(axis=1), strict=True)]
+    return dict(zip(classes.classes.tolist(), nearest, strict=True))
+
+
+def _pictures(shown: Sequence[dict[str, Any]], saved: Selection, page_images: PageImages) -> list[Picture | None]:
+    """A strip of images a class. Where images do not fit all, both ends of the weights go first."""
+    labels = saved.images["label"].to_numpy()
+    by_label = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[by_label], [row["label"] for row in shown]).tolist()
+    turn = sorted(range(len(shown)), key=lambda place: min(place, len(shown) - 1 - place))
+    rows = [by_label[start : start + row["n_images"]] for start, row in zip(starts, shown, strict=True)]
+    alts = [f"images of {short(row['class_name'], LONGEST_ALT)}" for row in shown]
+    plans = [
+        [SheetOrder(rows[i][evenly_spaced(len(rows[i]), n)], pixels, n, alts[i]) for i in turn] for n, pixels in SIZES
+    ]
+    made = page_images.sheets(page_images.richest(plans), "thumbnails of classes")
+    pictures = dict(zip(turn, made, strict=True))
+    return [pictures[place] for place in range(len(shown))]

@@ -1,12 +1,21 @@
-"""The pictures and the page of a selection: why classes weigh what they weigh, and images of those at both ends."""
+"""Figures and page of a selection: the weight of each class, the reason, and images of both ends.
+
+Colors distinguish data sets; filled marks are kept classes, hollow ones are dropped.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 from PIL import ImageOps
 
 from justright.data.image_set import ImageSet
@@ -14,19 +23,136 @@ from justright.data.opening import open_images
 from justright.features.store import INDEX
 from justright.features.table import FeatureTable
 from justright.geometry import evenly_spaced
-from justright.report.drawing import INK, PAPER, to_svg
-from justright.report.elements import Missing, Table, attempt, cut_in_the_middle, render
+from justright.report.drawing import (
+    COLORS,
+    INK,
+    LINE,
+    PAPER,
+    TIGHT,
+    add_legend,
+    color_of,
+    datasets,
+    quiet_panels,
+    to_svg,
+    write_above,
+)
+from justright.report.elements import Missing, Table, attempt, cut_in_the_middle, render, short
 from justright.report.page_images import data_uri
-from justright.report.selection_figures import draw_selection
 from justright.runs.feature_pool import FeaturePool
 from justright.runs.selection import Selection
+from justright.selection import SELECTORS, SelectionPlot
+from justright.selection.class_weights import closest_first
 from justright.selection.verdict import COLUMNS, Diagnosis
 from justright.utils.errors import JustrightError
 from justright.utils.files import write_text
 from justright.utils.seeding import generator
+from justright.utils.types import Array
 
+SIZE = (5.6, 4.9)  # inches: at phone width the letters are still readable
+MOST_MARKS = 3000  # more marks than this go into the file as pixels
+LONGEST_NAME = 24
+ONE_LINE = 70  # so many letters of a legend stand beside each other
 N_CLASSES, N_IMAGES, PIXELS = 6, 4, 88  # classes at each end, images a class, and pixels a side
 MOST_CLASSES = 4000  # a longer table of classes is cut in the middle: the page stays within a few megabytes
+
+
+def draw_selection(saved: Selection) -> dict[str, Figure]:
+    """The figure of a selection, by its name: "weights" or "ranked"; none where the selector has none."""
+    if saved.name in SELECTORS:
+        kind, params = SELECTORS[saved.name], saved.about["params"]
+        # files of other versions may have other parameters; JSON has lists for tuples
+        known = {each.name: params[each.name] for each in fields(kind) if each.name in params}
+        selector = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in known.items()})
+        plot = selector.plot(saved.weights)
+    else:  # the classes of a selector that is not known here are ranked
+        plot = SelectionPlot(saved.weights.measure) if saved.weights.measure else None
+    if plot is None:
+        return {}
+    return {plot.kind: (_draw_weights if plot.kind == "weights" else _draw_ranked)(saved, plot)}
+
+
+def _draw_weights(saved: Selection, plot: SelectionPlot) -> Figure:
+    """Similarity or distance of each class against its weight; below, how many classes of each data set."""
+    values, weight = saved.weights.columns[plot.measure], saved.weights.weight
+    figure, top = _with_histogram(saved, plot.measure, sharex=True)
+    for number, (x, y) in enumerate(plot.curves, start=1):
+        top.plot(x, y, color=INK if number == len(plot.curves) else LINE, linewidth=1.2, zorder=1)
+    if plot.level is not None:
+        at, said = plot.level
+        top.axhline(at, color=INK, linewidth=0.8, linestyle=":")
+        top.text(1, at, said, ha="right", va="bottom", fontsize=8.5, color=INK, transform=top.get_yaxis_transform())
+    _marks(top, saved, values, weight)
+    highest = max([float(weight.max()), *(float(y.max()) for _, y in plot.curves[:1])])
+    top.set_ylim(bottom=-0.04 * highest)
+    top.set_ylabel("weight")
+    top.set_title(plot.title, loc="left", fontsize=10.5, color=INK)
+    return figure
+
+
+def _draw_ranked(saved: Selection, plot: SelectionPlot) -> Figure:
+    """Classes from the closest on against their similarity or distance; below, the same by data set."""
+    figure, top = _with_histogram(saved, plot.measure, sharex=False)
+    top.xaxis.set_major_locator(MaxNLocator(integer=True))
+    values = saved.weights.columns[plot.measure]
+    place = np.empty(len(values))
+    place[closest_first(plot.measure, values)] = np.arange(1, len(values) + 1)
+    _marks(top, saved, place, values)
+    if plot.level is not None:
+        at, said = plot.level
+        top.axhline(at, color=INK, linewidth=1, linestyle="--")
+        top.text(0.01, at, said, va="bottom", fontsize=8.5, color=INK, transform=top.get_yaxis_transform())
+    if plot.cut is not None:
+        n, said = plot.cut
+        top.axvline(n + 0.5, color=INK, linewidth=1, linestyle="--")
+        write_above(top, n + 0.5, said)
+    start = 0
+    for n, said, is_kept in plot.parts:
+        write_above(top, start + (n + 1) / 2, said)
+        if is_kept:
+            top.axvspan(start + 0.5, start + n + 0.5, color=LINE, alpha=0.25, linewidth=0, zorder=0)
+        start += n
+        if start < len(values):
+            top.axvline(start + 0.5, color=LINE, linewidth=0.8)
+    top.set_xlabel(f"class, from the {'nearest' if plot.measure == 'distance' else 'most similar'}")
+    top.set_ylabel(f"{plot.measure} to the target")
+    return figure
+
+
+def _with_histogram(saved: Selection, measure: str, sharex: bool) -> tuple[Figure, Axes]:
+    """A figure with empty axes, and below them how many classes of each data set have which similarity or distance."""
+    figure, (top, below) = quiet_panels(*SIZE, (2, 1), sharex=sharex, gridspec_kw={"height_ratios": [3, 1.4]})
+    values, (_, colors, source) = saved.weights.columns[measure], _sources(saved)
+    parts = [values[source == number] for number in range(len(colors))]
+    edges = np.histogram_bin_edges(values, bins=min(40, max(8, len(values) // 4)))
+    below.hist(parts, bins=edges.tolist(), stacked=True, color=colors, edgecolor=PAPER, linewidth=0.5)
+    below.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    below.set_xlabel(f"{measure} to the target")
+    below.set_ylabel("classes")
+    return figure, top
+
+
+def _marks(axes: Axes, saved: Selection, x: Float[Array, " classes"], y: Float[Array, " classes"]) -> None:
+    is_kept = saved.weights.weight > 0
+    sources, palette, source = _sources(saved)
+    colors = np.array(palette)[source]
+    for kept in (False, True):
+        rows = is_kept == kept
+        axes.scatter(x[rows], y[rows], s=18, c=colors[rows] if kept else "none", edgecolors=colors[rows],
+                     linewidths=1.0, alpha=0.9, rasterized=len(x) > MOST_MARKS, zorder=2)  # fmt: skip
+    marks = [(color, color) for color in palette] + ([] if is_kept.all() else [(INK, "none")])
+    names = [short(name, LONGEST_NAME) for name in sources] + ([] if is_kept.all() else ["left out"])
+    plain: dict[str, Any] = {"marker": "o", "linestyle": "none", "markersize": 5}
+    handles = [Line2D([], [], markeredgecolor=edge, markerfacecolor=face, **plain) for edge, face in marks]
+    n_columns = len(names) if sum(len(name) + 4 for name in names) < ONE_LINE else 3
+    add_legend(axes.figure, handles, names, ncols=n_columns, **TIGHT)
+
+
+def _sources(saved: Selection) -> tuple[list[str], list[str], Int[Array, " classes"]]:
+    """Name and color of each data set, and which of them each class is of; those beyond the colors share one."""
+    names, of_class = datasets(saved.classes["dataset"])
+    n_more = len(names) - len(COLORS)
+    shown = [*names[: len(COLORS)], *([f"{n_more} more"] if n_more > 0 else [])]
+    return shown, [*map(color_of, range(len(shown)))], np.minimum(of_class, len(COLORS))
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,14 @@ MAX_REVIEWER = 40
 MAX_ROWS = 20_000  # images that one action may list; actions on a whole cluster have no limit
 # characters that change the direction of text: a name with them can look like another one
 BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+Row = Annotated[int, Field(ge=0, lt=2**31)]
+Rows = Annotated[list[Row], Field(min_length=1, max_length=MAX_ROWS)]
+Cluster = Annotated[int, Field(ge=0, lt=2**31)]
+ClusterOrRejected = Annotated[int, Field(ge=REJECTED, lt=2**31)]
+MAX_PARTS = 20
+RESTARTS = 4
+N_LISTED = 3  # later actions that an error lists
+logger = logging.getLogger(__name__)
 
 
 def clean_text(text: str) -> str:
@@ -42,10 +50,6 @@ def clean_text(text: str) -> str:
     return text
 
 
-Row = Annotated[int, Field(ge=0, lt=2**31)]
-Rows = Annotated[list[Row], Field(min_length=1, max_length=MAX_ROWS)]
-Cluster = Annotated[int, Field(ge=0, lt=2**31)]
-ClusterOrRejected = Annotated[int, Field(ge=REJECTED, lt=2**31)]
 GivenName = Annotated[str, Field(min_length=1, max_length=MAX_NAME), AfterValidator(clean_text)]
 Reviewer = Annotated[str, Field(min_length=1, max_length=MAX_REVIEWER), AfterValidator(clean_text)]
 
@@ -154,10 +158,6 @@ class LogLine(Strict):
     by: Reviewer
     id: str
     action: Logged
-
-
-MAX_PARTS = 20
-RESTARTS = 4
 
 
 class Keep(Action, do="keep", told="kept {cluster}"):
@@ -295,11 +295,6 @@ def cluster_again(
     labels = SemiSupKMeans(n_parts, n_init=RESTARTS, seed=seed).fit(x).labels_
     by_size = np.argsort(-np.bincount(labels, minlength=n_parts), kind="stable")
     return [rows[labels == part].tolist() for part in by_size[1:]]
-
-
-N_LISTED = 3  # later actions that an error lists
-
-logger = logging.getLogger(__name__)
 
 
 class Undo(Action, do="undo", told="undid action {target}"):

@@ -15,6 +15,9 @@ from justright.review.state import REJECTED, ReviewState, Status
 from justright.utils.types import Array
 
 N_CLICKS = 3  # for the action on a cluster: the command, its destination, keep and next (v or m, Enter, k)
+ClusterOrder = Literal["corrections", "largest", "name"]
+ImageOrder = Literal["uncertain", "central", "outlying"]
+REMEMBERED = 64  # clusters whose order of images is cached
 
 
 def corrections_per_click(
@@ -40,12 +43,6 @@ def corrections_per_click(
     n_images = np.bincount(cluster, minlength=n_clusters)
     whole = 2 * np.bincount(cluster, doubt, minlength=n_clusters) - n_images
     return np.maximum(found, whole / N_CLICKS)
-
-
-ClusterOrder = Literal["corrections", "largest", "name"]
-ImageOrder = Literal["uncertain", "central", "outlying"]
-
-REMEMBERED = 64  # clusters whose order of images is cached
 
 
 class ClusterLists:

@@ -32,6 +32,9 @@ from justright.utils.types import Array
 N_NAMED = 5  # files that an error lists
 
 Form = Literal["csv", "parquet", "folders", "labeled"]
+UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+MAX_BYTES = 120  # of one part of a path; file systems take 255, and a number may follow
 
 
 def label_table(opened: OpenReview) -> pa.Table:
@@ -146,11 +149,6 @@ def _is_judged(
 
 def _bare(images: ImageSet) -> ImageSet:
     return ImageSet(images.table.select([*COLUMNS, CONTENT]), images.readers)
-
-
-UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
-RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
-MAX_BYTES = 120  # of one part of a path; file systems take 255, and a number may follow
 
 
 def write_class_folders(images: ImageSet, root: Path, *, is_copy: bool = False) -> None:

@@ -35,6 +35,11 @@ STATIC = {  # all files of the page; no other file is served
     if Path(file.name).suffix in KINDS
 }
 ENDINGS: dict[Form, str] = {"csv": "labels.csv", "parquet": "labels.parquet", "labeled": "labeled.parquet"}
+TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
+WAITING = 128  # connections that the operating system queues for the server
+# Connections accepted before the server reads again: few compared with the places of strangers, so that a new
+# connection is read before it is pushed out by others.
+AT_ONCE = 16
 
 
 class ExportRequest(Strict):
@@ -106,13 +111,6 @@ def _answer_errors(app: FastAPI) -> None:
     answer(JustrightError, 422)
     answer(OSError, 507, lambda error: f"Not saved: {error}")
     answer(RequestValidationError, 422, lambda error: first_problem(error.errors()))
-
-
-TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
-WAITING = 128  # connections that the operating system queues for the server
-# Connections accepted before the server reads again: few compared with the places of strangers, so that a new
-# connection is read before it is pushed out by others.
-AT_ONCE = 16
 
 
 def serve(

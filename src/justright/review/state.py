@@ -16,6 +16,10 @@ from justright.utils.types import Array
 if TYPE_CHECKING:
     from justright.review.actions import Action, LogLine
 
+REJECTED = -1  # the group of images that belong to no category
+Judgment = Literal["keep", "reject"]
+Status = Literal["open", "kept", "rejected", "disputed"]
+
 
 class ConflictError(JustrightError):
     """The action does not fit the current state of the review."""
@@ -94,12 +98,6 @@ class Change:
 def edit(table: dict[Any, Any], key: Any, after: Any) -> Edit:
     """Set an entry and keep its previous value."""
     return Edit(table, key, table.get(key), after)
-
-
-REJECTED = -1  # the group of images that belong to no category
-
-Judgment = Literal["keep", "reject"]
-Status = Literal["open", "kept", "rejected", "disputed"]
 
 
 @dataclass(frozen=True)

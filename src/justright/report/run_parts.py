@@ -1,0 +1,311 @@
+"""The parts of the page of a run: result, scores, errors, data, settings, timings, reproduction."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+
+from justright.data.pool import OWN, dataset_title
+from justright.discovery.predictions import Predictions
+from justright.discovery.probability import ExpectedRight
+from justright.evaluation import Counts, Errors, Scores, break_down, matched_confusion
+from justright.evaluation.files import JudgedPredictions
+from justright.evaluation.scores import GROUPS
+from justright.report.clusters import LONGEST_ALT, ClusterView, nearest_words
+from justright.report.drawing import datasets
+from justright.report.elements import Missing, Name, Table, Values, Words, attempt, join, optional, plain, short
+from justright.report.page_images import PageImages, SheetOrder
+from justright.report.run_figures import draw_confusion, draw_errors
+from justright.report.selection_report import draw_selection
+from justright.runs.run_folder import RunFolder
+from justright.runs.source_checks import summary
+from justright.utils import settings
+from justright.utils.seeding import generator
+
+N_FIRST, N_LARGEST = 3, 6  # clusters that are named to look at first, and those that are shown
+N_IMAGES, COLUMNS, PIXELS = 9, 3, 52  # of each of them
+SURE = 0.5  # an image is uncertain where its category is less likely than this to be right
+OLD_PARTS = {"old_kept": "Old, labels kept", "old_dropped": "Old, labels left out"}
+TITLES = {"all": "All", "old": "Old", **OLD_PARTS, "new": "New"}
+MOST_CLASSES, MOST_PAIRS = 1500, 25
+MOST_CELLS = 25_000_000  # a larger confusion is told by its worst pairs only
+# from nothing to blue: on dark paper an empty cell is dark
+SHEER = LinearSegmentedColormap.from_list("sheer", [(0.18, 0.43, 0.70, 0.0), (0.18, 0.43, 0.70, 1.0)])
+N_SAMPLE, SAMPLE_PIXELS, SAMPLE_COLUMNS = 16, 64, 8
+MOST_SETS = 12  # data sets that get a sheet; more are only counted
+BUDGET = 600_000
+MOST_LEFT_OUT = 500  # files of the table; left_out.csv lists all
+FIRST = ("method", "selector", "seed", "n_target", "k_source", "n_categories", "n_known", "scale")
+FACT_TITLES = {
+    "n_target": "categories of the target (K)",
+    "k_source": "source of K",
+    "n_categories": "categories in all",
+    "n_known": "known classes",
+}
+SETTINGS = ("config", "selector_params", "spec")  # nested settings, from the resolved to the asked for
+
+
+def result_part(run: RunFolder, views: Sequence[ClusterView], page_images: PageImages) -> Values:
+    """What the first screen shows, in its order."""
+    saved, scores = optional(lambda: run.selection), optional(lambda: run.scores)
+    new = [view for view in views if view.category.kind == "discovered"]
+    largest = sorted(new, key=lambda view: -view.n_images)[:N_LARGEST]
+    alts = [f"typical images of {short(view.category.name, LONGEST_ALT)}" for view in largest]
+    orders = [SheetOrder(view.rows[:N_IMAGES], PIXELS, COLUMNS, alt) for view, alt in zip(largest, alts, strict=True)]
+    return {
+        "sentence": sentence(run.predictions, views, run.expected, run.about.get("calibrated_on", "")),
+        "n_wrong": None if run.expected is None else run.expected.n - run.expected.expected,
+        "accuracies": {name: percent(scores, name) for name in GROUPS} if scores else {},
+        "notes": run.about.get("notes", []),
+        "largest": [
+            (picture, Name(view.category.name), view.n_images, nearest_words(view))
+            for view, picture in zip(largest, page_images.sheets(orders), strict=True)
+        ],
+        "n_new": len(new),
+        "selected": "" if saved is None else saved.weighed.summary(),
+        "figures": {} if saved is None else draw_selection(saved.weighed),
+        "steps": next_steps(run.path.resolve().name),
+    }
+
+
+def sentence(
+    predictions: Predictions, views: Sequence[ClusterView], expected: ExpectedRight | None, rests_on: str = ""
+) -> Words:
+    """How many images are where, how many are expected to be right, and the new clusters where most are likely wrong.
+
+    expected: None if the confidences are not calibrated; the sentence then says what they rest on.
+    """
+    counts = []
+    for kind, one, many in (("known", "known class", "known classes"), ("discovered", "new cluster", "new clusters")):
+        group = [view for view in views if view.category.kind == kind]
+        n_images = sum(len(view.rows) for view in group)
+        counts += [f"{n_images:,} in {len(group):,} {one if len(group) == 1 else many}"] if group else []
+    if n_given := int(predictions.is_given.sum()):
+        counts[0] += f" ({n_given:,} of them labeled before)"
+    if n_neither := int(predictions.is_neither.sum()):
+        counts.append(f"{n_neither:,} like none of them")
+    n = len(predictions)
+    said = f"{n:,} image{'' if n == 1 else 's'}: {', '.join(counts)}. "
+    if expected is not None and expected.n:
+        n_uncertain = int(np.sum(~predictions.is_given & (predictions.confidence < SURE)))
+        how_many = f"{n_uncertain:,}" if n_uncertain else "None"
+        said += f"{expected.in_words('other images' if n_given else 'images')} {how_many} of them "
+        said += "is uncertain" if n_uncertain < 2 else "are uncertain"
+    elif rests_on:
+        said += f"Confidence rests on {rests_on}"
+    first = [view for view in views if view.category.kind == "discovered"][:N_FIRST]
+    names = join(", ", [(Name(view.category.name),) for view in first])
+    look = "; look first at " if not said.endswith(". ") else "Look first at "
+    return (said, look, *names, ".") if names else (said.removesuffix(". "), ".")
+
+
+def next_steps(run: str) -> list[tuple[str, str]]:
+    """What a person does with a finished run, and the command for it, called where the folder of the run lies."""
+    run = shlex.quote(run)
+    labeled = f"justright review {run} --export reviewed.parquet --as labeled"
+    return [
+        ("Go through the clusters on a page: keep, name, merge, split", f"justright review {run}"),
+        ("Give more images a category", f"justright predict {run} more-images/ --out found.csv"),
+        ("Take the reviewed labels along, for --labeled of the next run", labeled),
+    ]
+
+
+def percent(scores: Scores, name: str) -> str:
+    """An accuracy with its interval."""
+    if math.isnan(getattr(scores, name)):
+        return "no such images"
+    return scores.percent(name).replace(", ", ",\u00a0")  # an interval is not torn apart
+
+
+def scores_part(run: RunFolder) -> Values:
+    """All, Old and New with intervals, where there are any: a row for each group of images."""
+    scores = run.scores
+    if scores is None:
+        return {"scores": None, "accuracies": None, "baselines": None}
+    shown = [name for name in TITLES if name not in OLD_PARTS or math.isfinite(getattr(scores, name))]
+    n_images = {"all": scores.n_images, "old": scores.n_old, "new": scores.n_new}
+    rows: list[tuple[Any, ...]] = [(TITLES[name], percent(scores, name), n_images.get(name)) for name in shown]
+    columns: tuple[str, ...] = ("images of", "accuracy %", "images")
+    if scores.names:
+        columns = (*columns, "names count %")
+        rows = [(*row, _share(scores.names.get(name))) for name, row in zip(shown, rows, strict=True)]
+    return {"scores": scores, "accuracies": Table(columns, rows), "baselines": _baselines(run, scores)}
+
+
+def _baselines(run: RunFolder, scores: Scores) -> Table | None:
+    """The run beside simple methods on frozen features, where they were scored."""
+    found = (run.about.get("check") or {}).get("baselines")
+    if not found:
+        return None
+    own = {name: getattr(scores, name) for name in GROUPS} | {"names": scores.names}
+    rows = []
+    for method, each in ({f"this run ({run.about['method']})": own} | found).items():
+        rows.append((method, *(_share(each[name]) for name in GROUPS), _share(each["names"].get("all"))))
+    return Table(("method", "All %", "Old %", "New %", "names count %"), rows)
+
+
+def _share(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else round(100 * value, 1)
+
+
+def judged(run: RunFolder) -> JudgedPredictions | Missing:
+    """Clusters beside the truth, if both are there."""
+    truth = run.truth_file
+    if truth is None:
+        return Missing("Errors can be told only where labels of the target were given")
+    return attempt(lambda: run.judged(truth), "Errors cannot be told")
+
+
+def errors_part(found: JudgedPredictions | Missing, predictions: Predictions) -> Values | Missing:
+    """The errors by kind and cause, as figure and table; the confusion; the classes from the worst on."""
+    if isinstance(found, Missing):
+        return found
+    errors = break_down(found.y_true, found.y_pred, found.is_old)
+    n = int(errors.n_images.sum())
+    kinds = [(kind.replace("_", " "), count, 100 * count / n) for kind, count in errors.by_kind().items()]
+    causes = [(f"because {cause}", count, 100 * count / n) for cause, count in errors.by_cause().items()]
+    counts, confusion = Counts.of(found.y_true, found.y_pred), None
+    if len(counts.classes) * len(counts.clusters) <= MOST_CELLS:
+        names = {label: plain(name) for label, name in found.class_names.items()}
+        confusion = draw_confusion(matched_confusion(counts, errors.classes[errors.is_old]), names)
+        confusion.axes[0].images[0].set_cmap(SHEER)
+    return {
+        "figure": draw_errors(errors),
+        "kinds": Table(("error", "images", "% of all"), kinds + causes),
+        "confusion": confusion,
+        "pairs": _pairs(found, counts, errors, predictions),
+        "classes": _classes(found, errors, predictions),
+        "n_classes": len(errors.classes),
+    }
+
+
+def _pairs(found: JudgedPredictions, counts: Counts, errors: Errors, predictions: Predictions) -> Table:
+    """Which class lies most often in a cluster that stands for another."""
+    class_of = {int(k): int(c) for c, k in zip(errors.classes, errors.cluster, strict=True) if k >= 0}
+    is_wrong = np.array([class_of.get(k) != c for c, k in zip(counts.class_, counts.cluster, strict=True)], dtype=bool)
+    cells = np.flatnonzero(is_wrong)
+    rows = []
+    for cell in cells[np.argsort(-counts.n[cells], kind="stable")][:MOST_PAIRS].tolist():
+        label, cluster = int(counts.class_[cell]), int(counts.cluster[cell])
+        meant = _name(found, class_of[cluster]) if cluster in class_of else "no class"
+        rows.append((_name(found, label), meant, Name(predictions.categories[cluster].name), int(counts.n[cell])))
+    return Table(("class", "taken for", "in cluster", "images"), rows)
+
+
+def _classes(found: JudgedPredictions, errors: Errors, predictions: Predictions) -> Table:
+    share = errors.n_right / np.maximum(errors.n_images, 1)
+    parts = (errors.n_as_old, errors.n_as_new, errors.n_split, errors.n_merged, errors.n_stray)
+    rows = [
+        (
+            _name(found, int(errors.classes[i])),
+            "Old" if errors.is_old[i] else "New",
+            int(errors.n_images[i]),
+            100 * float(share[i]),
+            *(int(part[i]) for part in parts),
+            Name(predictions.categories[int(errors.cluster[i])].name) if errors.cluster[i] >= 0 else "none",
+        )
+        for i in np.argsort(share, kind="stable").tolist()[:MOST_CLASSES]
+    ]
+    columns = ("class", "side", "images", "right %", "as old", "as new", "split", "merged", "stray", "cluster")
+    return Table(columns, rows)
+
+
+def _name(found: JudgedPredictions, label: int) -> Name:
+    return Name(found.class_names.get(label, str(label)))
+
+
+def overview(run: RunFolder) -> Values:
+    """A row a data set, and a sheet each."""
+    rows, sheets, missing, sources = [], [], [], []
+    for part, images in (
+        ("target", attempt(lambda: run.target, "The list of target images cannot be read")),
+        ("pool", attempt(lambda: run.pool, "The list of labeled images cannot be read")),
+    ):
+        if isinstance(images, Missing):
+            missing.append(images)
+            continue
+        page_images = PageImages(images, BUDGET // 2)
+        names, of_image = datasets(images.table["dataset"])
+        for number, dataset in enumerate(names):
+            where = np.flatnonzero(of_image == number)
+            labels = np.unique(images.labels[where])
+            title = dataset_title(dataset) if part == "pool" else dataset
+            side = title if part == "pool" and dataset == OWN else part
+            rows.append((side, Name(title), len(where), int((labels >= 0).sum()) or None))
+            if number < MOST_SETS:
+                drawn = generator(0, "overview", f"{side}: ", dataset).permutation(len(where))[:N_SAMPLE]
+                what = f"images of {short(title)}, drawn at random"
+                picture = page_images.sheet(SheetOrder(where[np.sort(drawn)], SAMPLE_PIXELS, SAMPLE_COLUMNS, what))
+                sheets += [(side, title, picture)] if picture else []
+        sources.append(page_images)
+    sets = Table(("part", "data set", "images", "classes"), rows)
+    return {"sets": sets, "sheets": sheets, "missing": missing, "sources": sources}
+
+
+def left_out_part(run: RunFolder) -> Values | Missing:
+    """The files that were not used: how many and why, and each of them."""
+    files = run.left_out
+    if files is None:
+        return Missing("The run does not say which files it left out")
+    if not files:
+        return Missing("No file was left out")
+    rows = [(Name(each.path), each.side, each.reason.replace("_", " "), Name(each.detail)) for each in files]
+    table = Table(("file", "side", "reason", "detail"), rows[:MOST_LEFT_OUT])
+    return {"said": summary(files), "files": table, "n_files": len(files), "is_folded": len(files) > N_SAMPLE}
+
+
+def flat_texts(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested settings as one level, lists as text."""
+    one_level = settings.flat(values).items()
+    return {name: ", ".join(map(str, value)) if isinstance(value, list) else value for name, value in one_level}
+
+
+def resolved(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What run.json says, with the spec in the place of what a run that is not finished has not resolved yet."""
+    spec = {name: value for name, value in (about.get("spec") or {}).items() if value is not None}
+    if isinstance(spec.get("backbone"), str):
+        spec["backbone"] = {"name": spec["backbone"]}
+    return spec | dict(about)
+
+
+def asked(about: Mapping[str, Any]) -> Values:
+    """The settings that matter most, then the question in full, then every setting."""
+    about = resolved(about)
+    first = {FACT_TITLES.get(name, name): about[name] for name in FIRST if about.get(name) is not None}
+    if name := (about.get("backbone") or {}).get("name"):
+        first["backbone"] = name
+    question = {name: value for name, value in (about.get("asked") or {}).items() if name != "command"}
+    first |= {name: value for name, value in flat_texts(question).items() if name not in first}
+    every = _in_words(flat_texts({name: about[name] for name in SETTINGS if about.get(name)}))
+    return {"first": _in_words(first), "settings": Table(("setting", "value"), list(every.items()))}
+
+
+def timings(about: Mapping[str, Any]) -> Values | Missing:
+    """Seconds by stage, and all of them."""
+    seconds = about.get("seconds")
+    if not seconds:
+        return Missing("The run does not say how long its stages took")
+    total = sum(seconds.values())
+    rows = [(name, value, round(100 * value / total) if total else 0) for name, value in seconds.items()]
+    return {"stages": Table(("stage", "seconds", "%"), [*rows, ("all", total, 100)])}
+
+
+def reproduction(about: Mapping[str, Any]) -> Values:
+    """The command, then versions, seed and fingerprints: equal ones give equal results."""
+    about = resolved(about)
+    facts: dict[str, Any] = {"seed": about["seed"]} if "seed" in about else {}
+    for name, title in (("versions", "version of"), ("backbone", "backbone"), ("fingerprints", "fingerprint of")):
+        facts |= {f"{title} {part}": value for part, value in flat_texts(about.get(name) or {}).items()}
+    told = {*FIRST, *SETTINGS, "command", "asked", "versions", "fingerprints", "backbone", "seconds", "format"}
+    facts |= _in_words(flat_texts({name: value for name, value in about.items() if name not in told}))
+    return {"command": about.get("command") or (about.get("asked") or {}).get("command"), "facts": facts}
+
+
+def _in_words(values: Mapping[str, Any]) -> dict[str, str]:
+    words = {True: "yes", False: "no", None: "not set"}
+    return {name: words[value] if isinstance(value, bool | None) else str(value) for name, value in values.items()}
