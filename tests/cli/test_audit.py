@@ -66,12 +66,12 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "photos"
 
 
-def test_a_clean_folder_is_said_to_be_clean(photos):
+def test_clean_folder_has_no_findings(photos):
     done = run(photos)
     assert (done.exit_code, done.stdout) == (0, "6 images read: no problems, no remarks\n")
 
 
-def test_one_of_every_kind_of_bad_file_is_named_with_its_reason(photos):
+def test_one_of_every_kind_of_bad_file_is_reported_with_its_reason(photos):
     for name, (content, _) in BAD_FILES.items():
         (photos / "cat" / name).write_bytes(content)
     (photos / "cat" / "gone.jpg").symlink_to("nowhere")
@@ -94,7 +94,7 @@ def test_one_of_every_kind_of_bad_file_is_named_with_its_reason(photos):
     assert done.stdout.splitlines()[-1] == "15 images read: 7 problems, 3 remarks"
 
 
-def test_above_the_limit_the_findings_are_shown_and_then_refused(photos, tmp_path):
+def test_findings_are_shown_before_the_limit_fails(photos, tmp_path):
     (photos / "cat" / "zero.jpg").write_bytes(b"")
     done = run(photos, "--out", tmp_path / "audit.json")
     assert done.exit_code == 1
@@ -106,7 +106,7 @@ def test_above_the_limit_the_findings_are_shown_and_then_refused(photos, tmp_pat
     assert (below.exit_code, below.stderr.strip()) == (1, "")
 
 
-def test_json_is_all_that_a_machine_hears_and_what_out_writes(photos, tmp_path):
+def test_json_output_equals_the_out_file(photos, tmp_path):
     (photos / "cat" / "zero.jpg").write_bytes(b"")
     done = run(photos, "--json", "--max-bad", 1, "--out", tmp_path / "new" / "audit.json")
     assert done.exit_code == 1
@@ -128,7 +128,7 @@ def test_remarks_alone_do_not_fail(photos, tmp_path):
     assert done.stdout.splitlines()[-1] == "9 images read: no problems, 2 remarks"
 
 
-def test_a_labeled_image_of_the_target_fails(photos, tmp_path):
+def test_labeled_image_of_the_target_fails(photos, tmp_path):
     (tmp_path / "target").mkdir()
     (tmp_path / "target" / "x.jpg").write_bytes(jpeg(0))
     drawing(1).resize((50, 50)).save(tmp_path / "target" / "y.png")
@@ -140,7 +140,7 @@ def test_a_labeled_image_of_the_target_fails(photos, tmp_path):
     assert "pool" not in done.stdout
 
 
-def test_a_photo_folder_is_the_target_and_its_folders_are_no_classes(tmp_path):
+def test_photo_folder_is_the_target_and_its_folders_are_no_classes(tmp_path):
     for day in ("monday", "tuesday"):
         (tmp_path / "photos" / day).mkdir(parents=True)
         (tmp_path / "photos" / day / "1.jpg").write_bytes(jpeg(0))
@@ -151,7 +151,7 @@ def test_a_photo_folder_is_the_target_and_its_folders_are_no_classes(tmp_path):
     assert "Name images to look at" in run().output
 
 
-def test_a_long_list_is_cut_and_says_where_the_rest_is(photos):
+def test_long_list_is_cut_with_a_pointer_to_the_rest(photos):
     for number in range(N_SHOWN + 5):
         (photos / "cat" / f"note{number:02}.txt").touch()
     assert "… and 5 more, see --out or --json" in run(photos).stdout
@@ -183,25 +183,25 @@ def test_brackets_in_a_name_are_part_of_it(photos, name):
         (["nowhere", "--max-bad", 2], 2, "0<=x<=1"),
     ],
 )
-def test_a_wrong_call_is_explained(arguments, code, said):
+def test_wrong_call_is_explained(arguments, code, said):
     done = run(*arguments)
     assert done.exit_code == code
     assert said in done.stderr
     assert "Traceback" not in done.output
 
 
-def test_a_place_that_cannot_be_written_is_explained(photos):
+def test_unwritable_folder_is_reported(photos):
     done = run(photos, "--out", photos / "cat" / "0.jpg" / "audit.json")
     assert (done.exit_code, "cannot be written" in done.stderr) == (1, True)
 
 
-def test_the_help_says_what_fails_and_shows_examples():
+def test_help_says_what_fails_and_shows_examples():
     done = run("--help")
     for part in ("Problems, exit code 1", "Remarks, exit code 0", "justright audit birds --near 2"):
         assert part in done.stdout
 
 
-def test_another_engine_finds_the_same(photos):
+def test_engines_give_equal_results(photos):
     (photos / "bad.jpg").write_bytes(b"")
     here, there = (run(photos, "--json", *more) for more in ((), ("--engine", "processes", "--workers", 1)))
     assert here.exit_code == there.exit_code == 1

@@ -23,13 +23,13 @@ def photos(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_list_names_every_loader() -> None:
+def test_list_names_every_loader() -> None:
     result = run("--list")
     assert result.exit_code == 0
     assert all(name in result.stdout for name in DATA_SETS)
 
 
-def test_the_list_as_json_has_licence_place_and_layout_of_every_loader() -> None:
+def test_list_as_json_has_licence_place_and_layout_of_every_loader() -> None:
     records = json.loads(run("--list", "--json").stdout)
     assert [record["name"] for record in records] == list(DATA_SETS)
     for record in records:
@@ -37,7 +37,7 @@ def test_the_list_as_json_has_licence_place_and_layout_of_every_loader() -> None
         assert all(record.values())
 
 
-def test_without_anything_to_do_the_help_is_shown() -> None:
+def test_no_command_shows_the_help() -> None:
     result = run()
     assert result.exit_code == 0
     assert "justright data --list" in result.stdout
@@ -56,7 +56,7 @@ def test_show_counts_images_classes_and_levels(photos: Path) -> None:
     }
 
 
-def test_show_speaks_to_a_person_too(photos: Path) -> None:
+def test_show_prints_a_table(photos: Path) -> None:
     result = run("show", str(photos))
     assert result.exit_code == 0
     for word in ("images", "classes", "unlabeled", "groups in superclass"):
@@ -72,7 +72,7 @@ def test_show_counts_the_splits_of_a_benchmark(tmp_path: Path) -> None:
     assert record["datasets"] == {"herbarium19": 3}
 
 
-def test_a_missing_file_is_told_without_a_traceback(tmp_path: Path) -> None:
+def test_missing_file_shows_no_traceback(tmp_path: Path) -> None:
     result = run("show", f"cub:{tmp_path}")
     assert result.exit_code == 1
     assert "classes.txt does not exist" in result.stderr
@@ -80,14 +80,14 @@ def test_a_missing_file_is_told_without_a_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in result.output
 
 
-def test_a_source_that_is_nothing_is_told(tmp_path: Path) -> None:
+def test_missing_source_is_reported(tmp_path: Path) -> None:
     result = run("show", str(tmp_path / "nothing"))
     assert result.exit_code == 1
     assert "no such file or folder" in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--list", "--json"])
-def test_an_option_before_the_command_is_not_silently_lost(photos: Path, option: str) -> None:
+def test_option_before_the_command_is_rejected(photos: Path, option: str) -> None:
     result = run(option, "show", str(photos))
     assert result.exit_code == 2
     assert "justright data show" in result.stderr
@@ -107,7 +107,7 @@ def test_glyphs_are_written_as_class_folders(tmp_path):
     assert len(list(out.rglob("*.png"))) == 20
 
 
-def test_an_unknown_script_is_refused_without_a_traceback(tmp_path):
+def test_unknown_script_shows_no_traceback(tmp_path):
     done = CliRunner().invoke(main, ["data", "glyphs", "--out", str(tmp_path), "--scripts", "klingon"])
     assert done.exit_code == 1
     assert "klingon" in done.output
@@ -121,13 +121,13 @@ def split_of(tmp_path, *words):
     return json.loads(done.stdout)
 
 
-def test_a_split_says_by_which_rule_classes_are_old(tmp_path):
+def test_split_says_by_which_rule_classes_are_old(tmp_path):
     found = split_of(tmp_path)
     assert (found["old_classes"], found["new_classes"]) == (29, 30)
     assert found["rule"] == "a random half of the classes is old"
 
 
-def test_classes_of_a_difficulty_can_be_labeled_and_change_places_with_the_old_ones(tmp_path):
+def test_label_group_exchanges_difficulty_and_old_classes(tmp_path):
     labels = [glyph.label for glyph in classes_of("hebrew")]
     groups = {"Hard": labels[10:12], "Medium": labels[12:15], "Easy": labels[15:]}
     (tmp_path / "split.json").write_text(json.dumps({"known_classes": labels[:10], "unknown_classes": groups}))

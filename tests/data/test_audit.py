@@ -25,7 +25,7 @@ def test_exact_copies_are_one_group_across_a_zip_and_a_folder(photos, tmp_path):
     assert report.n_problems == 0
 
 
-def test_a_copy_of_a_target_image_is_a_problem_in_a_pool_and_a_remark_among_labeled_images(photos, tmp_path):
+def test_target_copy_is_a_problem_in_a_pool_and_a_remark_if_labeled(photos, tmp_path):
     put(tmp_path / "new" / "same.png", drawing(0))
     put(tmp_path / "new" / "alike.jpg", file_of(drawing(1), "JPEG"))
     put(tmp_path / "new" / "fresh.png", drawing(50))
@@ -50,7 +50,7 @@ def test_folders_of_the_target_are_no_classes(photos, tmp_path):
     assert {place.class_name for place in found.images} == {None}
 
 
-def test_the_same_image_under_two_classes_is_a_conflict(photos):
+def test_same_image_under_two_classes_is_a_conflict(photos):
     put(photos / "dog" / "same.png", drawing(0))
     put(photos / "cat" / "alike.jpg", file_of(drawing(1), "JPEG"))
     report = audit([open_images(photos)])
@@ -61,7 +61,7 @@ def test_the_same_image_under_two_classes_is_a_conflict(photos):
     assert of_kind(report, "copies_exact") == of_kind(report, "copies_near") == []
 
 
-def test_one_class_spelled_in_two_ways_is_no_conflict_and_no_class_none_either(photos, tmp_path):
+def test_spellings_of_a_class_do_not_conflict(photos, tmp_path):
     put(tmp_path / "more" / "007.Cat" / "1.png", drawing(0))
     put(tmp_path / "more" / "007.Cat" / "2.png", drawing(50))
     put(tmp_path / "loose" / "1.png", drawing(0))
@@ -72,7 +72,7 @@ def test_one_class_spelled_in_two_ways_is_no_conflict_and_no_class_none_either(p
     assert len(of_kind(report, "conflict_exact")) == 1
 
 
-def test_a_class_name_in_two_data_sets_is_a_remark(photos, tmp_path):
+def test_class_name_in_two_data_sets_is_a_remark(photos, tmp_path):
     for number in range(2):
         put(tmp_path / "new" / "003.Cat" / f"{number}.png", drawing(50 + number))
         put(tmp_path / "new" / "fox" / f"{number}.png", drawing(60 + number))
@@ -85,7 +85,7 @@ def test_a_class_name_in_two_data_sets_is_a_remark(photos, tmp_path):
     ]
 
 
-def test_a_class_of_one_image_is_a_remark_and_the_bad_ones_are_counted(photos):
+def test_class_of_one_image_is_a_remark(photos):
     put(photos / "lynx" / "1.png", drawing(50))
     put(photos / "puma" / "1.png", b"")
     found = of_kind(audit([open_images(photos)]), "small_class")
@@ -93,13 +93,13 @@ def test_a_class_of_one_image_is_a_remark_and_the_bad_ones_are_counted(photos):
     assert reasons == {"lynx": "1 image", "puma": "0 images, 1 bad"}
 
 
-def test_a_wrong_ending_is_a_remark(photos):
+def test_wrong_ending_is_a_remark(photos):
     put(photos / "cat" / "really.jpg", drawing(50))
     (found,) = audit([open_images(photos)]).findings
     assert (found.kind, found.reason, paths(found)) == ("wrong_suffix", "holds PNG", {"cat/really.jpg"})
 
 
-def test_a_set_without_images_has_nothing_wrong(tmp_path):
+def test_empty_set_has_no_findings(tmp_path):
     (tmp_path / "none.csv").write_text("path,label\n")
     assert audit([open_images(tmp_path / "none.csv")]).findings == []
     assert audit([]).findings == []
@@ -122,12 +122,12 @@ def test_real_photos_of_ten_kinds_are_clean(real_data):
         ("7up", "up", False),
     ],
 )
-def test_names_are_compared_as_a_person_would(left, right, is_same):
+def test_comparable_names_ignore_case_and_numbers(left, right, is_same):
     assert (comparable_name(left) == comparable_name(right)) is is_same
 
 
 @pytest.mark.parametrize("name", ["7", "007", "12/7", "", "_"])
-def test_a_mere_number_is_not_compared(name):
+def test_numeric_class_names_are_not_compared(name):
     assert comparable_name(name) is None
 
 
@@ -150,7 +150,7 @@ def test_files_that_are_no_images_by_name_are_listed(photos):
     assert (len(of_kind(report, "ignored_file")), report.n_problems) == (1, 0)
 
 
-def test_the_report_is_plain_json_with_every_bad_image(photos):
+def test_report_is_plain_json_with_every_bad_image(photos):
     put(photos / "cat" / "empty.jpg", b"")
     value = json.loads(json.dumps(audit([open_images(photos)]).to_json()))
     assert (value["n_images"], value["n_problems"], value["counts"]["bad_file"]) == (7, 1, 1)
@@ -164,18 +164,18 @@ def test_the_report_is_plain_json_with_every_bad_image(photos):
     }
 
 
-def test_a_word_in_a_path_does_not_decide_the_kind():
+def test_words_in_a_path_do_not_change_the_kind():
     error = BadImageError("truncated/x.jpg: the file is empty", BadKind.EMPTY)
     assert reason_of(error, "truncated/x.jpg")[0] is BadKind.EMPTY
 
 
-def test_the_kind_is_the_code_of_the_error_and_not_read_from_its_sentence():
+def test_kind_comes_from_the_error_not_its_text():
     for kind in BadKind:
         assert reason_of(BadImageError("x.jpg: kaputt", kind), "x.jpg") == (kind, "kaputt")
     assert reason_of(BadImageError("x.jpg: truncated"), "x.jpg")[0] is BadKind.UNREADABLE
 
 
-def test_a_source_of_bad_images_alone_is_refused_whatever_the_limit(photos):
+def test_source_of_only_bad_images_is_rejected_at_any_limit(photos):
     for file in photos.rglob("*.png"):
         file.write_bytes(b"")
     report = audit([open_images(photos)])
@@ -185,7 +185,7 @@ def test_a_source_of_bad_images_alone_is_refused_whatever_the_limit(photos):
     assert "--max-bad" not in str(refusal.value)
 
 
-def test_a_share_above_the_limit_is_refused_with_share_limit_and_examples(photos):
+def test_too_many_bad_images_error_has_share_limit_and_examples(photos):
     for number in range(4):
         put(photos / "cat" / f"empty{number}.jpg", b"")
     report = audit([open_images(photos)])

@@ -32,7 +32,7 @@ CHANCE = np.array([0.0, 1.0, 2.0, 0.5, 4.0, 0.1])
     [batches(), batches(chance=CHANCE), batches(n_labeled=0), batches(n_unlabeled=0), batches(n_unlabeled=2)],
     ids=["plain", "by chance", "nothing labeled", "nothing unlabeled", "little unlabeled"],
 )
-def test_rows_are_drawn_as_often_as_the_loops_say(made):
+def test_row_frequencies_agree_with_loops(made):
     expected = probabilities_as_loops(made)
     drawn = np.concatenate([made.rows(epoch, n_steps=500).ravel() for epoch in range(4)])
     assert set(drawn.tolist()) <= set(expected)
@@ -53,11 +53,11 @@ def test_half_of_each_batch_is_labeled_in_expectation(chance):
     assert 0.48 < (drawn < 1000).mean() < 0.52
 
 
-def test_equal_chances_are_no_chances():
+def test_equal_chances_change_nothing():
     assert np.array_equal(batches(chance=np.full(6, 0.3)).rows(5), batches().rows(5))
 
 
-def test_an_epoch_is_the_same_whenever_it_is_asked_for():
+def test_epoch_is_reproducible():
     made = batches(seed=3)
     late = made.rows(7)
     for epoch in range(7):
@@ -71,7 +71,7 @@ def test_epochs_seeds_and_purposes_differ():
     assert len({rows.tobytes() for rows in drawn}) == 4
 
 
-def test_an_epoch_has_as_many_batches_as_are_full_and_at_least_one():
+def test_epoch_has_full_batches_and_at_least_one():
     assert batches(6, 30, 8).n_steps == 4  # 36 images
     assert batches(6, 30, 36).n_steps == 1
     assert batches(6, 30, 100).n_steps == 1
@@ -79,7 +79,7 @@ def test_an_epoch_has_as_many_batches_as_are_full_and_at_least_one():
     assert batches().rows(0).shape == (4, 8)
 
 
-def test_another_loader_may_set_the_pace_and_the_first_batches_stay_the_same():
+def test_first_batches_do_not_depend_on_n_steps():
     assert batches().rows(0, n_steps=9).shape == (9, 8)
     assert np.array_equal(batches().rows(0, n_steps=9)[:4], batches().rows(0))
 
@@ -94,18 +94,18 @@ def test_another_loader_may_set_the_pace_and_the_first_batches_stay_the_same():
         {"chance": np.array([1.0, 1, 1, 1, 1, np.nan])},
     ],
 )
-def test_what_cannot_be_drawn_from_is_refused(options):
+def test_empty_or_invalid_batches_are_rejected(options):
     with pytest.raises(DataError):
         batches(**options)
 
 
-def test_a_part_without_labeled_images_may_have_chances_too():
+def test_part_without_labeled_images_may_have_chances_too():
     made = batches(n_labeled=0, chance=np.empty(0))
     assert (made.rows(0) >= 1000).all()
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 8])
-def test_a_step_can_be_asked_for_alone(batch_size):
+def test_steps_can_be_drawn_separately(batch_size):
     made = batches(batch_size=batch_size, chance=CHANCE)
     whole = made.rows(3, n_steps=20)
     for step in (0, 1, 7, 19):

@@ -36,13 +36,13 @@ from justright.utils.errors import DataError
 MAC, OTHER = "mu\u0308we", "m\u00fcwe"
 
 
-def test_the_forms_differ_and_become_one():
+def test_forms_differ_and_become_one():
     assert MAC != OTHER
     assert nfc(MAC) == nfc(OTHER) == OTHER
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), NAME])
-def test_a_column_keeps_its_type_and_has_each_name_once(kind):
+def test_column_keeps_its_type_and_has_each_name_once(kind):
     for names in (pa.array([MAC, OTHER, None]).cast(kind), pa.chunked_array([[MAC], [OTHER, None]]).cast(kind)):
         found = nfc_column(names)
         assert found.to_pylist() == [OTHER, OTHER, None]
@@ -51,7 +51,7 @@ def test_a_column_keeps_its_type_and_has_each_name_once(kind):
     assert nfc_column(pa.chunked_array([], kind)).to_pylist() == []
 
 
-def test_a_folder_of_a_mac_and_one_of_another_system_are_one_class(make_tree):
+def test_folders_in_two_unicode_forms_are_one_class(make_tree):
     images = open_images(
         make_tree({f"vögel/{MAC}": 2, unicodedata.normalize("NFD", "vögel") + f"/{OTHER}": 1, "emu": 1})
     )
@@ -62,7 +62,7 @@ def test_a_folder_of_a_mac_and_one_of_another_system_are_one_class(make_tree):
     assert [images.image(row).size for row in range(4)]
 
 
-def test_a_zip_with_both_forms_has_one_class(tmp_path):
+def test_zip_with_both_forms_has_one_class(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
         for name in (MAC, OTHER):
             made.writestr(f"{name}/{len(name)}.png", b"")
@@ -70,14 +70,14 @@ def test_a_zip_with_both_forms_has_one_class(tmp_path):
 
 
 @pytest.mark.parametrize("header", ["path,class_name", "path,label"])
-def test_a_table_with_both_forms_has_one_class(tmp_path, header):
+def test_table_with_both_forms_has_one_class(tmp_path, header):
     (tmp_path / "list.csv").write_text(f"{header}\n1.png,{MAC}\n2.png,{OTHER}\n3.png,emu\n", encoding="utf-8")
     images = open_images(tmp_path / "list.csv")
     assert images.classes == {0: "emu", 1: OTHER}
     assert images.labels.tolist() == [1, 1, 0]
 
 
-def test_one_label_may_have_its_name_in_both_forms_and_data_sets_too(tmp_path):
+def test_label_and_data_set_names_in_two_unicode_forms_are_equal(tmp_path):
     rows = f"path,label,class_name,dataset\n1.png,4,{MAC},{MAC}\n2.png,4,{OTHER},{OTHER}\n"
     (tmp_path / "list.csv").write_text(rows, encoding="utf-8")
     images = open_images(tmp_path / "list.csv")
@@ -85,7 +85,7 @@ def test_one_label_may_have_its_name_in_both_forms_and_data_sets_too(tmp_path):
     assert images.datasets == [OTHER]
 
 
-def test_a_saved_set_of_an_older_version_is_read_so_too(make_tree, tmp_path):
+def test_saved_set_of_an_older_version_is_read(make_tree, tmp_path):
     images = open_images(make_tree({OTHER: 1}))
     index = images.table.schema.get_field_index("class_name")
     old = type(images)(images.table.set_column(index, "class_name", pa.array([MAC]).cast(NAME)), images.readers)
@@ -93,7 +93,7 @@ def test_a_saved_set_of_an_older_version_is_read_so_too(make_tree, tmp_path):
     assert open_images(tmp_path / "set.parquet").classes == {0: OTHER}
 
 
-def test_objects_and_splits_by_name_are_read_so_too(make_tree, tmp_path):
+def test_objects_and_splits_normalize_names(make_tree, tmp_path):
     class Folder:
         samples, classes, root = [("a.png", 0)], [MAC], "."
 
@@ -103,7 +103,7 @@ def test_objects_and_splits_by_name_are_read_so_too(make_tree, tmp_path):
     assert read_class_split(tmp_path / "split.json", {0: "emu", 1: OTHER}).old == (1,)
 
 
-def test_names_that_differ_by_case_or_by_what_does_not_show_look_alike():
+def test_names_that_differ_invisibly_look_alike():
     same = ["cat", "Cat", "ca\u00adt", "cat\u200b", "cat ", "\ufeffcat"]
     assert {visible(name) for name in same} == {"cat"}
     assert look_alikes([*same, "dog", "a b", "a\u00a0b", "a_b"]) == [sorted(same), ["a b", "a\u00a0b"]]
@@ -116,14 +116,14 @@ def test_each_row_gets_the_name_at_its_place():
     assert column.to_pylist() == ["duck", "goose", None, "duck"]
 
 
-def test_the_same_rows_make_the_same_column_whatever_other_names_there_are():
+def test_equal_rows_make_equal_columns():
     few = names_column(["goose", "duck"], np.array([1, 0, 1]))
     many = names_column(["swan", "duck", "goose", "duck"], np.array([3, 2, 1]))
     assert few.equals(many)
     assert few.dictionary.to_pylist() == ["duck", "goose"]
 
 
-def test_a_table_with_names_is_written_as_text(tmp_path):
+def test_table_with_names_is_written_as_text(tmp_path):
     column = names_column(["Größe, in cm", None], np.array([0, 1, 0]))
     write_csv(pa.table({"row": [1, 2, 3], "name": column}), tmp_path / "a.csv")
     assert (tmp_path / "a.csv").read_text(encoding="utf-8").splitlines() == [
@@ -134,13 +134,13 @@ def test_a_table_with_names_is_written_as_text(tmp_path):
     ]
 
 
-def test_a_name_that_is_missing_can_be_written_as_parquet(tmp_path):
+def test_name_that_is_missing_can_be_written_as_parquet(tmp_path):
     table = pa.table({"name": names_column([None, "goose"], np.array([0, 1]))})
     pq.write_table(table, tmp_path / "a.parquet")
     assert pq.read_table(tmp_path / "a.parquet")["name"].to_pylist() == [None, "goose"]
 
 
-def test_a_column_has_its_type_and_length():
+def test_column_has_its_type_and_length():
     assert column("label", [1, 2], 2).type == pa.int32()
     assert column("superclass2", ["x"], 1).type == NAME
     assert column("id", None, 2).to_pylist() == [None, None]
@@ -148,12 +148,12 @@ def test_a_column_has_its_type_and_length():
         column("split", ["train"], 2)
 
 
-def test_a_class_that_lies_less_deep_has_no_name_at_the_finest_levels():
+def test_shallow_class_has_no_finest_levels():
     assert levels_of([["birds", "gulls"], ["fish"], []]) == [["gulls", None, None], ["birds", "fish", None]]
     assert levels_of([]) == []
 
 
-def test_super_categories_are_listed_fine_to_coarse_as_far_as_they_go():
+def test_super_categories_are_listed_fine_to_coarse():
     table = pa.table({name: [1] for name in ("superclass2", "superclass4", "superclass", "label")})
     assert superclass_columns(table) == ["superclass", "superclass2"]
 
@@ -169,7 +169,7 @@ def test_sources_are_renamed_by_name():
     assert rename_sources(table, {"x": "1", "y": "2"})["source"].to_pylist() == ["2", "1", "2"]
 
 
-def test_a_source_that_no_row_uses_any_more_is_no_hindrance(tmp_path):
+def test_unused_sources_are_not_saved(tmp_path):
     table = pa.table({"source": names_column(["x", "y"], np.array([0, 1, 1]))}).slice(1)
     pq.write_table(rename_sources(table, {"y": "2"}), tmp_path / "a.parquet")
     assert pq.read_table(tmp_path / "a.parquet")["source"].to_pylist() == ["2", "2"]
@@ -184,7 +184,7 @@ def test_every_plain_type_is_read_as_text():
         assert text_column(pa.table({"x": values}), "x", "t").to_pylist() == ["1"]
 
 
-def test_text_that_a_file_only_claims_to_hold_is_refused():
+def test_invalid_utf8_is_rejected():
     claimed = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
     with pytest.raises(DataError, match="t: column x holds string that cannot be read"):
         text_column(pa.table({"x": claimed}), "x", "t")
@@ -204,7 +204,7 @@ def test_labels_are_whole_numbers_or_names():
         whole_labels(text("7.5"), "t")
 
 
-def test_a_saved_table_gets_the_columns_and_types_of_an_image_set():
+def test_saved_table_gets_the_columns_and_types_of_an_image_set():
     found = saved_columns(
         pa.table({"path": ["a"], "source": ["folder:."], "note": [1], "superclass": [2.0]}), "x/t.csv"
     )
@@ -222,6 +222,6 @@ def test_a_saved_table_gets_the_columns_and_types_of_an_image_set():
     }
 
 
-def test_a_saved_table_without_paths_is_refused():
+def test_saved_table_without_paths_is_rejected():
     with pytest.raises(DataError, match="t has no column path"):
         saved_columns(pa.table({"source": ["folder:."]}), "t")

@@ -34,7 +34,7 @@ def turned() -> Image.Exif:
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("seed", range(100, 104))
-def test_a_changed_copy_is_found(photos, change, seed):
+def test_changed_copy_is_found(photos, change, seed):
     put(photos / "cat" / "original.png", drawing(seed))
     put(photos / "cat" / "copy.png", CHANGES[change](drawing(seed)))
     (found,) = of_kind(audit([open_images(photos)]), "copies_near")
@@ -62,7 +62,7 @@ def test_blank_images_are_no_near_copies_of_each_other(photos):
     assert audit([open_images(photos)]).findings == []
 
 
-def test_a_chain_of_near_copies_is_one_group():
+def test_chain_of_near_copies_is_one_group():
     hashes = np.array([0b0, 0b11, 0b1111, 0b111111, 2**40 - 1], np.uint64)
     alike = near_components(hashes, np.full((5, 3), 333), near=2)
     assert [group.tolist() for group in groups_of(alike)] == [[0, 1, 2, 3]]
@@ -93,19 +93,19 @@ def crowded_hashes(draw: st.DrawFn) -> list[int]:
 
 @settings(max_examples=150, deadline=None)
 @given(crowded_hashes(), st.integers(0, 10), st.randoms(use_true_random=False))
-def test_the_near_search_agrees_with_comparing_every_pair(hashes, near, random):
+def test_near_search_agrees_with_comparing_every_pair(hashes, near, random):
     colors = [tuple(random.choice((300, 310, 320, 400)) for _ in range(3)) for _ in hashes]
     found = near_components(np.array(hashes, np.uint64), np.array(colors, np.int64).reshape(-1, 3), near)
     groups = sorted(set(group.tolist()) for group in groups_of(found))
     assert sorted(map(sorted, groups)) == sorted(map(sorted, by_brute_force(hashes, colors, near)))
 
 
-def test_many_images_of_one_look_are_one_group_at_once():
+def test_many_equal_looks_are_one_group():
     hashes = np.full(200_000, 12345, np.uint64)
     (group,) = groups_of(near_components(hashes, np.full((200_000, 3), 333)))
     assert len(group) == 200_000
 
 
-def test_a_search_too_wide_is_refused():
+def test_near_above_the_maximum_is_rejected():
     with pytest.raises(DataError, match="0 to 10"):
         near_components(np.zeros(2, np.uint64), np.zeros((2, 3), int), 11)

@@ -16,7 +16,7 @@ from justright.utils.errors import DataError
 from justright.utils.types import UNLABELED
 
 
-def test_a_tree_of_folders_is_sorted_by_class_then_file(make_tree):
+def test_tree_of_folders_is_sorted_by_class_then_file(make_tree):
     images = open_folder(make_tree({"dogs": 2, "cats": 3}))
     assert images.paths == ["cats/0.png", "cats/1.png", "cats/2.png", "dogs/0.png", "dogs/1.png"]
     assert images.labels.tolist() == [0, 0, 0, 1, 1]
@@ -24,7 +24,7 @@ def test_a_tree_of_folders_is_sorted_by_class_then_file(make_tree):
     assert images.datasets == ["photos"]
 
 
-def test_folders_above_a_class_are_its_super_categories_from_coarse_to_fine(make_tree):
+def test_folders_above_a_class_are_super_categories(make_tree):
     images = open_folder(make_tree({"birds/gulls/herring": 1, "birds/owl": 1, "fish": 1}))
     assert images.classes == {0: "birds/gulls/herring", 1: "birds/owl", 2: "fish"}
     assert images.hierarchy == {0: ("birds", "gulls"), 1: ("birds",), 2: ()}
@@ -43,7 +43,7 @@ def test_links_are_followed_but_circles_are_not(make_tree):
     assert open_folder(root).classes == {0: "cats", 1: "linked"}
 
 
-def test_a_file_name_that_is_not_utf8_is_named(make_tree):
+def test_file_name_that_is_not_utf8_is_reported(make_tree):
     root = make_tree({"a": 1})
     (root / "a" / "0.png").rename(os.fsdecode(os.fsencode(root) + b"/a/caf\xe9.png"))
     with pytest.raises(DataError, match="is not UTF-8"):
@@ -64,7 +64,7 @@ def zipped(tmp_path, members):
 
 
 @pytest.mark.parametrize("folder", ["", "images/"])
-def test_a_zip_with_labels_inside_opens_without_unpacking(make_tree, tmp_path, folder):
+def test_zip_with_labels_inside_opens_without_unpacking(make_tree, tmp_path, folder):
     pixels = (make_tree({"a": 1}) / "a" / "0.png").read_bytes()
     archive = zipped(tmp_path, {f"{folder}0/x.png": pixels, "labels.csv": "file,label\n0/x.png,wren\n"})
     images = open_images(archive)
@@ -75,13 +75,13 @@ def test_a_zip_with_labels_inside_opens_without_unpacking(make_tree, tmp_path, f
     assert open_images(tmp_path / "out" / "set.parquet").image(0).size == (16, 12)
 
 
-def test_a_zip_of_class_folders_needs_no_labels(tmp_path):
+def test_zip_of_class_folders_needs_no_labels(tmp_path):
     images = open_archive(zipped(tmp_path, {"b/1.png": b"", "a/2.png": b"", "a/readme.txt": b""}))
     assert images.paths == ["a/2.png", "b/1.png"]
     assert images.classes == {0: "a", 1: "b"}
 
 
-def test_labels_may_lie_beside_the_zip(tmp_path):
+def test_labels_may_be_beside_the_zip(tmp_path):
     archive = zipped(tmp_path, {"1.png": b""})
     labels = write(tmp_path / "truth.csv", "path,label\n1.png,wren\n")
     assert open_archive(archive, labels=labels).classes == {0: "wren"}
@@ -95,18 +95,18 @@ def test_labels_may_lie_beside_the_zip(tmp_path):
         ({"readme.txt": "hello"}, "holds no images"),
     ],
 )
-def test_a_bad_zip_is_refused_with_the_reason(tmp_path, members, complaint):
+def test_bad_zip_is_rejected_with_the_reason(tmp_path, members, complaint):
     with pytest.raises(DataError, match=complaint):
         open_archive(zipped(tmp_path, members))
 
 
-def test_what_is_no_zip_is_refused(tmp_path):
+def test_non_zip_is_rejected(tmp_path):
     (tmp_path / "x.zip").write_bytes(b"no zip at all")
     with pytest.raises(DataError, match="cannot be opened"):
         open_archive(tmp_path / "x.zip")
 
 
-def test_a_table_that_unpacks_to_more_than_the_limit_is_refused_unread(tmp_path, monkeypatch):
+def test_zipped_table_above_the_limit_is_rejected_unread(tmp_path, monkeypatch):
     monkeypatch.setattr("justright.data.folder.MAX_FILE_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as opened:
         opened.writestr("labels.csv", "path,label\n" + "x.png,1\n" * 200)
@@ -115,7 +115,7 @@ def test_a_table_that_unpacks_to_more_than_the_limit_is_refused_unread(tmp_path,
         open_archive(tmp_path / "bomb.zip")
 
 
-def test_a_table_that_unpacks_to_more_than_the_zip_says_is_refused(tmp_path):
+def test_zipped_table_larger_than_its_header_is_rejected(tmp_path):
     archive = tmp_path / "liar.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
         opened.writestr("labels.csv", "path,label\n" + "x.png,1\n" * 100_000)
@@ -126,7 +126,7 @@ def test_a_table_that_unpacks_to_more_than_the_zip_says_is_refused(tmp_path):
         open_archive(archive)
 
 
-def test_what_a_mac_adds_to_a_zip_is_no_image(tmp_path):
+def test_files_added_by_macos_are_skipped(tmp_path):
     members = {"a/1.png": b"", "__MACOSX/a/._1.png": b"", "a/._1.png": b"", ".hidden/2.png": b"", "a/notes.txt": b""}
     archive = zipped(tmp_path, members)
     assert open_archive(archive).paths == ["a/1.png"]
@@ -134,7 +134,7 @@ def test_what_a_mac_adds_to_a_zip_is_no_image(tmp_path):
 
 
 @pytest.mark.parametrize("n_processes", [1, 2])
-def test_a_written_tree_opens_as_the_same_classes_and_pixels(tmp_path, n_processes):
+def test_written_tree_opens_as_the_same_classes_and_pixels(tmp_path, n_processes):
     images = glyph_set(per_class=25, scripts=["digits"])
     assert write_tree(images, tmp_path / "out", n_processes) == 250
     again = open_folder(tmp_path / "out")
@@ -144,7 +144,7 @@ def test_a_written_tree_opens_as_the_same_classes_and_pixels(tmp_path, n_process
     assert again.image(row).tobytes() == images.image(30).tobytes()
 
 
-def test_a_second_run_writes_only_what_is_missing(tmp_path):
+def test_second_run_writes_only_what_is_missing(tmp_path):
     images = glyph_set(per_class=2, scripts=["digits"])
     write_tree(images, tmp_path, 1)
     lost = next(tmp_path.rglob("*.png"))
@@ -154,7 +154,7 @@ def test_a_second_run_writes_only_what_is_missing(tmp_path):
     assert not list(tmp_path.rglob(".*"))
 
 
-def test_a_contact_sheet_fills_rows_from_the_left():
+def test_contact_sheet_fills_rows_from_the_left():
     red, blue = (Image.new("RGB", (6, 4), color) for color in ("red", "blue"))
     sheet = contact_sheet([red, blue, red], columns=2, gap=1)
     assert sheet.size == (13, 9)

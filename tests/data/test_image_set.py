@@ -17,7 +17,7 @@ from justright.utils.errors import BadImageError, DataError
 from justright.utils.types import UNLABELED
 
 
-def test_equal_content_has_an_equal_id_wherever_it_lies(make_tree, tmp_path):
+def test_equal_content_has_equal_ids(make_tree, tmp_path):
     root = make_tree({"cats": 2})
     archive = tmp_path / "photos.zip"
     with zipfile.ZipFile(archive, "w") as opened:
@@ -34,13 +34,13 @@ def test_ids_do_not_depend_on_threads(make_tree, monkeypatch):
     assert open_folder(root).with_ids().ids == in_threads
 
 
-def test_asking_for_unknown_ids_says_how_to_get_them(make_tree):
+def test_missing_ids_error_names_with_ids(make_tree):
     with pytest.raises(DataError, match="with_ids"):
         _ = open_folder(make_tree({"cats": 1})).ids
 
 
 @pytest.mark.parametrize("ids_first", [False, True])
-def test_a_saved_set_is_the_same_after_loading_even_when_it_moved(make_tree, tmp_path, ids_first):
+def test_saved_set_loads_unchanged_after_a_move(make_tree, tmp_path, ids_first):
     root = make_tree({"a/b": 2, "c": 1})
     images = open_folder(root).with_ids() if ids_first else open_folder(root)
     images.save(root / "sub" / "set.parquet")
@@ -54,7 +54,7 @@ def test_a_saved_set_is_the_same_after_loading_even_when_it_moved(make_tree, tmp
     assert (again.ids == images.ids) if ids_first else again.table["id"].null_count == 3
 
 
-def test_a_killed_save_leaves_the_old_file(make_tree, tmp_path, monkeypatch):
+def test_killed_save_leaves_the_old_file(make_tree, tmp_path, monkeypatch):
     images, out = open_folder(make_tree({"a": 1})), tmp_path / "set.parquet"
     images.save(out)
     before = out.read_bytes()
@@ -70,13 +70,13 @@ def test_a_killed_save_leaves_the_old_file(make_tree, tmp_path, monkeypatch):
     assert list(tmp_path.glob(".*tmp")) == []
 
 
-def test_take_keeps_the_order_asked_for(make_tree):
+def test_take_keeps_the_given_order(make_tree):
     images = open_folder(make_tree({"a": 2, "b": 2}))
     assert images.take([3, 0]).paths == ["b/1.png", "a/0.png"]
     assert images.of_classes([1]).paths == ["b/0.png", "b/1.png"]
 
 
-def test_without_labels_nothing_in_the_table_tells_the_class(make_tree):
+def test_without_labels_drops_every_class_column(make_tree):
     bare = open_folder(make_tree({"super/a": 2, "super/b": 2})).without_labels()
     assert set(bare.labels.tolist()) == {UNLABELED}
     assert bare.classes == {}
@@ -84,7 +84,7 @@ def test_without_labels_nothing_in_the_table_tells_the_class(make_tree):
     assert not any(name.startswith("superclass") for name in bare.table.column_names)
 
 
-def test_a_set_travels_to_another_process(make_tree, tmp_path):
+def test_set_can_be_pickled(make_tree, tmp_path):
     root = make_tree({"a": 1})
     with zipfile.ZipFile(tmp_path / "z.zip", "w") as opened:
         opened.write(root / "a" / "0.png", "a/0.png")
@@ -102,12 +102,12 @@ def test_concat_of_sets_with_other_columns_fills_the_gaps(make_tree):
     assert [both.image(i).size for i in (0, 1)] == [(16, 12), (16, 12)]
 
 
-def test_the_table_cannot_be_changed_through_its_labels(make_tree):
+def test_labels_are_read_only(make_tree):
     with pytest.raises(ValueError, match="read-only"):
         open_folder(make_tree({"a": 1})).labels[0] = 7
 
 
-def test_content_ids_are_those_of_the_files_whatever_the_table_claims(make_tree):
+def test_content_ids_ignore_the_ids_of_the_table(make_tree):
     root = make_tree({"a": 3})
     images = open_folder(root)
     plain = images.with_ids()
@@ -144,7 +144,7 @@ def test_fresh_content_sees_changed_files(make_tree):
     assert images.content_ids() == [ids[1], ids[1]]
 
 
-def test_content_ids_are_a_column_of_many_blocks_and_fill_what_has_no_id(make_tree, monkeypatch):
+def test_content_column_fills_missing_ids(make_tree, monkeypatch):
     monkeypatch.setattr(image_set, "BLOCK", 2)
     images = open_folder(make_tree({"cats": 5}))
     column = images.content_column()
@@ -155,7 +155,7 @@ def test_content_ids_are_a_column_of_many_blocks_and_fill_what_has_no_id(make_tr
     assert partly.with_ids().ids == [ids[0], "b", ids[2], "d", ids[4]]
 
 
-def test_a_set_with_content_refuses_files_that_changed_and_lists_them(make_tree):
+def test_set_with_content_rejects_and_lists_changed_files(make_tree):
     root = make_tree({"a": 4})
     images = open_images(root).with_content()
     assert images.changed() == []
@@ -181,21 +181,21 @@ def test_drawn_images_cannot_change():
 LETTERS = open_images("glyphs:scripts=hebrew,per_class=4")
 
 
-def test_a_part_gives_the_images_of_its_rows():
+def test_part_gives_the_images_of_its_rows():
     rows = np.array([3, 4, 40])
     part = ImageSet(sent(LETTERS, rows), LETTERS.readers)
     assert part.paths == [LETTERS.paths[row] for row in rows]
     assert [part.image(slot).tobytes() for slot in range(3)] == [LETTERS.image(int(row)).tobytes() for row in rows]
 
 
-def test_labels_stay_here_and_a_part_is_small_however_large_the_set_is():
+def test_sent_parts_are_small_and_have_no_labels():
     many = ImageSet.concat([LETTERS] * 50)
     part = sent(many, range(1000, 1016))
     assert part.column_names == list(SENT)
     assert len(pickle.dumps(part)) < 10_000
 
 
-def test_parts_are_the_whole_in_order():
+def test_parts_cover_the_set_in_order():
     parts = list(sent_in_parts(LETTERS, 30))
     assert [part.num_rows for part in parts] == [30, 30, 28]
     assert [path for part in parts for path in part["path"].to_pylist()] == LETTERS.paths

@@ -59,7 +59,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_a_bad_file_is_named_with_its_kind_and_reason(photos, name):
+def test_bad_file_is_reported_with_its_kind_and_reason(photos, name):
     content, kind, reason = BAD_FILES[name]
     put(photos / "cat" / name, content)
     (found,) = audit([open_images(photos)]).quarantined
@@ -67,7 +67,7 @@ def test_a_bad_file_is_named_with_its_kind_and_reason(photos, name):
     assert reason in found.reason
 
 
-def test_a_link_to_nowhere_and_a_folder_in_a_manifest_are_named(photos):
+def test_link_to_nowhere_and_a_folder_in_a_manifest_are_named(photos):
     (photos / "cat" / "gone.jpg").symlink_to("nowhere.jpg")
     (found,) = audit([open_images(photos)]).quarantined
     assert (found.path, found.kind) == ("cat/gone.jpg", BadKind.MISSING)
@@ -78,7 +78,7 @@ def test_a_link_to_nowhere_and_a_folder_in_a_manifest_are_named(photos):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_named(photos):
+def test_file_without_permission_is_reported(photos):
     (photos / "cat" / "0.png").chmod(0)
     (found,) = audit([open_images(photos)]).quarantined
     assert (found.kind, "Permission denied" in found.reason) == (BadKind.UNREADABLE, True)
@@ -101,14 +101,14 @@ def test_unusual_images_are_fine(photos, name, content):
     assert audit([open_images(photos)]).findings == []
 
 
-def test_a_deep_path_is_read(photos):
+def test_deep_path_is_read(photos):
     folder = "/".join(["n" * 200] * 10)
     put(photos / folder / "1.png", drawing(60))
     put(photos / folder / "2.png", b"")
     assert [image.path for image in audit([open_images(photos)]).quarantined] == [f"{folder}/2.png"]
 
 
-def test_a_failure_nobody_foresaw_does_not_end_the_work():
+def test_unexpected_error_is_a_bad_image():
     pictures = [drawing(1), 3.5, drawing(2)]
     report = audit([from_dataset([(picture, 0) for picture in pictures], "toys")])
     (found,) = report.quarantined
@@ -116,7 +116,7 @@ def test_a_failure_nobody_foresaw_does_not_end_the_work():
     assert "DataError: image 1 is a float" in found.reason
 
 
-def test_a_damaged_member_of_a_zip_is_named(tmp_path):
+def test_damaged_member_of_a_zip_is_reported(tmp_path):
     archive = tmp_path / "pets.zip"
     with zipfile.ZipFile(archive, "w") as opened:
         opened.writestr("cat/1.png", file_of(drawing(1)))
@@ -139,14 +139,14 @@ def test_each_file_is_read_once(photos, monkeypatch):
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 16])
-def test_the_number_of_threads_changes_nothing(photos, n_workers):
+def test_number_of_threads_changes_nothing(photos, n_workers):
     put(photos / "cat" / "empty.jpg", b"")
     images = open_images(photos)
     assert audit([images], images, n_workers=n_workers).to_json() == audit([images], images).to_json()
 
 
 @pytest.mark.parametrize("name", FAR_ENGINES)
-def test_another_engine_gives_the_same_report_though_a_worker_is_killed(photos, tmp_path, name):
+def test_killed_worker_does_not_change_the_report(photos, tmp_path, name):
     put(photos / "cat" / "empty.jpg", b"")
     images = open_images(photos)
     doomed = deadly(images, tmp_path / "marks")
@@ -155,14 +155,14 @@ def test_another_engine_gives_the_same_report_though_a_worker_is_killed(photos, 
     assert sorted(path.name for path in (tmp_path / "marks").iterdir()) == ["decoded", "hashed"], "nobody was killed"
 
 
-def test_threads_leave_the_warning_filters_as_they_were(photos):
+def test_threads_do_not_change_warning_filters(photos):
     hide_pillow_warnings()
     before = list(warnings.filters)
     inspect_images(open_images(photos), n_workers=8)
     assert warnings.filters == before
 
 
-def test_an_interruption_leaves_no_thread_behind(photos):
+def test_interruption_leaves_no_thread_behind(photos):
     def interrupted(steps, total, what):
         yield next(iter(steps))
         raise KeyboardInterrupt
@@ -173,7 +173,7 @@ def test_an_interruption_leaves_no_thread_behind(photos):
     assert threading.active_count() == before
 
 
-def test_an_inspection_names_good_images_by_content_and_bad_ones_by_reason(photos):
+def test_inspection_has_ids_of_good_and_reasons_of_bad_images(photos):
     put(photos / "cat" / "empty.jpg", b"")
     images = open_images(photos)
     found = inspect_images(images)
@@ -188,25 +188,25 @@ FORMATS = {"JPEG": "JPEG", "PNG": "PNG", "GIF": "GIF", "WEBP": "WebP", "BMP": "B
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_file_is_known_by_its_first_bytes(kind):
+def test_file_is_known_by_its_first_bytes(kind):
     assert format_of(file_of(Image.new("RGB", (8, 8)), kind)) == FORMATS[kind]
 
 
 @pytest.mark.parametrize("data", [b"", b"Dear diary", bytes(100)])
-def test_what_carries_no_signature_has_no_format(data):
+def test_bytes_without_signature_have_no_format(data):
     assert format_of(data) is None
 
 
 @pytest.mark.parametrize(("name", "found"), [("a.jpg", "PNG"), ("a.PNG", None), ("a", None), ("a.ppm", None)])
-def test_only_an_ending_that_promises_another_format_is_wrong(name, found):
+def test_only_suffixes_of_another_format_are_wrong(name, found):
     assert format_against_suffix(file_of(Image.new("RGB", (8, 8))), name) == found
 
 
-def test_text_with_the_ending_of_an_image_contradicts_nothing():
+def test_text_file_with_image_suffix_has_no_wrong_suffix():
     assert format_against_suffix(b"Dear diary", "a.jpg") is None
 
 
-def test_a_webp_that_is_shorter_than_its_header_says_is_cut_off():
+def test_webp_shorter_than_its_header_is_cut_off():
     whole = file_of(Image.new("RGB", (64, 64)), "WEBP")
     assert not is_cut_off(whole)
     assert is_cut_off(whole[:-1])

@@ -24,7 +24,7 @@ def test_paths_are_relative_to_the_manifest(make_tree, tmp_path):
     assert open_manifest(elsewhere, root=root).image(0).size == (16, 12)
 
 
-def test_text_labels_are_numbered_by_the_alphabet_and_empty_ones_are_unlabeled(tmp_path):
+def test_text_labels_are_numbered_alphabetically(tmp_path):
     images = open_manifest(write(tmp_path / "list.csv", "file,label\n1.png,wren\n2.png,\n3.png,crow\n"))
     assert images.labels.tolist() == [1, UNLABELED, 0]
     assert images.classes == {0: "crow", 1: "wren"}
@@ -67,18 +67,18 @@ def test_parquet_and_csv_give_the_same_set(tmp_path):
         ("", "cannot be read"),
     ],
 )
-def test_a_bad_manifest_is_refused_with_the_reason(tmp_path, text, complaint):
+def test_bad_manifest_is_rejected_with_the_reason(tmp_path, text, complaint):
     with pytest.raises(DataError, match=complaint):
         open_manifest(write(tmp_path / "list.csv", text))
 
 
-def test_a_saved_set_from_elsewhere_cannot_name_a_strange_source(tmp_path):
+def test_saved_set_with_unknown_source_is_rejected(tmp_path):
     pq.write_table(pa.table({"source": ["http://x"], "path": ["1.png"], "label": [0]}), tmp_path / "s.parquet")
     with pytest.raises(DataError, match="names the source 'http://x'"):
         open_images(tmp_path / "s.parquet")
 
 
-def test_no_damage_to_a_saved_set_changes_what_is_opened(make_tree, tmp_path):
+def test_damaged_saved_set_is_rejected(make_tree, tmp_path):
     open_images(make_tree({"wren": 3, "crow": 2})).with_ids().save(tmp_path / "set.parquet")
     good, whole = (tmp_path / "set.parquet").read_bytes(), open_images(tmp_path / "set.parquet").table
     n_refused = 0

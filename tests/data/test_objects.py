@@ -63,7 +63,7 @@ class ImageFolderLike:
         self.samples = [(str(root / "a" / "0.png"), 0), (str(root / "b" / "0.png"), 1)]
 
 
-def test_labels_are_read_at_once_and_pictures_when_asked_for():
+def test_labels_are_read_at_once_and_images_lazily():
     data = InMemory()
     images = from_dataset(data, "cifar")
     assert images.labels.tolist() == [1, 0, 1]
@@ -73,26 +73,26 @@ def test_labels_are_read_at_once_and_pictures_when_asked_for():
     assert data.n_decoded == 1
 
 
-def test_arrays_serve_as_pictures_but_tensors_do_not():
+def test_uint8_arrays_are_images_but_floats_are_not():
     assert from_dataset(InMemory(np.asarray), "x").image(0).tobytes() == picture(0).tobytes()
     with pytest.raises(DataError, match="without a transform"):
         from_dataset(InMemory(lambda image: np.asarray(image) / 255.0), "x").image(0)
 
 
-def test_items_without_targets_are_asked_one_by_one():
+def test_labels_without_targets_come_from_items():
     images = from_dataset([(picture(0), 4), (picture(1), 2)], "pairs")
     assert images.classes == {2: "2", 4: "4"}
 
 
 @pytest.mark.parametrize("encode", [False, True])
-def test_a_hugging_face_data_set(encode):
+def test_hugging_face_data_set(encode):
     images = from_dataset(HuggingFace(encode), "birds")
     assert images.labels.tolist() == [1, 0]
     assert images.classes == {0: "crow", 1: "wren"}
     assert images.image(1).tobytes() == picture(1).tobytes()
 
 
-def test_files_of_an_image_folder_are_read_straight_from_disk(make_tree):
+def test_image_folder_is_read_from_disk(make_tree):
     root = make_tree({"a": 1, "b": 1})
     images = from_dataset(ImageFolderLike(root), "folder")
     assert images.paths == ["a/0.png", "b/0.png"]
@@ -109,7 +109,7 @@ def test_pictures_in_memory_are_saved_with_the_table(tmp_path):
     assert open_images(tmp_path / "again.parquet").image(0).tobytes() == picture(0).tobytes()
 
 
-def test_what_is_no_data_set_is_refused():
+def test_other_objects_are_rejected():
     with pytest.raises(DataError, match="x is a int"):
         from_dataset(3, "x")
     with pytest.raises(DataError, match="and no targets"):

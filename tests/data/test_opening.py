@@ -42,7 +42,7 @@ def is_birds(images: ImageSet) -> bool:
 # files and folders
 
 
-def test_missing_path_is_named(tmp_path):
+def test_missing_path_is_reported(tmp_path):
     with pytest.raises(MissingDataError, match="no such file or folder"):
         open_images(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()

@@ -26,7 +26,7 @@ def table(n: int = 40) -> pa.Table:
     )
 
 
-def test_what_was_written_is_read_and_the_fingerprint_is_not_part_of_it(tmp_path):
+def test_written_table_is_read_without_the_fingerprint(tmp_path):
     write_parquet(table(), tmp_path / "a.parquet")
     found = read_parquet(tmp_path / "a.parquet")
     assert found.equals(table())
@@ -40,7 +40,7 @@ def test_small_tables_and_parts_of_tables_are_read(tmp_path, n):
         assert read_parquet(tmp_path / "a.parquet").to_pydict() == each.to_pydict()
 
 
-def test_how_a_column_is_cut_and_its_names_are_numbered_does_not_matter(tmp_path):
+def test_fingerprint_ignores_chunks_and_dictionaries(tmp_path):
     whole = table()
     other = pa.concat_tables([whole.slice(20), whole.slice(0, 20)]).take(pa.array([*range(20, 40), *range(20)]))
     cut = pa.concat_tables([other.slice(0, 7), other.slice(7, 1), other.slice(8)])
@@ -52,7 +52,7 @@ def test_how_a_column_is_cut_and_its_names_are_numbered_does_not_matter(tmp_path
     assert len(prints) == 1
 
 
-def test_every_value_name_type_and_remark_counts(tmp_path):
+def test_fingerprint_covers_values_names_types_and_metadata(tmp_path):
     whole = table()
     others = [
         whole.slice(0, 39),
@@ -71,7 +71,7 @@ def test_every_value_name_type_and_remark_counts(tmp_path):
     assert len(prints) == 1 + len(others)
 
 
-def test_no_bit_of_a_file_can_change_what_is_read(tmp_path):
+def test_no_flipped_bit_changes_the_table(tmp_path):
     file = tmp_path / "a.parquet"
     write_parquet(table(), file)
     good = file.read_bytes()
@@ -88,7 +88,7 @@ def test_no_bit_of_a_file_can_change_what_is_read(tmp_path):
     assert refused > 200
 
 
-def test_a_table_of_another_program_is_read_and_one_that_was_changed_with_the_old_fingerprint_is_not(tmp_path):
+def test_changed_table_with_old_fingerprint_is_rejected(tmp_path):
     pq.write_table(table(), tmp_path / "theirs.parquet")
     assert read_parquet(tmp_path / "theirs.parquet").equals(table())
     write_parquet(table(), tmp_path / "ours.parquet")

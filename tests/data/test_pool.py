@@ -25,7 +25,7 @@ def test_classes_are_named_by_data_set_and_keep_their_origin(two):
     assert [pool.images.image(i).tobytes() for i in (0, 8)] == [two[0].image(0).tobytes(), two[1].image(3).tobytes()]
 
 
-def test_caps_keep_so_many_images_and_do_not_depend_on_the_rest_of_the_pool(two):
+def test_caps_do_not_depend_on_the_rest_of_the_pool(two):
     capped = merge_pool(two, max_per_class=2)
     assert capped.images.labels.tolist() == [0, 0, 1, 1, 2, 2]
     alone = merge_pool(two[1:], max_per_class=2)
@@ -34,7 +34,7 @@ def test_caps_keep_so_many_images_and_do_not_depend_on_the_rest_of_the_pool(two)
     assert merge_pool(two, max_per_class=99).images.paths == merge_pool(two).images.paths
 
 
-def test_the_draw_depends_on_the_seed(make_tree):
+def test_draw_depends_on_the_seed(make_tree):
     many = [open_folder(make_tree({"a": 40}))]
     assert merge_pool(many, max_per_class=20).images.paths == merge_pool(many, max_per_class=20).images.paths
     assert merge_pool(many, max_per_class=20).images.paths != merge_pool(many, max_per_class=20, seed=1).images.paths
@@ -46,7 +46,7 @@ def test_labels_with_gaps_are_closed(two):
     assert pool.origins[0] == Origin("birds", 1, "wren")
 
 
-def test_a_target_keeps_its_own_old_and_new_classes_when_its_labeled_part_joins_a_pool(two):
+def test_target_keeps_old_and_new_classes_in_a_pool(two):
     split, _ = gcd_split(two[0], first_half([0, 1]))
     pool = merge_pool([split.labeled, two[1]])
     joined = replace(split, labeled=pool.images)
@@ -55,7 +55,7 @@ def test_a_target_keeps_its_own_old_and_new_classes_when_its_labeled_part_joins_
     assert pool.origins[0].label in joined.old_classes
 
 
-def test_a_pool_survives_saving(two, tmp_path):
+def test_pool_survives_saving(two, tmp_path):
     pool = merge_pool(two)
     pool.images.save(tmp_path / "pool.parquet")
     again = open_images(tmp_path / "pool.parquet")
@@ -63,7 +63,7 @@ def test_a_pool_survives_saving(two, tmp_path):
     assert again.image(8).tobytes() == pool.images.image(8).tobytes()
 
 
-def test_what_cannot_be_pooled_is_refused(two, make_tree):
+def test_unlabeled_or_duplicate_sets_are_rejected(two, make_tree):
     with pytest.raises(DataError, match="pool is empty"):
         merge_pool([])
     with pytest.raises(DataError, match="two sets of the pool are called 'birds'"):

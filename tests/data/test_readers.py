@@ -60,9 +60,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_a_run_hashes_a_file_once_and_reads_it_once_more_in_each_stage_that_needs_pixels(
-    tmp_path, openings, monkeypatch
-):
+def test_run_hashes_and_decodes_each_file_once(tmp_path, openings, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     for part, scripts in (("labeled", ["hebrew"]), ("pool", ["old-italic"]), ("target", ["lao"])):
         drawn = open_images(f"glyphs:per_class=3,size=32,scripts={'+'.join(scripts)}").take(range(24))
@@ -80,7 +78,7 @@ def test_a_run_hashes_a_file_once_and_reads_it_once_more_in_each_stage_that_need
     assert {openings[file] for file in files} == {2}
 
 
-def test_with_copies_kept_a_run_still_hashes_a_file_once(tmp_path, openings, monkeypatch):
+def test_run_with_copies_hashes_each_file_once(tmp_path, openings, monkeypatch):
     monkeypatch.setenv("JUSTRIGHT_HOME", str(tmp_path / "home"))
     for part, script in (("labeled", "hebrew"), ("target", "lao")):
         drawn = open_images(f"glyphs:per_class=3,size=32,scripts={script}").take(range(24))
@@ -92,7 +90,7 @@ def test_with_copies_kept_a_run_still_hashes_a_file_once(tmp_path, openings, mon
     assert {openings[file] for file in openings if "/run/" not in file} == {2}
 
 
-def test_a_content_id_is_the_hash_of_the_bytes_and_is_computed_once(folder, openings):
+def test_content_id_is_the_hash_of_the_bytes_and_is_computed_once(folder, openings):
     data = (folder / "1.png").read_bytes()
     openings.clear()
     assert {FolderReader(folder).content_id("1.png") for _ in range(3)} == {hash_bytes(data)}
@@ -100,7 +98,7 @@ def test_a_content_id_is_the_hash_of_the_bytes_and_is_computed_once(folder, open
 
 
 @pytest.mark.parametrize("same_size", [True, False])
-def test_a_file_that_changes_gets_another_id(folder, same_size):
+def test_file_that_changes_gets_another_id(folder, same_size):
     reader, file = FolderReader(folder), folder / "0.png"
     before, data = reader.content_id("0.png"), file.read_bytes()
     file.write_bytes(data[:-1] + b"\0" if same_size else data + b"\0")
@@ -108,14 +106,14 @@ def test_a_file_that_changes_gets_another_id(folder, same_size):
     assert reader.content_id("0.png") == hash_bytes(file.read_bytes())
 
 
-def test_an_id_that_a_manifest_brings_is_not_taken_for_content(folder):
+def test_ids_of_a_table_are_not_content_ids(folder):
     (folder / "list.csv").write_text("path,id\n0.png,claimed\n")
     images = open_images(folder / "list.csv")
     assert images.ids == ["claimed"]
     assert images.readers[f"folder:{folder}"].content_id("0.png") == hash_bytes((folder / "0.png").read_bytes())
 
 
-def test_a_member_of_a_zip_is_hashed_anew_when_the_archive_changes(tmp_path):
+def test_zip_members_are_hashed_again_when_the_archive_changes(tmp_path):
     archive, ids = tmp_path / "a.zip", []
     for seed in (1, 2):
         with zipfile.ZipFile(archive, "w") as made:
@@ -124,7 +122,7 @@ def test_a_member_of_a_zip_is_hashed_anew_when_the_archive_changes(tmp_path):
     assert ids == [hash_bytes(file_of(picture(seed))) for seed in (1, 2)]
 
 
-def test_a_zip_travels_to_another_process(tmp_path):
+def test_zip_reader_can_be_pickled(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
         made.writestr("x.png", file_of(picture(1)))
     reader = ZipReader(tmp_path / "a.zip")
@@ -132,7 +130,7 @@ def test_a_zip_travels_to_another_process(tmp_path):
     assert pickle.loads(pickle.dumps(reader)).encoded("x.png") == reader.encoded("x.png")
 
 
-def test_what_is_no_file_has_a_reason(folder, tmp_path):
+def test_missing_files_have_a_reason(folder, tmp_path):
     (folder / "deep").mkdir()
     with pytest.raises(BadImageError, match="a folder, a pipe or a device"):
         FolderReader(folder).encoded("deep")
@@ -165,13 +163,13 @@ def test_bytes_in_a_table_are_read_by_position():
     assert reader.encoded("1") == b""
 
 
-def test_the_id_of_a_drawing_needs_no_drawing(monkeypatch):
+def test_id_of_a_drawing_needs_no_drawing(monkeypatch):
     monkeypatch.setattr(GlyphReader, "image", None)
     reader = GlyphReader()
     assert reader.content_id("a/b/c/1") != reader.content_id("a/b/c/2")
 
 
-def test_a_missing_image_says_so_when_it_is_read(make_tree):
+def test_missing_image_raises_when_read(make_tree):
     root = make_tree({"a": 1})
     images = open_folder(root)
     (root / "a" / "0.png").unlink()
@@ -179,7 +177,7 @@ def test_a_missing_image_says_so_when_it_is_read(make_tree):
         images.image(0)
 
 
-def test_a_pipe_called_like_an_image_is_refused_instead_of_waited_for(make_tree):
+def test_pipe_is_rejected_without_waiting(make_tree):
     root = make_tree({"a": 1})
     os.mkfifo(root / "a" / "1.png")
     with pytest.raises(BadImageError, match="a pipe or a device"):
@@ -197,7 +195,7 @@ def peak_of(call) -> int:
         tracemalloc.stop()
 
 
-def test_what_cannot_be_an_image_is_refused_before_it_is_in_memory(tmp_path, monkeypatch):
+def test_large_non_image_is_rejected_unread(tmp_path, monkeypatch):
     n_bytes, piece = 200 << 20, bytes(1 << 20)
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as made, made.open("x.png", "w") as member:
         for _ in range(n_bytes >> 20):
@@ -214,7 +212,7 @@ def test_what_cannot_be_an_image_is_refused_before_it_is_in_memory(tmp_path, mon
             assert peak_of(lambda reader=reader, path=path: reader.image(path)) < 20 << 20
 
 
-def test_a_member_that_is_larger_than_its_zip_says_is_not_unpacked_whole(tmp_path):
+def test_zip_member_larger_than_its_header_is_rejected(tmp_path):
     """zipfile unpacks all that a member holds, whatever size the directory of the zip claims for it."""
     import struct
 
@@ -231,7 +229,7 @@ def test_a_member_that_is_larger_than_its_zip_says_is_not_unpacked_whole(tmp_pat
         tracemalloc.stop()
 
 
-def test_a_large_file_that_begins_like_an_image_is_read(tmp_path, monkeypatch):
+def test_large_file_that_begins_like_an_image_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(readers_module, "LARGE_FILE_BYTES", 100)
     monkeypatch.setattr(readers_module, "READ_BYTES", 64)
     for kind in ("png", "jpeg", "tiff", "webp", "bmp", "avif"):

@@ -36,7 +36,7 @@ from justright.utils.errors import DataError, MissingDataError
 from justright.utils.types import UNLABELED
 
 
-def test_a_split_reads_back_as_it_was_saved_in_ssbs_schema(tmp_path):
+def test_split_is_saved_in_ssbs_schema(tmp_path):
     split = ClassSplit((3, 1), {"Similar": (0,), "Medium": (2, 5), "Dissimilar": ()})
     split.save(tmp_path / "split.json")
     assert json.loads((tmp_path / "split.json").read_text()) == {
@@ -47,7 +47,7 @@ def test_a_split_reads_back_as_it_was_saved_in_ssbs_schema(tmp_path):
     assert split.new == (0, 2, 5)
 
 
-def test_classes_named_by_text_are_found_among_the_names(tmp_path):
+def test_text_classes_are_looked_up_by_name(tmp_path):
     path = tmp_path / "imagenet.json"
     path.write_text(json.dumps({"known_classes": ["n02", "n01"], "unknown_classes": {"Easy": ["n03"], "Hard": []}}))
     assert read_class_split(path, {0: "n01", 1: "n02", 2: "n03"}).old == (1, 0)
@@ -58,7 +58,7 @@ def test_classes_named_by_text_are_found_among_the_names(tmp_path):
 @pytest.mark.parametrize(
     ("name", "known", "sizes"), [("cub", 100, [34, 34, 32]), ("scars", 98, [7, 15, 76]), ("aircraft", 50, [13, 17, 20])]
 )
-def test_the_public_ssb_files_read(real_data, name, known, sizes):
+def test_public_ssb_files_read(real_data, name, known, sizes):
     split = read_class_split(real_data / "ssb" / f"{name}_ssb_splits.json")
     assert len(split.old) == known
     assert [len(labels) for labels in split.groups.values()] == sizes
@@ -66,7 +66,7 @@ def test_the_public_ssb_files_read(real_data, name, known, sizes):
 
 
 @pytest.mark.parametrize("name", ["osr_splits.pkl", "renamed.json"])
-def test_a_pickle_is_refused_unread_with_a_pointer_to_the_json(tmp_path, name):
+def test_pickle_is_rejected_unread_with_a_pointer_to_the_json(tmp_path, name):
     class Bomb:
         def __reduce__(self):
             return (pytest.fail, ("the pickle was executed",))
@@ -86,20 +86,20 @@ def test_a_pickle_is_refused_unread_with_a_pointer_to_the_json(tmp_path, name):
         '{"known_classes": 1, "unknown_classes": {"Easy": [2]}}',
     ],
 )
-def test_a_file_of_another_shape_is_refused(tmp_path, text):
+def test_file_of_another_shape_is_rejected(tmp_path, text):
     (tmp_path / "split.json").write_text(text)
     with pytest.raises(DataError, match="not a class split"):
         read_class_split(tmp_path / "split.json")
 
 
-def test_a_class_cannot_be_both_old_and_new_and_neither_side_can_be_empty():
+def test_classes_are_old_or_new_and_both_exist():
     with pytest.raises(DataError, match="twice"):
         ClassSplit((1, 2), {"Medium": (2,)})
     with pytest.raises(DataError, match="1 old and 0 new"):
         ClassSplit((1,), {"Medium": ()})
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_missing_file_is_reported(tmp_path):
     with pytest.raises(MissingDataError, match=r"nowhere\.json"):
         read_class_split(tmp_path / "nowhere.json")
 
@@ -123,7 +123,7 @@ PATHS = {
 }
 
 
-def test_new_classes_are_graded_by_the_share_of_the_path_they_have_in_common():
+def test_new_classes_are_graded_by_common_path():
     groups = graded(ClassSplit((0,), {"": (1, 2, 3)}), PATHS).groups
     assert groups == {"Similar": (1,), "Medium": (2,), "Dissimilar": (3,)}
 
@@ -153,7 +153,7 @@ def test_grading_agrees_with_loops_over_all_pairs():
     assert len(flat) == len(set(flat)), "classes of equal share were torn apart"
 
 
-def test_without_differences_in_the_hierarchy_every_class_is_medium():
+def test_equal_hierarchies_are_all_medium():
     assert graded(ClassSplit((0,), {"": (1, 2)}), dict.fromkeys(range(3), ("x",))).groups["Medium"] == (1, 2)
     assert graded(first_half(range(4)), dict.fromkeys(range(4), ())).groups["Medium"] == (2, 3)
 
@@ -168,7 +168,7 @@ N_CLASSES = {"cub": 200, "cars": 196, "aircraft": 100}
 
 
 @pytest.mark.parametrize(("name", "file"), [("cub", "cub"), ("cars", "scars"), ("aircraft", "aircraft")])
-def test_the_classes_of_ssb_are_those_of_its_files(real_data, tmp_path, name, file):
+def test_classes_of_ssb_are_those_of_its_files(real_data, tmp_path, name, file):
     public = read_class_split(real_data / "ssb" / f"{file}_ssb_splits.json")
     own, said = published_split(named(name, N_CLASSES[name], tmp_path))
     assert set(own.old) == set(public.old)
@@ -194,7 +194,7 @@ def test_other_data_sets_follow_their_rules(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "n_classes"), [("cars", 6), ("cub", 201), ("imagenet1k-ssb", 8)])
-def test_a_folder_that_only_has_the_name_of_a_published_set_is_halved_at_random(tmp_path, name, n_classes):
+def test_folder_with_only_the_name_of_a_published_set_gets_a_random_half(tmp_path, name, n_classes):
     split, said = published_split(named(name, n_classes, tmp_path))
     assert sorted(split.old + split.new) == list(range(n_classes))
     assert len(split.old) == n_classes // 2
@@ -209,7 +209,7 @@ def test_exchanged_classes_of_a_group_are_old_and_the_old_ones_new(tmp_path):
     assert set(swapped.new) == set(split.old)
 
 
-def test_super_categories_grade_in_thirds_where_nobody_else_did(tmp_path):
+def test_ungraded_classes_are_graded_by_super_categories(tmp_path):
     images = glyph_set(1, ["hebrew", "nko", "faces", "symbols", "ogham"])
     near = [glyph.label for glyph in classes_of("hebrew", "faces")]
     far = [glyph.label for glyph in classes_of("ogham")]
@@ -234,7 +234,7 @@ def photos(make_tree):
 CLASSES = ClassSplit((0, 2), {"Similar": (1,), "Dissimilar": (3,)})
 
 
-def test_labeled_is_half_of_the_old_images_drawn_by_the_legacy_generator(photos):
+def test_labeled_half_is_drawn_by_the_legacy_generator(photos):
     split, _ = gcd_split(photos, CLASSES)
     of_old = [path for path, label in zip(photos.paths, photos.labels, strict=True) if label in (0, 2)]
     drawn = np.random.RandomState(0).choice(range(len(of_old)), replace=False, size=int(0.5 * len(of_old)))
@@ -251,7 +251,7 @@ def test_unlabeled_is_everything_else_in_order_and_without_labels(photos):
     assert is_old.tolist() == [path[0] in "ac" for path in split.unlabeled.paths]
 
 
-def test_a_split_knows_the_roles_of_the_classes(photos):
+def test_split_knows_the_roles_of_the_classes(photos):
     split, _ = gcd_split(photos, CLASSES)
     assert split.old_classes == (0, 2)
     assert split.classes.new == (1, 3)
@@ -262,14 +262,14 @@ def test_another_seed_draws_other_images(photos):
     assert gcd_split(photos, CLASSES, seed=1)[0].labeled.paths != gcd_split(photos, CLASSES)[0].labeled.paths
 
 
-def test_a_split_of_another_data_set_is_refused(photos):
+def test_split_of_another_data_set_is_rejected(photos):
     with pytest.raises(DataError, match=r"1 classes that .* lacks, such as \[9\]"):
         gcd_split(photos, ClassSplit((0,), {"Medium": (9,)}))
     with pytest.raises(DataError, match="between 0 and 1"):
         gcd_split(photos, CLASSES, labeled_share=1.5)
 
 
-def test_the_birds_split_as_published(real_data):
+def test_birds_split_as_published(real_data):
     birds = open_images(real_data / "cub200.zip").of_split("train")
     split, truth = gcd_split(birds, read_class_split(real_data / "ssb" / "cub_ssb_splits.json"))
     # 5,994 official images give 1,498 and 4,496; the copy lacks one image
@@ -313,7 +313,7 @@ def holds(thing: object, labels: np.ndarray) -> bool:
     return isinstance(thing, list | tuple) and len(thing) == len(labels) and list(thing) == labels.tolist()
 
 
-def test_nothing_that_training_receives_leads_to_the_labels(sealed):
+def test_split_holds_no_target_labels(sealed):
     split, truth = sealed
     labels, _ = truth.open_for_evaluation()
     found = reachable(split)
@@ -325,14 +325,14 @@ def test_nothing_that_training_receives_leads_to_the_labels(sealed):
             assert not words & {"birds/wren", "fish/eel", "birds", "fish"}, "a class name is left in a dictionary"
 
 
-def test_the_search_would_find_a_leak(sealed):
+def test_label_search_finds_a_leak(sealed):
     split, truth = sealed
     labels, _ = truth.open_for_evaluation()
     leaky = replace(split, labeled=truth._images)
     assert any(holds(thing, labels) for thing in reachable(leaky))
 
 
-def test_only_evaluation_and_what_stands_above_it_names_the_truth():
+def test_only_evaluation_and_higher_layers_use_the_truth():
     source = Path(justright.__file__).parent
     offenders = []
     for file in source.rglob("*.py"):
@@ -346,7 +346,7 @@ def test_only_evaluation_and_what_stands_above_it_names_the_truth():
     assert offenders == []
 
 
-def test_a_truth_tells_nothing_by_accident(sealed):
+def test_truth_hides_labels_in_repr_and_pickle(sealed):
     _, truth = sealed
     assert repr(truth) == f"Truth({len(truth)} labels, sealed)"
     with pytest.raises(TypeError, match="cannot be sent"):
@@ -354,7 +354,7 @@ def test_a_truth_tells_nothing_by_accident(sealed):
     assert not hasattr(truth, "__dict__")
 
 
-def test_a_saved_truth_has_what_evaluation_needs(sealed, tmp_path):
+def test_saved_truth_has_what_evaluation_needs(sealed, tmp_path):
     split, truth = sealed
     truth.save(tmp_path / "truth.parquet")
     table = pq.read_table(tmp_path / "truth.parquet")

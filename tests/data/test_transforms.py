@@ -46,7 +46,7 @@ def test_arrays_images_and_tensors_become_the_same_pixels():
 
 
 @pytest.mark.parametrize(("height", "width", "expected"), [(40, 60, (20, 30)), (61, 40, (30, 20)), (7, 7, (20, 20))])
-def test_the_shorter_side_gets_the_size_and_the_longer_is_rounded_down(height, width, expected):
+def test_shorter_side_gets_the_size_and_the_longer_is_rounded_down(height, width, expected):
     assert resize_shorter(to_pixels(photo(height, width)), 20).shape[1:] == expected
 
 
@@ -61,7 +61,7 @@ def test_pixels_of_the_right_size_are_not_touched():
     assert resize(pixels, 40, 60) is pixels
 
 
-def test_the_crop_is_the_middle_and_a_half_pixel_goes_to_the_even_side():
+def test_crop_is_the_middle_and_a_half_pixel_goes_to_the_even_side():
     pixels = to_pixels(photo(11, 13))
     assert torch.equal(center_crop(pixels, 8), crop(pixels, 2, 2, 8, 8))  # 1.5 and 2.5 both round to 2
 
@@ -72,7 +72,7 @@ def test_normalizing_is_done_color_by_color():
     torch.testing.assert_close(given, torch.tensor([-1.0, 2.0, 0.2]))
 
 
-def test_the_test_transform_is_near_pillow_and_takes_arrays_too():
+def test_test_transform_is_near_pillow_and_takes_arrays_too():
     pixels = np.random.default_rng(0).integers(0, 256, (50, 81, 3), dtype=np.uint8)
     recipe = ImageRecipe(resolution=28, resize=32, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
     given = recipe.preprocess(Image.fromarray(pixels))
@@ -112,7 +112,7 @@ def jitter_as_steps(image, brightness, contrast, saturation, hue, order):
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]])
-def test_the_one_color_map_does_what_its_steps_do(order):
+def test_color_map_equals_its_steps(order):
     image = np.random.default_rng(0).uniform(0, 1, (3, 9, 7))
     color = jitter(image.mean(axis=(1, 2)), 1.2, 0.7, 1.3, 0.08, order)
     given = recolored(torch.from_numpy(image), color)
@@ -130,7 +130,7 @@ def draw(transform, view=0, seed=0, image_id="a", recipe=RECIPE, image=None):
 
 
 @pytest.mark.parametrize("transform", [Weak(), Strong()])
-def test_a_view_depends_on_seed_image_and_number_and_on_nothing_else(transform):
+def test_view_depends_only_on_seed_image_and_number(transform):
     view = draw(transform)
     assert view.shape == (3, 28, 28)
     assert torch.equal(view, draw(transform))
@@ -145,7 +145,7 @@ def test_every_plain_view_is_the_test_transform_of_the_recipe():
     assert transform_named("plain") == Plain()
 
 
-def test_a_weak_view_is_a_crop_of_the_resized_image_flipped_half_of_the_time():
+def test_weak_view_is_a_random_crop_flipped_half_the_time():
     resized = PLAIN.at(28)
     whole = ImageRecipe(resolution=32, resize=32, mean=PLAIN.mean, std=PLAIN.std)
     square = photo(40, 40)
@@ -170,7 +170,7 @@ def test_without_chance_the_strong_view_is_the_resized_image():
     torch.testing.assert_close(draw(still, recipe=PLAIN, image=square), expected)
 
 
-def test_each_part_of_the_strong_view_happens_as_often_as_it_should():
+def test_strong_view_parts_have_their_probabilities():
     gray = Strong(flip=0.0, jitter=0.0, grayscale=0.2, blur=0.0)
     is_gray = [bool(torch.allclose(v[0], v[1])) for v in (draw(gray, n, recipe=PLAIN) for n in range(250))]
     assert 0.12 < np.mean(is_gray) < 0.28
@@ -184,7 +184,7 @@ def test_each_part_of_the_strong_view_happens_as_often_as_it_should():
 
 @given(st.integers(1, 90), st.integers(1, 90), st.integers(0, 10_000))
 @settings(max_examples=100, deadline=None)
-def test_a_random_box_lies_inside(height, width, seed):
+def test_random_box_lies_inside(height, width, seed):
     top, left, box_height, box_width = random_box(
         height, width, (0.3, 1.0), (3 / 4, 4 / 3), np.random.default_rng(seed)
     )
@@ -202,7 +202,7 @@ def test_odd_shapes_have_views_too(transform, height, width):
     assert torch.isfinite(view).all()
 
 
-def test_the_blur_is_a_normalized_gaussian_mirrored_at_the_border():
+def test_blur_is_a_normalized_gaussian_mirrored_at_the_border():
     image = torch.zeros(3, 31, 31, dtype=torch.float64)
     image[:, 15, 15] = 1.0
     blurred = gaussian_blur(image, 1.5)

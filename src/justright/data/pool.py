@@ -83,7 +83,7 @@ def _check(sets: Sequence[ImageSet]) -> None:
             raise DataError(
                 f"{len(rows):,} of {len(images):,} labeled images have no label, e.g. {images.paths[rows[0]]}",
                 expected="a class for each",
-                advice="put each image into the folder of its class, or leave those images out",
+                advice="put each image into the folder of its class, or name the classes in a table or a dict",
             )
 
 

@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_labels_are_positions_among_the_sorted_variants_in_the_order_of_the_lists(root: Path) -> None:
+def test_labels_are_positions_among_sorted_variants(root: Path) -> None:
     images = DATA_SETS["aircraft"].load(root)
     assert images.classes == {0: "707-320", 1: "A300B4", 2: "Hawk T1"}
     assert images.labels.tolist() == [2, 0, 1, 0]
@@ -39,19 +39,19 @@ def test_trainval_is_called_train(root: Path) -> None:
     assert DATA_SETS["aircraft"].load(root).table["split"].to_pylist() == ["train", "train", "train", "test"]
 
 
-def test_the_hierarchy_is_manufacturer_then_family(root: Path) -> None:
+def test_hierarchy_is_manufacturer_then_family(root: Path) -> None:
     hierarchy = DATA_SETS["aircraft"].load(root).hierarchy
     assert hierarchy[0] == ("Boeing", "Boeing 707")
     assert hierarchy[2] == ("British Aerospace", "Hawk T1")
 
 
-def test_without_the_lists_of_a_level_the_level_is_left_out(root: Path) -> None:
+def test_missing_level_lists_drop_the_level(root: Path) -> None:
     (root / "fgvc-aircraft-2013b/data/images_family_test.txt").unlink()
     assert DATA_SETS["aircraft"].load(root / "fgvc-aircraft-2013b").hierarchy[0] == ("Boeing",)
 
 
 @pytest.mark.parametrize("name", ["images_variant_trainval.txt", "images_variant_test.txt", "images/0000002.jpg"])
-def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
+def test_missing_file_error_has_layout_and_url(root: Path, name: str) -> None:
     missing = root / "fgvc-aircraft-2013b/data" / name
     missing.unlink()
     with pytest.raises(MissingDataError) as error:
@@ -69,7 +69,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
         ("images_family_test.txt", "0000004 Boeing 717\n", r"images_family_test\.txt, line 1: 707-320 is Boeing 717"),
     ],
 )
-def test_a_damaged_list_is_named_with_its_line(root: Path, name: str, text: str, message: str) -> None:
+def test_damaged_list_is_reported_with_its_line(root: Path, name: str, text: str, message: str) -> None:
     (root / "fgvc-aircraft-2013b/data" / name).write_text(text)
     with pytest.raises(DataError, match=message):
         DATA_SETS["aircraft"].load(root)

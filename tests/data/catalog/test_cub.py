@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_labels_are_official_numbers_minus_one_in_the_order_of_images_txt(root: Path) -> None:
+def test_labels_are_official_numbers_minus_one(root: Path) -> None:
     images = DATA_SETS["cub"].load(root)
     assert images.labels.tolist() == [2, 0, 1, 0]
     assert images.paths[0] == "003.Indigo_Bunting/c.jpg"
@@ -39,21 +39,21 @@ def test_labels_are_official_numbers_minus_one_in_the_order_of_images_txt(root: 
     assert images.datasets == ["cub"]
 
 
-def test_the_super_category_is_the_last_word_of_the_name(root: Path) -> None:
+def test_super_category_is_the_last_word_of_the_name(root: Path) -> None:
     assert DATA_SETS["cub"].load(root).hierarchy == {0: ("Albatross",), 1: ("Albatross",), 2: ("Bunting",)}
 
 
-def test_the_root_may_be_the_unpacked_folder_itself(root: Path) -> None:
+def test_root_may_be_the_unpacked_folder(root: Path) -> None:
     assert len(DATA_SETS["cub"].load(root / "CUB_200_2011")) == 4
 
 
-def test_an_image_is_found_where_the_row_says(root: Path) -> None:
+def test_images_are_read_from_their_source(root: Path) -> None:
     (root / "CUB_200_2011/images/003.Indigo_Bunting/c.jpg").write_bytes(b"pixels")
     assert DATA_SETS["cub"].load(root).encoded(0) == b"pixels"
 
 
 @pytest.mark.parametrize("name", [*LISTS, "images/002.Laysan_Albatross/b.jpg"])
-def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
+def test_missing_file_error_has_layout_and_url(root: Path, name: str) -> None:
     missing = root / "CUB_200_2011" / name
     missing.unlink()
     with pytest.raises(MissingDataError) as error:
@@ -63,7 +63,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
     assert "vision.caltech.edu" in str(error.value)
 
 
-def test_a_root_that_is_not_there_is_told_alike(tmp_path: Path) -> None:
+def test_missing_root_is_reported_alike(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match=r"classes\.txt does not exist"):
         DATA_SETS["cub"].load(tmp_path / "nowhere")
 
@@ -82,19 +82,19 @@ def test_a_root_that_is_not_there_is_told_alike(tmp_path: Path) -> None:
         ("classes.txt", "1 a\n3 b\n2 c\n", r"classes\.txt: classes are not numbered in order"),
     ],
 )
-def test_a_damaged_list_is_named_with_its_line(root: Path, name: str, text: str, message: str) -> None:
+def test_damaged_list_is_reported_with_its_line(root: Path, name: str, text: str, message: str) -> None:
     (root / "CUB_200_2011" / name).write_text(text)
     with pytest.raises(DataError, match=message):
         DATA_SETS["cub"].load(root)
 
 
-def test_a_list_that_is_no_text_is_named(root: Path) -> None:
+def test_list_that_is_no_text_is_reported(root: Path) -> None:
     (root / "CUB_200_2011/images.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DataError, match=r"images\.txt is not text"):
         DATA_SETS["cub"].load(root)
 
 
-def test_a_folder_in_place_of_a_list_is_no_traceback(root: Path) -> None:
+def test_folder_in_place_of_a_list_is_no_traceback(root: Path) -> None:
     (root / "CUB_200_2011/images.txt").unlink()
     (root / "CUB_200_2011/images.txt").mkdir()
     with pytest.raises(DataError, match=r"images\.txt cannot be read"):

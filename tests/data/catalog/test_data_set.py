@@ -27,7 +27,7 @@ def shells(tmp_path):
     DATA_SETS.remove("shells")
 
 
-def test_an_added_data_set_opens_by_name_and_folder(shells):
+def test_added_data_set_opens_by_name_and_folder(shells):
     images = open_images(f"shells:{shells}")
     assert images.datasets == ["shells"]
     assert images.classes == {0: "cockle", 1: "whelk"}
@@ -35,7 +35,7 @@ def test_an_added_data_set_opens_by_name_and_folder(shells):
     assert images.image(3).size == (8, 8)
 
 
-def test_the_command_line_lists_an_added_data_set(shells):
+def test_command_line_lists_an_added_data_set(shells):
     (last,) = json.loads(CliRunner().invoke(main, ["data", "--list", "--json"]).stdout)[-1:]
     added = DATA_SETS["shells"]
     expected = {"title": added.title, "licence": added.licence, "where": added.where, "layout": added.layout}
@@ -44,7 +44,7 @@ def test_the_command_line_lists_an_added_data_set(shells):
     assert json.loads(shown.stdout)["classes"] == 2
 
 
-def test_what_is_missing_is_told_with_the_layout_and_where_to_ask(shells):
+def test_missing_data_error_has_layout_and_url(shells):
     (shells / "test" / "whelk" / "1.png").unlink()
     added = DATA_SETS["shells"]
     with pytest.raises(MissingDataError) as error:
@@ -52,13 +52,13 @@ def test_what_is_missing_is_told_with_the_layout_and_where_to_ask(shells):
     assert all(part in str(error.value) for part in (str(shells / "test" / "whelk"), added.layout, added.where))
 
 
-def test_without_a_folder_the_error_says_how_to_name_one(shells, monkeypatch):
+def test_missing_folder_error_shows_name_and_folder(shells, monkeypatch):
     monkeypatch.chdir(shells / "test")
     with pytest.raises(MissingDataError, match="NAME:FOLDER"):
         open_images("shells:")
 
 
-def test_a_folder_that_cannot_be_read_is_an_error_of_the_data():
+def test_folder_that_cannot_be_read_is_an_error_of_the_data():
     def loader(root: Path) -> ImageSet:
         raise PermissionError(13, "Permission denied", str(root))
 
@@ -66,12 +66,12 @@ def test_a_folder_that_cannot_be_read_is_an_error_of_the_data():
         DataSet("Closed", loader, "", "", "").load("closed")
 
 
-def test_a_name_that_is_taken_is_refused(shells):
+def test_name_that_is_taken_is_rejected(shells):
     with pytest.raises(JustrightError, match="a second data set named 'cub'"):
         DATA_SETS.add("cub", DATA_SETS["shells"], "")
 
 
-def test_every_data_set_of_the_package_says_how_to_get_it():
+def test_every_data_set_has_a_url_and_a_layout():
     for name in DATA_SETS:
         entry = DATA_SETS[name]
         assert isinstance(entry, DataSet)

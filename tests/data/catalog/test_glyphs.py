@@ -72,7 +72,7 @@ def outlines_by_face():
     return {face: (normalized_outline(face, ".notdef"), outlines) for face, outlines in drawn.items()}
 
 
-def test_every_character_is_in_each_of_its_fonts_and_these_are_at_least_two():
+def test_every_character_has_at_least_two_fonts():
     for block, character in PAIRS:
         assert len(faces_of(block)) >= 2
         for face in faces_of(block):
@@ -86,7 +86,7 @@ def test_no_character_draws_nothing_or_the_missing_glyph_box():
             assert outline != missing, f"{face} draws a box for {character!r}"
 
 
-def test_no_two_classes_share_an_outline_in_any_font_even_moved_or_scaled():
+def test_no_two_classes_share_an_outline():
     for face, (_, outlines) in outlines_by_face().items():
         first = {}
         for character, outline in outlines.items():
@@ -107,7 +107,7 @@ def test_no_two_classes_look_alike_once_cut_to_their_ink():
     assert likeness[a, b] < 0.96, f"{PAIRS[a][1]!r} looks like {PAIRS[b][1]!r}"
 
 
-def test_the_look_of_an_image_is_the_same_on_every_machine():
+def test_look_of_an_image_is_the_same_on_every_machine():
     # pixels may follow the version of FreeType, what is chosen at random must not
     def rounded(value):
         if isinstance(value, float):
@@ -128,7 +128,7 @@ def test_ink_stands_out_from_paper():
         assert contrast > MIN_CONTRAST - 0.01
 
 
-def test_the_glyph_is_inside_and_takes_a_fair_part_of_the_image():
+def test_glyph_is_inside_and_takes_a_fair_part_of_the_image():
     for index in range(200):
         block, character = PAIRS[(index * 37) % len(PAIRS)]
         look = draw_look(generator(0, "inside", index), faces_of(block))
@@ -159,7 +159,7 @@ def test_labels_are_positions_in_the_table():
     assert "".join(glyph.character for glyph in GLYPH_CLASSES) == "".join(block.characters for block in BLOCKS)
 
 
-def test_two_levels_stand_above_the_class_and_each_script_has_one_family():
+def test_each_script_has_one_family():
     assert len(set(SCRIPTS)) == len(SCRIPTS) >= 15
     assert 3 <= len({glyph.family for glyph in GLYPH_CLASSES}) < len(SCRIPTS)
     assert {glyph.script for glyph in GLYPH_CLASSES} == set(SCRIPTS)
@@ -174,7 +174,7 @@ def test_classes_of_several_scripts_come_in_the_order_of_the_table():
         classes_of("klingon")
 
 
-def test_an_image_is_a_pure_function_of_seed_class_and_index():
+def test_image_is_a_pure_function_of_seed_class_and_index():
     forward = [draw_glyph(3, label, index) for label, index in SOME]
     outline_mask.cache_clear()
     backward = [draw_glyph(3, label, index) for label, index in reversed(SOME)]
@@ -203,13 +203,13 @@ def test_index_seed_and_class_each_change_the_image():
 
 
 @pytest.mark.parametrize("size", [16, 64, 100])
-def test_images_are_rgb_of_the_size_asked_for(size):
+def test_images_are_rgb_of_the_given_size(size):
     image = draw_glyph(0, 0, 0, size)
     assert image.shape == (size, size, 3)
     assert image.dtype == np.uint8
 
 
-def test_labels_and_sizes_that_do_not_exist_are_refused():
+def test_labels_and_sizes_that_do_not_exist_are_rejected():
     for label in (-1, len(GLYPH_CLASSES)):
         with pytest.raises(DataError, match=str(label)):
             draw_glyph(0, label, 0)
@@ -242,7 +242,7 @@ def test_kmeans_on_raw_pixels_does_badly():
     assert matched_accuracy(kmeans(points, 50, rng), labels, 50) < 0.15
 
 
-def test_the_set_draws_on_demand_and_knows_family_and_script():
+def test_glyphs_are_drawn_on_demand_with_family_and_script():
     images = glyph_set(per_class=2, scripts=["hebrew", "arrows"])
     assert len(images) == 2 * len(images.classes)
     assert images.hierarchy[int(images.labels[0])][1] in {"hebrew", "arrows"}
@@ -254,7 +254,7 @@ def test_every_class_is_in_the_default_set_under_its_own_label():
     assert glyph_set(per_class=1).classes == {glyph.label: glyph.name for glyph in GLYPH_CLASSES}
 
 
-def test_a_saved_set_draws_the_same_images_again(tmp_path):
+def test_saved_set_draws_the_same_images_again(tmp_path):
     images = glyph_set(per_class=1, scripts=["digits"], seed=3, size=32).with_ids()
     images.save(tmp_path / "digits.parquet")
     again = open_images(tmp_path / "digits.parquet")
@@ -288,12 +288,12 @@ def test_options_in_words():
         ("per_class=0", "at least 1"),
     ],
 )
-def test_options_that_mean_nothing_are_refused(words, complaint):
+def test_unknown_options_are_rejected(words, complaint):
     with pytest.raises(DataError, match=complaint):
         open_images(f"glyphs:{words}")
 
 
-def test_a_path_that_names_no_glyph_is_a_bad_image():
+def test_path_that_names_no_glyph_is_a_bad_image():
     images = glyph_set(per_class=1, scripts=["digits"])
     reader = next(iter(images.readers.values()))
     with pytest.raises(BadImageError, match="not a glyph"):

@@ -27,7 +27,7 @@ def test_folders_are_sorted_as_strings_and_files_by_name(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["small-train", "small-validation", "small-validation/10"])
-def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
+def test_missing_folder_error_has_layout_and_url(root: Path, name: str) -> None:
     shutil.rmtree(root / name)
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["herbarium19"].load(root)
@@ -37,14 +37,14 @@ def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(root: Path, 
 
 
 @pytest.mark.parametrize("name", ["small-train", "small-validation", "small-train/10"])
-def test_an_empty_folder_is_named(root: Path, name: str) -> None:
+def test_empty_folder_is_reported(root: Path, name: str) -> None:
     shutil.rmtree(root / name)
     (root / name).mkdir()
     with pytest.raises(MissingDataError, match=f"{name}/"):
         DATA_SETS["herbarium19"].load(root)
 
 
-def test_a_class_that_only_validation_has_is_named(root: Path) -> None:
+def test_class_that_only_validation_has_is_reported(root: Path) -> None:
     (root / "small-validation/7").mkdir()
     with pytest.raises(DataError, match="small-validation/7 is not a class of small-train"):
         DATA_SETS["herbarium19"].load(root)

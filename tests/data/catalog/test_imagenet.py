@@ -40,14 +40,14 @@ def ssb(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_hundred_classes_are_those_of_the_gcd_protocol() -> None:
+def test_hundred_classes_are_those_of_the_gcd_protocol() -> None:
     chosen = chosen_classes()
     assert chosen[:10] == [1, 14, 27, 31, 45, 55, 77, 103, 108, 141]
     assert chosen[-3:] == [987, 993, 996]
     assert len(set(chosen)) == 100
 
 
-def test_choosing_leaves_the_global_generator_alone() -> None:
+def test_splits_do_not_change_the_global_generator() -> None:
     np.random.seed(5)
     expected = np.random.rand()
     np.random.seed(5)
@@ -63,14 +63,14 @@ def test_imagenet_100_is_relabeled_in_the_order_of_the_synsets(imagenet: Path) -
     assert images.of_split("test").labels.tolist() == list(range(100))
 
 
-def test_a_tree_that_is_not_the_whole_of_imagenet_is_refused(imagenet: Path) -> None:
+def test_tree_that_is_not_the_whole_of_imagenet_is_rejected(imagenet: Path) -> None:
     shutil.rmtree(imagenet / "train" / synset(500))
     with pytest.raises(DataError, match="999 class folders"):
         DATA_SETS["imagenet100"].load(imagenet)
 
 
 @pytest.mark.parametrize("name", ["train", "val", f"val/{synset(14)}"])
-def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(imagenet: Path, name: str) -> None:
+def test_missing_folder_error_has_layout_and_url(imagenet: Path, name: str) -> None:
     shutil.rmtree(imagenet / name)
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["imagenet100"].load(imagenet)
@@ -79,7 +79,7 @@ def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(imagenet: Pa
     assert "image-net.org" in str(error.value)
 
 
-def test_an_empty_class_folder_is_named(imagenet: Path) -> None:
+def test_empty_class_folder_is_reported(imagenet: Path) -> None:
     for image in (imagenet / "train" / synset(27)).iterdir():
         image.unlink()
     with pytest.raises(MissingDataError, match=synset(27)):
@@ -98,12 +98,12 @@ def test_ssb_labels_count_the_known_synsets_first(ssb: Path) -> None:
     assert images.table["split"].unique().to_pylist() == ["train"]
 
 
-def test_a_synset_in_both_trees_is_read_once(ssb: Path) -> None:
+def test_synset_in_both_trees_is_read_once(ssb: Path) -> None:
     touch(ssb / "imagenet21k/n01000001/other.JPEG")
     assert DATA_SETS["imagenet1k-ssb"].load(ssb).labels.tolist() == [0, 1, 2, 3]
 
 
-def test_the_layout_that_ssb_downloads_is_read_with_its_test_part(tmp_path: Path) -> None:
+def test_layout_that_ssb_downloads_is_read_with_its_test_part(tmp_path: Path) -> None:
     for part in ("train", "val"):
         touch(tmp_path / "ImageNet-1K" / part / "n01000001/1.JPEG")
         touch(tmp_path / f"ImageNet-21K/imagenet21k_{part}/n03000000/1.JPEG")
@@ -113,13 +113,13 @@ def test_the_layout_that_ssb_downloads_is_read_with_its_test_part(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["imagenet1k", "imagenet1k/train", "imagenet21k"])
-def test_a_missing_part_of_ssb_is_named(ssb: Path, name: str) -> None:
+def test_missing_part_of_ssb_is_reported(ssb: Path, name: str) -> None:
     shutil.rmtree(ssb / name)
     with pytest.raises(MissingDataError, match=f"{name} does not exist"):
         DATA_SETS["imagenet1k-ssb"].load(ssb)
 
 
-def test_a_21k_tree_without_further_synsets_is_told(ssb: Path) -> None:
+def test_21k_tree_without_further_synsets_is_reported(ssb: Path) -> None:
     for name in ("n03000000", "n00000007"):
         (ssb / "imagenet21k" / name).rename(ssb / name)
     touch(ssb / "imagenet21k/n01000001/1.JPEG")

@@ -34,7 +34,7 @@ def test_only_insects_are_read_in_the_order_of_their_numbers(root: Path) -> None
     assert images.table["split"].unique().to_pylist() == ["train"]
 
 
-def test_the_hierarchy_is_order_family_genus(root: Path) -> None:
+def test_hierarchy_is_order_family_genus(root: Path) -> None:
     images = DATA_SETS["inat-insects"].load(root)
     assert images.hierarchy[0] == ("Hymenoptera", "Apidae", "Apis")
     assert images.table["superclass"].to_pylist() == ["Apis", "Apis", "Bombus", "Bombus"]
@@ -46,12 +46,12 @@ def test_validation_images_are_the_test_part(root: Path) -> None:
     assert DATA_SETS["inat-insects"].load(root).of_split("test").labels.tolist() == [0, 1]
 
 
-def test_the_names_that_torchvision_gives_are_known(root: Path) -> None:
+def test_torchvision_folder_names_are_accepted(root: Path) -> None:
     (root / "train_mini").rename(root / "2021_train_mini")
     assert len(DATA_SETS["inat-insects"].load(root)) == 4
 
 
-def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(tmp_path: Path) -> None:
+def test_missing_folder_error_has_layout_and_url(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["inat-insects"].load(tmp_path)
     assert f"{tmp_path / 'train_mini'} does not exist" in str(error.value)
@@ -59,20 +59,20 @@ def test_a_missing_folder_is_named_with_the_layout_and_where_to_ask(tmp_path: Pa
     assert "inat_comp" in str(error.value)
 
 
-def test_a_tree_without_insects_is_told(root: Path) -> None:
+def test_tree_without_insects_is_reported(root: Path) -> None:
     for folder in (BEE, BUMBLEBEE):
         shutil.rmtree(root / "train_mini" / folder)
     with pytest.raises(MissingDataError, match="_Insecta_"):
         DATA_SETS["inat-insects"].load(root)
 
 
-def test_an_empty_class_folder_is_named(root: Path) -> None:
+def test_empty_class_folder_is_reported(root: Path) -> None:
     (root / "val" / BEE).mkdir(parents=True)
     with pytest.raises(MissingDataError, match=f"val/{BEE}"):
         DATA_SETS["inat-insects"].load(root)
 
 
-def test_a_folder_that_is_no_taxon_is_named(root: Path) -> None:
+def test_folder_that_is_no_taxon_is_reported(root: Path) -> None:
     (root / "train_mini/notes").mkdir()
     with pytest.raises(DataError, match="notes is not a class folder"):
         DATA_SETS["inat-insects"].load(root)

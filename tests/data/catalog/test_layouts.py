@@ -31,15 +31,15 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_a_missing_file_is_named_as_the_system_names_it(tmp_path):
+def test_missing_file_error_has_its_path(tmp_path):
     assert missing(tmp_path / "x").filename == str(tmp_path / "x")
 
 
-def test_the_folder_of_the_archive_is_found_whether_it_or_its_parent_is_given(root):
+def test_archive_folder_or_its_parent_is_accepted(root):
     assert inside(root, "train") == inside(root / "train", "train") == root / "train"
 
 
-def test_the_first_usual_name_that_is_there_is_taken(root):
+def test_first_existing_name_is_used(root):
     assert first_present(root, "Train", "train") == root / "train"
     with pytest.raises(FileNotFoundError, match="Images"):
         first_present(root, "Images", "images")
@@ -51,13 +51,13 @@ def test_class_folders_are_sorted_and_hidden_ones_left_out(root):
         class_folders(root / "train" / "a")
 
 
-def test_images_are_labeled_by_the_order_of_their_folders_and_sorted_by_name(root):
+def test_labels_follow_the_order_of_the_folders(root):
     paths, labels = images_in(root, "train", ["b", "a"], first_label=5)
     assert paths == ["train/b/10.jpg", "train/b/2.jpg", "train/a/1.jpg"]
     assert labels.tolist() == [5, 5, 6]
 
 
-def test_the_first_path_that_is_not_there_is_named(root):
+def test_first_missing_path_is_reported(root):
     check_present(root, ["train/a/1.jpg"])
     with pytest.raises(FileNotFoundError, match=r"a/2\.jpg"):
         check_present(root, ["train/a/1.jpg", "train/a/2.jpg", "train/a/3.jpg"])
@@ -78,7 +78,7 @@ def test_names_of_classes_and_groups_are_given_to_every_image(root):
     assert images.hierarchy == {0: ("coarse", "fine"), 1: ("coarse",)}
 
 
-def test_train_parts_stand_before_test_parts(root):
+def test_train_comes_before_test(root):
     images = train_then_test(
         root, "set", [(["x"], np.array([0])), (["y"], np.array([1]))], [(["z"], np.array([1]))], ["a", "b"]
     )
@@ -99,13 +99,13 @@ def test_lines_lose_a_byte_order_mark_and_empty_lines_at_the_end(tmp_path):
         read_lines(tmp_path / "b.txt")
 
 
-def test_a_line_is_cut_at_its_first_space(tmp_path):
+def test_line_is_cut_at_its_first_space(tmp_path):
     found = listing(tmp_path, "a.txt", "1 black footed albatross\n2 gull\n")
     assert (found.keys, found.values) == (["1", "2"], ["black footed albatross", "gull"])
 
 
 @pytest.mark.parametrize(("text", "message"), [("1 a\n2\n", "line 2: '2'"), ("1 a\n1 b\n", "line 2: 1 is listed")])
-def test_a_line_without_a_value_or_with_a_key_again_is_refused(tmp_path, text, message):
+def test_list_rejects_missing_values_and_repeated_keys(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
         listing(tmp_path, "a.txt", text)
 
@@ -120,7 +120,7 @@ def test_rows_are_found_by_key_in_any_order(tmp_path):
 
 
 @pytest.mark.parametrize("value", ["7", "-1", "1.5", "x", None, float("nan")])
-def test_a_value_that_is_no_whole_number_within_bounds_is_named(value):
+def test_values_out_of_bounds_are_reported(value):
     with pytest.raises(DataError, match=rf"row 1: {value}"):
         whole_numbers([2, value], 0, 6, lambda row: f"row {row}")
 
@@ -131,7 +131,7 @@ def test_matlab_variables_have_one_axis_even_with_one_entry(tmp_path):
     assert (labels.tolist(), files.tolist()) == ([3], ["x"])
 
 
-def test_a_matlab_file_that_lacks_something_is_refused(tmp_path):
+def test_matlab_file_that_lacks_something_is_rejected(tmp_path):
     savemat(tmp_path / "a.mat", {"labels": np.empty((0,))})
     with pytest.raises(DataError, match="labels is empty"):
         read_mat(tmp_path / "a.mat", "labels")

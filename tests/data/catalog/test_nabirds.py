@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_only_classes_with_images_are_counted_in_the_order_of_their_numbers(root: Path) -> None:
+def test_labels_count_classes_with_images(root: Path) -> None:
     images = DATA_SETS["nabirds"].load(root)
     assert images.classes == {0: "Eared Grebe", 1: "Common Eider (Adult male)"}
     assert images.labels.tolist() == [1, 0, 1]
@@ -44,7 +44,7 @@ def test_numbers_are_ordered_as_numbers(root: Path) -> None:
     assert DATA_SETS["nabirds"].load(base).labels.tolist() == [0, 1, 2]
 
 
-def test_the_hierarchy_holds_the_ancestors_without_the_root(root: Path) -> None:
+def test_hierarchy_holds_the_ancestors_without_the_root(root: Path) -> None:
     images = DATA_SETS["nabirds"].load(root)
     assert images.hierarchy == {0: ("Grebes",), 1: ("Ducks, Geese, and Swans", "Common Eider")}
     # the coarse level is filled for every class, the fine one only where the tree is deep
@@ -52,7 +52,7 @@ def test_the_hierarchy_holds_the_ancestors_without_the_root(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*LISTS, "images/0295/a2.jpg"])
-def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
+def test_missing_file_error_has_layout_and_url(root: Path, name: str) -> None:
     (root / "nabirds" / name).unlink()
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["nabirds"].load(root)
@@ -72,7 +72,7 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
         ("train_test_split.txt", "a-2 0\nb-1 yes\nc-3 1\n", r"train_test_split\.txt, line 2: yes"),
     ],
 )
-def test_a_damaged_list_is_named_with_its_line(root: Path, name: str, text: str, message: str) -> None:
+def test_damaged_list_is_reported_with_its_line(root: Path, name: str, text: str, message: str) -> None:
     (root / "nabirds" / name).write_text(text)
     with pytest.raises(DataError, match=message):
         DATA_SETS["nabirds"].load(root)

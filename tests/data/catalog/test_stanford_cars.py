@@ -61,7 +61,7 @@ def folders(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_devkit_labels_are_positions_in_cars_meta_in_the_order_of_the_annotations(devkit: Path) -> None:
+def test_devkit_labels_are_positions_in_cars_meta(devkit: Path) -> None:
     images = DATA_SETS["cars"].load(devkit)
     assert images.labels.tolist() == [3, 0, 2, 1]
     assert images.paths == [
@@ -74,13 +74,13 @@ def test_devkit_labels_are_positions_in_cars_meta_in_the_order_of_the_annotation
     assert images.classes == dict(enumerate(NAMES))
 
 
-def test_the_test_labels_may_lie_beside_the_devkit(devkit: Path) -> None:
+def test_test_labels_may_be_beside_the_devkit(devkit: Path) -> None:
     name = "cars_test_annos_withlabels.mat"
     (devkit / "devkit" / name).rename(devkit / name)
     assert len(DATA_SETS["cars"].load(devkit)) == 4
 
 
-def test_a_single_annotation_is_read_like_many(devkit: Path) -> None:
+def test_single_annotation_is_read_like_many(devkit: Path) -> None:
     write_annotations(devkit / "devkit/cars_train_annos.mat", [(2, "00003.jpg")])
     assert DATA_SETS["cars"].load(devkit).of_split("train").labels.tolist() == [1]
 
@@ -102,19 +102,19 @@ def test_class_folders_are_found_in_every_usual_place_and_spelling(tmp_path: Pat
     assert DATA_SETS["cars"].load(tmp_path).labels.tolist() == [3, 3]
 
 
-def test_class_folders_without_the_order_of_the_classes_are_refused(folders: Path) -> None:
+def test_class_folders_without_class_order_are_rejected(folders: Path) -> None:
     (folders / "names.csv").unlink()
     with pytest.raises(MissingDataError, match=r"cars_meta\.mat does not exist(.|\n)*names\.csv"):
         DATA_SETS["cars"].load(folders)
 
 
-def test_an_unknown_class_folder_is_named(folders: Path) -> None:
+def test_unknown_class_folder_is_reported(folders: Path) -> None:
     touch(folders / "car_data/car_data/train/Trabant 601 1964/1.jpg")
     with pytest.raises(DataError, match="Trabant 601 1964 is not a class"):
         DATA_SETS["cars"].load(folders)
 
 
-def test_an_empty_class_folder_is_named(folders: Path) -> None:
+def test_empty_class_folder_is_reported(folders: Path) -> None:
     (folders / "car_data/car_data/test" / NAMES[0] / "00001.jpg").unlink()
     with pytest.raises(MissingDataError, match="AM General Hummer SUV 2000"):
         DATA_SETS["cars"].load(folders)
@@ -130,7 +130,7 @@ def test_an_empty_class_folder_is_named(folders: Path) -> None:
         "cars_test/00001.jpg",
     ],
 )
-def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(devkit: Path, name: str) -> None:
+def test_missing_file_error_has_layout_and_url(devkit: Path, name: str) -> None:
     (devkit / name).unlink()
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["cars"].load(devkit)
@@ -140,32 +140,32 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(devkit: Path, 
 
 
 @pytest.mark.parametrize("number", [0, 5])
-def test_a_class_out_of_range_is_named_with_its_annotation(devkit: Path, number: int) -> None:
+def test_class_out_of_range_is_reported_with_its_annotation(devkit: Path, number: int) -> None:
     write_annotations(devkit / "devkit/cars_train_annos.mat", [(1, "00001.jpg"), (number, "00002.jpg")])
     with pytest.raises(DataError, match=rf"cars_train_annos\.mat, annotation 2: {number}"):
         DATA_SETS["cars"].load(devkit)
 
 
-def test_test_annotations_without_labels_are_told_apart(devkit: Path) -> None:
+def test_test_annotations_without_labels_are_rejected(devkit: Path) -> None:
     fields = tuple(field for field in FIELDS if field != "class")
     write_annotations(devkit / "devkit/cars_test_annos_withlabels.mat", [(1, "00001.jpg")], fields)
     with pytest.raises(DataError, match="with labels are a separate file"):
         DATA_SETS["cars"].load(devkit)
 
 
-def test_a_file_that_is_no_matlab_file_is_named(devkit: Path) -> None:
+def test_file_that_is_no_matlab_file_is_reported(devkit: Path) -> None:
     (devkit / "devkit/cars_meta.mat").write_bytes(b"<html>moved</html>" * 20)
     with pytest.raises(DataError, match=r"cars_meta\.mat cannot be read"):
         DATA_SETS["cars"].load(devkit)
 
 
-def test_a_matlab_file_with_other_variables_is_named(devkit: Path) -> None:
+def test_matlab_file_with_other_variables_is_reported(devkit: Path) -> None:
     savemat(devkit / "devkit/cars_meta.mat", {"names": np.zeros(3)})
     with pytest.raises(DataError, match=r"cars_meta\.mat has no variable class_names"):
         DATA_SETS["cars"].load(devkit)
 
 
-def test_a_class_named_twice_is_refused(devkit: Path) -> None:
+def test_class_named_twice_is_rejected(devkit: Path) -> None:
     write_meta(devkit / "devkit/cars_meta.mat", [*NAMES, NAMES[0]])
     with pytest.raises(DataError, match="names a class twice"):
         DATA_SETS["cars"].load(devkit)

@@ -39,14 +39,14 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_labels_are_official_numbers_minus_one_in_the_order_of_the_lists(root: Path) -> None:
+def test_labels_are_official_numbers_minus_one(root: Path) -> None:
     images = DATA_SETS["dogs"].load(root)
     assert images.labels.tolist() == [1, 0, 119, 0]
     assert images.paths == [path for path, _ in TRAIN + TEST]
     assert images.table["split"].to_pylist() == ["train", "train", "train", "test"]
 
 
-def test_a_class_is_called_as_its_folder_and_its_synset_gives_the_super_categories(root: Path) -> None:
+def test_class_name_is_the_folder_and_synset_gives_super_categories(root: Path) -> None:
     images = DATA_SETS["dogs"].load(root)
     assert images.classes == {
         0: "n02085620-Chihuahua",
@@ -57,7 +57,7 @@ def test_a_class_is_called_as_its_folder_and_its_synset_gives_the_super_categori
     assert images.hierarchy[119] == ("wild dog",)
 
 
-def test_the_lists_may_lie_in_their_own_folder(root: Path) -> None:
+def test_lists_may_be_in_a_folder(root: Path) -> None:
     (root / "lists").mkdir()
     for name in ("train_list.mat", "test_list.mat"):
         (root / name).rename(root / "lists" / name)
@@ -65,7 +65,7 @@ def test_the_lists_may_lie_in_their_own_folder(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["train_list.mat", "test_list.mat", f"Images/{TRAIN[0][0]}"])
-def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, name: str) -> None:
+def test_missing_file_error_has_layout_and_url(root: Path, name: str) -> None:
     (root / name).unlink()
     with pytest.raises(MissingDataError) as error:
         DATA_SETS["dogs"].load(root)
@@ -74,25 +74,25 @@ def test_a_missing_file_is_named_with_the_layout_and_where_to_ask(root: Path, na
     assert "ImageNetDogs" in str(error.value)
 
 
-def test_a_missing_image_folder_is_named(root: Path) -> None:
+def test_missing_image_folder_is_reported(root: Path) -> None:
     (root / "Images").rename(root / "elsewhere")
     with pytest.raises(MissingDataError, match="Images does not exist"):
         DATA_SETS["dogs"].load(root)
 
 
-def test_a_class_out_of_range_is_named_with_its_row(root: Path) -> None:
+def test_class_out_of_range_is_reported_with_its_row(root: Path) -> None:
     write_list(root / "test_list.mat", [*TEST, (TEST[0][0], 121)])
     with pytest.raises(DataError, match=r"test_list\.mat, row 2: 121"):
         DATA_SETS["dogs"].load(root)
 
 
-def test_a_class_with_two_folders_is_named_with_its_row(root: Path) -> None:
+def test_class_with_two_folders_is_reported_with_its_row(root: Path) -> None:
     write_list(root / "test_list.mat", [(TRAIN[0][0], 1)])
     with pytest.raises(DataError, match=r"test_list\.mat, row 1: class 1 is n02085782-Japanese_spaniel here"):
         DATA_SETS["dogs"].load(root)
 
 
-def test_lists_of_different_length_are_refused(root: Path) -> None:
+def test_lists_of_different_length_are_rejected(root: Path) -> None:
     savemat(root / "test_list.mat", {"file_list": np.array(["a", "b"], dtype=object), "labels": np.ones((3, 1))})
     with pytest.raises(DataError, match="2 files and 3 labels"):
         DATA_SETS["dogs"].load(root)
@@ -107,7 +107,7 @@ def test_lists_of_different_length_are_refused(root: Path) -> None:
         ("something_else", ()),
     ],
 )
-def test_the_kind_of_a_breed(folder: str, kind: tuple[str, ...]) -> None:
+def test_kind_of_a_breed(folder: str, kind: tuple[str, ...]) -> None:
     assert kind_of(folder) == kind
 
 
